@@ -1,0 +1,1 @@
+"""What goes over HTTP: schemas, tensor encoding, problem details, the clients. Imports no deep learning framework."""

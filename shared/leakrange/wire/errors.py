@@ -1,0 +1,195 @@
+"""Every error that may cross HTTP, each with its status, problem type and what to do about it (RFC 9457).
+
+Raised anywhere, mapped to a response in one place (`leakrange.wire.app`)::
+
+    LeakrangeError                      500  a bug: reported as such, details only in the log
+    ├── MalformedBody                   400  the bytes are not what their content type says
+    ├── Unauthenticated                 401  no key, or an unknown one
+    ├── Forbidden                       403  a known key that may not do this
+    ├── NotFound                        404
+    │   └── UnknownModel                404
+    ├── NotAcceptable                   406  no representation that ``Accept`` allows
+    ├── Conflict                        409  e.g. the same idempotency key is being answered right now
+    ├── BodyTooLarge                    413
+    ├── UnsupportedMedia                415
+    ├── InvalidInput                    422  well-formed, but wrong shape, not finite, too many samples, ...
+    │   ├── InvalidScenario             422  all mistakes of a scenario at once, each with its line
+    │   └── InvalidArtifact             422  a model file that is not safetensors, or does not fit its config
+    ├── BudgetExhausted                 429
+    ├── UpstreamFailed                  502  the server behind answered nonsense
+    └── Unavailable                     503  a server that we need is down or full; ``retry_after`` says when to try again
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+__all__ = [
+    "BodyTooLarge",
+    "BudgetExhausted",
+    "Conflict",
+    "Forbidden",
+    "InvalidArtifact",
+    "InvalidInput",
+    "InvalidScenario",
+    "LeakrangeError",
+    "MalformedBody",
+    "NotAcceptable",
+    "NotFound",
+    "Unauthenticated",
+    "Unavailable",
+    "UnknownModel",
+    "UnsupportedMedia",
+    "UpstreamFailed",
+]
+
+PROBLEM_BASE = "https://leakrange.dev/problems/"
+
+
+class LeakrangeError(Exception):
+    """Base of the tree. ``detail`` says what happened, ``hint`` what to do; ``extra`` are further problem members."""
+
+    status: ClassVar[int] = 500
+    slug: ClassVar[str] = "internal-error"
+    title: ClassVar[str] = "Internal error"
+    default_hint: ClassVar[str | None] = None
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        hint: str | None = None,
+        headers: dict[str, str] | None = None,
+        retry_after: float | None = None,
+        **extra: Any,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.hint = hint or self.default_hint
+        self.headers = dict(headers or {})
+        self.retry_after = retry_after
+        self.extra = extra
+        if retry_after is not None:
+            self.headers.setdefault("Retry-After", str(max(1, round(retry_after))))
+
+    def problem(self, instance: str | None = None) -> dict[str, Any]:
+        """The RFC 9457 problem object; ``instance`` is the path that was asked."""
+        body: dict[str, Any] = {
+            "type": PROBLEM_BASE + self.slug,
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+        }
+        if self.hint:
+            body["hint"] = self.hint
+        if instance:
+            body["instance"] = instance
+        return body | self.extra
+
+
+class MalformedBody(LeakrangeError):
+    """400: the bytes are not what their content type says."""
+
+    status, slug, title = 400, "malformed-body", "Malformed body"
+
+
+class Unauthenticated(LeakrangeError):
+    """401: no key, or an unknown one."""
+
+    status, slug, title = 401, "unauthenticated", "Unauthenticated"
+    default_hint = "send an API key as 'Authorization: Bearer <key>'"
+
+    def __init__(self, detail: str, **kw: Any) -> None:
+        super().__init__(detail, **kw)
+        self.headers.setdefault("WWW-Authenticate", "Bearer")
+
+
+class Forbidden(LeakrangeError):
+    """403: a known key that may not do this."""
+
+    status, slug, title = 403, "forbidden", "Forbidden"
+
+
+class NotFound(LeakrangeError):
+    """404: no such thing."""
+
+    status, slug, title = 404, "not-found", "Not found"
+
+
+class UnknownModel(NotFound):
+    """404: no model of that name is loaded."""
+
+    slug, title = "unknown-model", "Unknown model"
+    default_hint = "GET /v1/models lists the models that are served"
+
+
+class NotAcceptable(LeakrangeError):
+    """406: no representation that ``Accept`` allows."""
+
+    status, slug, title = 406, "not-acceptable", "Not acceptable"
+    default_hint = "accept application/json or application/x-npy"
+
+
+class Conflict(LeakrangeError):
+    """409: the request contradicts the current state."""
+
+    status, slug, title = 409, "conflict", "Conflict"
+
+
+class BodyTooLarge(LeakrangeError):
+    """413: more bytes, pixels or samples than the limit."""
+
+    status, slug, title = 413, "body-too-large", "Body too large"
+    default_hint = "send fewer samples a request"
+
+
+class UnsupportedMedia(LeakrangeError):
+    """415: a content type that this endpoint does not read."""
+
+    status, slug, title = 415, "unsupported-media-type", "Unsupported media type"
+    default_hint = "send application/json, application/x-npy or multipart/form-data with PNG or JPEG files"
+
+
+class InvalidInput(LeakrangeError):
+    """422: well-formed, but not something this endpoint can take."""
+
+    status, slug, title = 422, "invalid-input", "Invalid input"
+
+
+class InvalidScenario(InvalidInput):
+    """422: a scenario with mistakes; ``mistakes`` holds them all, each ``{line, column, path, message, allowed}``."""
+
+    slug, title = "invalid-scenario", "Invalid scenario"
+
+    def __init__(self, mistakes: list[dict[str, Any]], **kw: Any) -> None:
+        count = len(mistakes)
+        super().__init__(f"{count} mistake{'s' if count != 1 else ''} in the scenario", mistakes=mistakes, **kw)
+        self.mistakes = mistakes
+
+
+class InvalidArtifact(InvalidInput):
+    """422: a model file that is not safetensors, or does not fit its config. Nothing of it was run."""
+
+    slug, title = "invalid-artifact", "Invalid artifact"
+
+
+class BudgetExhausted(LeakrangeError):
+    """429: the key has no samples left for this request."""
+
+    status, slug, title = 429, "budget-exhausted", "Budget exhausted"
+    default_hint = "ask for fewer samples, or have the operator raise the key's budget"
+
+
+class UpstreamFailed(LeakrangeError):
+    """502: the server behind answered something that cannot be passed on."""
+
+    status, slug, title = 502, "upstream-failed", "Upstream failed"
+
+
+class Unavailable(LeakrangeError):
+    """503: a server that this one needs is down or full."""
+
+    status, slug, title = 503, "unavailable", "Unavailable"
+
+    def __init__(self, detail: str, *, retry_after: float = 1.0, **kw: Any) -> None:
+        super().__init__(detail, retry_after=retry_after, **kw)
