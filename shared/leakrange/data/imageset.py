@@ -1,0 +1,49 @@
+"""Labelled images in memory: the one form in which every data set reaches the rest of the range."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["SPLITS", "Attribute", "ImageSet"]
+
+SPLITS = ("train", "validation", "auxiliary", "test")
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A named categorical property of an image; ``classes`` are the names of labels 0, 1, ... in order."""
+
+    name: str
+    classes: tuple[str, ...]
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class ImageSet:
+    """Images with attributes, an official split and near-copy groups.
+
+    images: uint8 (N, H, W, C), C = 1 or 3. labels: per attribute int64 (N,), -1 where unknown. split: uint8 (N,), an
+    index into `SPLITS`. group: int64 (N,); images that share a number are near-copies and never cross a split.
+    fingerprint: hex digest of the content, the same on every machine.
+    """
+
+    name: str
+    images: NDArray[np.uint8]
+    attributes: Mapping[str, Attribute]
+    labels: Mapping[str, NDArray[np.int64]]
+    split: NDArray[np.uint8]
+    group: NDArray[np.int64]
+    fingerprint: str
+    notes: tuple[str, ...] = field(default=())
+    """What a reader of results must know, e.g. that this is 40 % of UTKFace."""
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def where(self, split: str) -> NDArray[np.int64]:
+        """Indices of the images of ``split`` (one of `SPLITS`), ascending."""
+        return np.flatnonzero(self.split == SPLITS.index(split)).astype(np.int64)

@@ -1,0 +1,125 @@
+"""What a run found, as data: the one input of the report, the CSV and the JSON that users download."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+__all__ = ["Curve", "ModelResult", "RunResults", "Summary", "TrialResult"]
+
+State = Literal["queued", "running", "done", "failed", "cancelled"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Curve(_Strict):
+    """A ROC curve: false and true positive rates in [0, 1], ascending, at most 101 points."""
+
+    fpr: list[float]
+    tpr: list[float]
+
+
+class ModelResult(_Strict):
+    """One trained model: what its training reached, and how its undefended outputs are distributed.
+
+    Accuracies in [0, 1] on the users' samples; entropies in bits per output (HBC Fig. 8); ``entropy_histogram`` counts per
+    bin of 20 equal bins from 0 to ``entropy_max`` = log2(number of classes).
+    """
+
+    provider: str
+    seed: int
+    data: str
+    behaviour: str
+    release: str
+    target: str
+    sensitive: str | None
+    artifact: str
+    parameters: int
+    train_seconds: float
+    entropy_mean: float | None = None
+    entropy_max: float | None = None
+    entropy_histogram: list[int] = []
+    history: list[dict[str, float]] = []
+    """Per epoch: training loss, validation honesty and curiosity, as far as the behaviour has them."""
+
+
+class TrialResult(_Strict):
+    """One cell of the matrix. Accuracies, AUC and shares in [0, 1]; ``auc`` one-vs-rest mean where there are more than two classes.
+
+    ``majority`` is the share of the commonest sensitive class among the victims; ``nag`` is (curiosity − majority) / (1 − majority), 0 where
+    negative. ``honesty`` is the accuracy of the decisions that users got under this defence.
+    """
+
+    id: str
+    provider: str
+    data: str
+    behaviour: str
+    release: str
+    target: str
+    sensitive: str
+    defence: str
+    attack: str
+    knowledge: str
+    budget: int
+    seed: int
+    state: State = "queued"
+    error: str | None = None
+    victims: int | None = None
+    spent: int | None = None
+    """Samples that the attack had answered (outside) or saw uploaded (inside)."""
+    honesty: float | None = None
+    curiosity: float | None = None
+    majority: float | None = None
+    nag: float | None = None
+    auc: float | None = None
+    roc: Curve | None = None
+    confusion: list[list[int]] | None = None
+
+
+class Summary(_Strict):
+    """Trials that differ by seed alone, put together: mean, sample deviation, and 95 % interval (Student's t over seeds).
+
+    With a single seed deviation and interval are None. ``count`` is the number of finished trials.
+    """
+
+    provider: str
+    data: str
+    behaviour: str
+    release: str
+    target: str
+    sensitive: str
+    defence: str
+    attack: str
+    knowledge: str
+    budget: int
+    count: int
+    majority: float | None
+    honesty: tuple[float, float | None, tuple[float, float] | None] | None
+    """(mean, deviation, (low, high))"""
+    curiosity: tuple[float, float | None, tuple[float, float] | None] | None
+    auc: tuple[float, float | None, tuple[float, float] | None] | None
+    nag: tuple[float, float | None, tuple[float, float] | None] | None
+
+
+class RunResults(_Strict):
+    """A whole run: its state, scenario (as written and as expanded), trials, models, and the record needed to repeat it."""
+
+    run: str
+    name: str
+    state: State
+    created: str
+    finished: str | None
+    scenario_yaml: str
+    scenario: dict[str, Any]
+    environment: dict[str, str]
+    """Versions of Leakrange, Python and libraries; the machine's processor count; training code digest."""
+    data_notes: dict[str, list[str]] = {}
+    trials: list[TrialResult]
+    models: list[ModelResult]
+    summaries: list[Summary] = []
+    ledger: list[dict[str, Any]] = []
+    """Per API key: name, policy, budget, spent samples, distinct samples."""
+    seconds: float | None = None

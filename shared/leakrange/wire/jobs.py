@@ -1,0 +1,112 @@
+"""What the controller asks of the fleet, and what the fleet reports back. Every job is idempotent by its identity.
+
+A worker takes a job, looks for the result under the job's identity, and reports at once if it is there; otherwise it takes
+the lease ``leakrange:lease:{identity}``, heartbeats it, does the work, stores the result atomically, and reports. Reports go to the Redis stream
+`REPORTS`; the controller reads it from the position it keeps in SQL.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from leakrange.wire.recipe import DataSpec, TrainingRecipe, digest
+
+__all__ = ["LEASE", "REPORTS", "FitJob", "Job", "JobReport", "ProbeJob", "Span", "TrainJob"]
+
+REPORTS = "leakrange:reports"
+LEASE = "leakrange:lease:{identity}"
+
+ReleaseKind = Literal["logits", "softmax", "features", "score", "sample"]
+Split = Literal["train", "validation", "auxiliary", "test"]
+Knowledge = Literal["unaware", "aware", "averaging"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Span(_Strict):
+    """Samples ``start`` (included) to ``stop`` (excluded) of one split of a data set."""
+
+    data: DataSpec
+    split: Split
+    start: Annotated[int, Field(ge=0)]
+    stop: Annotated[int, Field(ge=1)]
+
+
+class TrainJob(_Strict):
+    """Train one model. Result: the artifact folder named by the recipe's digest."""
+
+    kind: Literal["train"] = "train"
+    recipe: TrainingRecipe
+
+    def identity(self) -> str:
+        """The recipe's digest."""
+        return self.recipe.digest()
+
+
+class ProbeJob(_Strict):
+    """Query a model over HTTP for one chunk of samples. Result: one array (samples, N) under the identity.
+
+    ``model`` is the name it is served under, ``artifact`` its recipe digest, ``policy`` the digest of the defence chain in force;
+    ``draw`` counts repeated queries of the same samples. The identity is sent as ``Idempotency-Key``, so that a chunk
+    delivered twice spends its budget once.
+    """
+
+    kind: Literal["probe"] = "probe"
+    url: str
+    api_key: str
+    model: str
+    artifact: str
+    policy: str
+    release: ReleaseKind
+    span: Span
+    draw: Annotated[int, Field(ge=0)] = 0
+
+    def identity(self) -> str:
+        """Keyed by model, inputs, policy and draw; not by who asks, nor by where it is served."""
+        return digest([self.artifact, self.policy, self.release, self.span.model_dump(mode="json"), self.draw])
+
+
+class FitJob(_Strict):
+    """Fit a fleet-side attack on releases and infer the hidden attribute of the observed ones.
+
+    ``auxiliary`` are identities of stored release arrays, joined in order and cut to ``auxiliary_count``; for ``averaging`` each
+    inner list holds the draws of one chunk. ``span`` tells which samples they are (for the labels that the threat model grants). ``observed`` are
+    the victims' releases, likewise chunks of draws. Result: ``predicted`` (V,) and ``scores`` (V, S) in one npz under the identity.
+    """
+
+    kind: Literal["fit"] = "fit"
+    attack: str
+    parameters: dict[str, Any] = {}
+    knowledge: Knowledge = "unaware"
+    sensitive: str
+    auxiliary: list[list[str]]
+    auxiliary_count: Annotated[int, Field(ge=1)]
+    span: Span
+    observed: list[list[str]]
+    seed: int = 0
+
+    def identity(self) -> str:
+        """Digest of everything that decides the result."""
+        return digest(self.model_dump(mode="json"))
+
+
+Job = Annotated[TrainJob | ProbeJob | FitJob, Field(discriminator="kind")]
+
+
+class JobReport(_Strict):
+    """One entry of the stream `REPORTS` (field ``json``): a job was started, got on, was done, or failed.
+
+    ``progress`` in [0, 1]; ``data`` holds what the kind of job reports (an epoch's figures, queries a second, ...).
+    """
+
+    identity: str
+    kind: Literal["train", "probe", "fit"]
+    state: Literal["started", "progress", "done", "failed"]
+    worker: str
+    progress: float = 0.0
+    message: str = ""
+    data: dict[str, Any] = {}

@@ -1,0 +1,91 @@
+"""How a model is made, as data: the recipe whose digest names the artifact, so that no model is trained twice."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from importlib.resources import files
+from typing import Annotated, Any
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["DataSpec", "NetSpec", "Schedule", "TrainingRecipe", "digest", "training_code"]
+
+
+def digest(value: Any) -> str:
+    """SHA-256 (hex, 64 characters) of a JSON value, independent of the order of its keys."""
+    return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def training_code() -> str:
+    """Digest of the source that decides what training gives: a change there gives every model a new name."""
+    sums = hashlib.sha256()
+    for package in ("data", "nets", "providers"):
+        root = files("leakrange") / package
+        for path in sorted((p for p in _walk(root) if p.name.endswith(".py")), key=str):
+            sums.update(path.name.encode() + b"\0" + path.read_bytes())
+    return sums.hexdigest()[:16]
+
+
+def _walk(root: Any) -> list[Any]:
+    found = []
+    for child in root.iterdir():
+        found += _walk(child) if child.is_dir() else [child]
+    return found
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DataSpec(_Strict):
+    """Which images, at which size, and how they are split.
+
+    ``size`` is the side in pixels (None: the set's own); ``limit`` keeps the first so many of each split, for quick runs;
+    ``auxiliary`` and ``validation`` are the shares of the training images set aside for the outside attacker and for
+    model selection; ``seed`` draws the split (and the faces, for procedural sets), never the training.
+    """
+
+    name: str
+    size: Annotated[int, Field(ge=16, le=512)] | None = None
+    limit: Annotated[int, Field(ge=1)] | None = None
+    count: Annotated[int, Field(ge=10, le=1_000_000)] | None = None
+    """How many images a procedural set draws (None: its default); refused for sets that are given."""
+    validation: Annotated[float, Field(ge=0.0, lt=0.5)] = 0.1
+    auxiliary: Annotated[float, Field(ge=0.0, lt=0.8)] = 0.15
+    seed: int = 0
+
+
+class NetSpec(_Strict):
+    """A registered architecture; ``width`` scales its layers (1.0: as in the paper)."""
+
+    name: str = "hbc"
+    width: Annotated[float, Field(gt=0.0, le=8.0)] = 1.0
+
+
+class Schedule(_Strict):
+    """Epochs, batch size, Adam's learning rate, and the speed options whose effect on accuracy is measured in the docs."""
+
+    epochs: Annotated[int, Field(ge=1, le=1000)] = 15
+    batch: Annotated[int, Field(ge=8, le=4096)] = 100
+    lr: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
+    channels_last: bool = True
+    bf16: bool = False
+
+
+class TrainingRecipe(_Strict):
+    """Everything that decides a trained model. ``parameters`` are those of the registered behaviour."""
+
+    data: DataSpec
+    behaviour: str
+    parameters: dict[str, Any] = {}
+    net: NetSpec = NetSpec()
+    schedule: Schedule = Schedule()
+    seed: int = 0
+    code: str = Field(default_factory=training_code)
+
+    def digest(self) -> str:
+        """The model's name in the artifact store: 64 hexadecimal characters."""
+        return digest(self.model_dump(mode="json"))
