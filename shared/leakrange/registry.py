@@ -1,9 +1,10 @@
 """Registries by decorator, filled from the files of a package.
 
-A registry belongs to a package and finds its entries by importing every module of that package the first time it is
-asked. So a new attack, defence, behaviour, metric or data set is one new file with one registered class or function,
-and no list anywhere has to be edited. Registered modules must import without a deep learning framework (they import it inside the
-functions that use it): the controller lists and validates entries in an image that has none.
+A registry belongs to a package and finds its entries by importing every module of that package the first time
+it is asked. So a new attack, defence, behaviour, metric or data set is one new file with one registered class
+or function, and no list anywhere has to be edited. Registered modules must import without a deep learning
+framework (they import it inside the functions that use it): the controller lists and validates entries in an
+image that has none.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ class UnknownName(LookupError):
 class Registry(Mapping[str, T]):
     """Entries of one kind by name, e.g. ``attacks = Registry[type[Attack]]("attack", "leakrange.attacks")``.
 
-    Reading it (iteration, lookup) imports every module below ``package`` once. ``get`` with an unknown name gives the
-    default as any mapping does; ``registry[name]`` raises `UnknownName`, a `LookupError` that lists what there is.
+    Reading it (iteration, lookup) imports every module below ``package`` once. ``get`` with an unknown name
+    gives the default as any mapping does; ``registry[name]`` raises `UnknownName`, a `LookupError` that lists
+    what there is.
     """
 
     def __init__(self, kind: str, package: str) -> None:
@@ -57,7 +59,9 @@ class Registry(Mapping[str, T]):
     def _discover(self) -> None:
         if self._complete:
             return
-        self._complete = True  # first, so that a module which reads the registry while it is imported does not recurse
+        self._complete = (
+            True  # first, so that a module which reads the registry while it is imported does not recurse
+        )
         package = importlib.import_module(self.package)
         for module in pkgutil.walk_packages(package.__path__, prefix=f"{self.package}."):
             importlib.import_module(module.name)

@@ -25,8 +25,8 @@ class Curve(_Strict):
 class ModelResult(_Strict):
     """One trained model: what its training reached, and how its undefended outputs are distributed.
 
-    Accuracies in [0, 1] on the users' samples; entropies in bits per output (HBC Fig. 8); ``entropy_histogram`` counts per
-    bin of 20 equal bins from 0 to ``entropy_max`` = log2(number of classes).
+    Accuracies in [0, 1] on the users' samples; entropies in bits per output (HBC Fig. 8);
+    ``entropy_histogram`` counts per bin of 20 equal bins from 0 to ``entropy_max`` = log2(number of classes).
     """
 
     provider: str
@@ -47,10 +47,12 @@ class ModelResult(_Strict):
 
 
 class TrialResult(_Strict):
-    """One cell of the matrix. Accuracies, AUC and shares in [0, 1]; ``auc`` one-vs-rest mean where there are more than two classes.
+    """One cell of the matrix. Accuracies, AUC and shares in [0, 1]; ``auc`` one-vs-rest mean where there are
+    more than two classes.
 
-    ``majority`` is the share of the commonest sensitive class among the victims; ``nag`` is (curiosity − majority) / (1 − majority), 0 where
-    negative. ``honesty`` is the accuracy of the decisions that users got under this defence.
+    ``majority`` is the share of the commonest sensitive class among the victims; ``nag`` is (curiosity −
+    majority) / (1 − majority), 0 where negative. ``honesty`` is the accuracy of the decisions that users got
+    under this defence.
     """
 
     id: str
@@ -80,7 +82,8 @@ class TrialResult(_Strict):
 
 
 class Summary(_Strict):
-    """Trials that differ by seed alone, put together: mean, sample deviation, and 95 % interval (Student's t over seeds).
+    """Trials that differ by seed alone, put together: mean, sample deviation, and 95 % interval (Student's t
+    over seeds).
 
     With a single seed deviation and interval are None. ``count`` is the number of finished trials.
     """
@@ -105,7 +108,8 @@ class Summary(_Strict):
 
 
 class RunResults(_Strict):
-    """A whole run: its state, scenario (as written and as expanded), trials, models, and the record needed to repeat it."""
+    """A whole run: its state, scenario (as written and as expanded), trials, models, and the record needed to
+    repeat it."""
 
     run: str
     name: str

@@ -1,1 +1,2 @@
-"""What goes over HTTP: schemas, tensor encoding, problem details, the clients. Imports no deep learning framework."""
+"""What goes over HTTP: schemas, tensor encoding, problem details, the clients. Imports no deep learning
+framework."""

@@ -7,7 +7,8 @@ Raised anywhere, mapped to a response in one place (`leakrange.wire.app`)::
     ├── Unauthenticated                 401  no key, or an unknown one
     ├── Forbidden                       403  a known key that may not do this
     ├── NotFound                        404
-    │   └── UnknownModel                404
+    │   ├── UnknownModel                404
+    │   └── DataUnavailable             404  a data set that is not on this machine, or whose file is broken
     ├── NotAcceptable                   406  no representation that ``Accept`` allows
     ├── Conflict                        409  e.g. the same idempotency key is being answered right now
     ├── BodyTooLarge                    413
@@ -17,7 +18,7 @@ Raised anywhere, mapped to a response in one place (`leakrange.wire.app`)::
     │   └── InvalidArtifact             422  a model file that is not safetensors, or does not fit its config
     ├── BudgetExhausted                 429
     ├── UpstreamFailed                  502  the server behind answered nonsense
-    └── Unavailable                     503  a server that we need is down or full; ``retry_after`` says when to try again
+    └── Unavailable                     503  a server we need is down or full; see ``retry_after``
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ __all__ = [
     "BodyTooLarge",
     "BudgetExhausted",
     "Conflict",
+    "DataUnavailable",
     "Forbidden",
     "InvalidArtifact",
     "InvalidInput",
@@ -47,7 +49,8 @@ PROBLEM_BASE = "https://leakrange.dev/problems/"
 
 
 class LeakrangeError(Exception):
-    """Base of the tree. ``detail`` says what happened, ``hint`` what to do; ``extra`` are further problem members."""
+    """Base of the tree. ``detail`` says what happened, ``hint`` what to do; ``extra`` are further problem
+    members."""
 
     status: ClassVar[int] = 500
     slug: ClassVar[str] = "internal-error"
@@ -123,6 +126,12 @@ class UnknownModel(NotFound):
     default_hint = "GET /v1/models lists the models that are served"
 
 
+class DataUnavailable(NotFound):
+    """404: a known data set that cannot be loaded here: its file is missing or broken, or the network is."""
+
+    slug, title = "data-unavailable", "Data set unavailable"
+
+
 class NotAcceptable(LeakrangeError):
     """406: no representation that ``Accept`` allows."""
 
@@ -157,13 +166,16 @@ class InvalidInput(LeakrangeError):
 
 
 class InvalidScenario(InvalidInput):
-    """422: a scenario with mistakes; ``mistakes`` holds them all, each ``{line, column, path, message, allowed}``."""
+    """422: a scenario with mistakes; ``mistakes`` holds them all, each ``{line, column, path, message,
+    allowed}``."""
 
     slug, title = "invalid-scenario", "Invalid scenario"
 
     def __init__(self, mistakes: list[dict[str, Any]], **kw: Any) -> None:
         count = len(mistakes)
-        super().__init__(f"{count} mistake{'s' if count != 1 else ''} in the scenario", mistakes=mistakes, **kw)
+        super().__init__(
+            f"{count} mistake{'s' if count != 1 else ''} in the scenario", mistakes=mistakes, **kw
+        )
         self.mistakes = mistakes
 
 

@@ -1,8 +1,10 @@
-"""What the controller asks of the fleet, and what the fleet reports back. Every job is idempotent by its identity.
+"""What the controller asks of the fleet, and what the fleet reports back. Every job is idempotent by its
+identity.
 
-A worker takes a job, looks for the result under the job's identity, and reports at once if it is there; otherwise it takes
-the lease ``leakrange:lease:{identity}``, heartbeats it, does the work, stores the result atomically, and reports. Reports go to the Redis stream
-`REPORTS`; the controller reads it from the position it keeps in SQL.
+A worker takes a job, looks for the result under the job's identity, and reports at once if it is there;
+otherwise it takes the lease ``leakrange:lease:{identity}``, heartbeats it, does the work, stores the result
+atomically, and reports. Reports go to the Redis stream `REPORTS`; the controller reads it from the position
+it keeps in SQL.
 """
 
 from __future__ import annotations
@@ -50,9 +52,9 @@ class TrainJob(_Strict):
 class ProbeJob(_Strict):
     """Query a model over HTTP for one chunk of samples. Result: one array (samples, N) under the identity.
 
-    ``model`` is the name it is served under, ``artifact`` its recipe digest, ``policy`` the digest of the defence chain in force;
-    ``draw`` counts repeated queries of the same samples. The identity is sent as ``Idempotency-Key``, so that a chunk
-    delivered twice spends its budget once.
+    ``model`` is the name it is served under, ``artifact`` its recipe digest, ``policy`` the digest of the
+    defence chain in force; ``draw`` counts repeated queries of the same samples. The identity is sent as
+    ``Idempotency-Key``, so that a chunk delivered twice spends its budget once.
     """
 
     kind: Literal["probe"] = "probe"
@@ -67,15 +69,18 @@ class ProbeJob(_Strict):
 
     def identity(self) -> str:
         """Keyed by model, inputs, policy and draw; not by who asks, nor by where it is served."""
-        return digest([self.artifact, self.policy, self.release, self.span.model_dump(mode="json"), self.draw])
+        return digest(
+            [self.artifact, self.policy, self.release, self.span.model_dump(mode="json"), self.draw]
+        )
 
 
 class FitJob(_Strict):
     """Fit a fleet-side attack on releases and infer the hidden attribute of the observed ones.
 
-    ``auxiliary`` are identities of stored release arrays, joined in order and cut to ``auxiliary_count``; for ``averaging`` each
-    inner list holds the draws of one chunk. ``span`` tells which samples they are (for the labels that the threat model grants). ``observed`` are
-    the victims' releases, likewise chunks of draws. Result: ``predicted`` (V,) and ``scores`` (V, S) in one npz under the identity.
+    ``auxiliary`` are identities of stored release arrays, joined in order and cut to ``auxiliary_count``; for
+    ``averaging`` each inner list holds the draws of one chunk. ``span`` tells which samples they are (for the
+    labels that the threat model grants). ``observed`` are the victims' releases, likewise chunks of draws.
+    Result: ``predicted`` (V,) and ``scores`` (V, S) in one npz under the identity.
     """
 
     kind: Literal["fit"] = "fit"
@@ -100,7 +105,8 @@ Job = Annotated[TrainJob | ProbeJob | FitJob, Field(discriminator="kind")]
 class JobReport(_Strict):
     """One entry of the stream `REPORTS` (field ``json``): a job was started, got on, was done, or failed.
 
-    ``progress`` in [0, 1]; ``data`` holds what the kind of job reports (an epoch's figures, queries a second, ...).
+    ``progress`` in [0, 1]; ``data`` holds what the kind of job reports (an epoch's figures, queries a second,
+    ...).
     """
 
     identity: str

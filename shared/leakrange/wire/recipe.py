@@ -1,4 +1,5 @@
-"""How a model is made, as data: the recipe whose digest names the artifact, so that no model is trained twice."""
+"""How a model is made, as data: the recipe whose digest names the artifact, so that no model is trained
+twice."""
 
 from __future__ import annotations
 
@@ -15,7 +16,9 @@ __all__ = ["DataSpec", "NetSpec", "Schedule", "TrainingRecipe", "digest", "train
 
 def digest(value: Any) -> str:
     """SHA-256 (hex, 64 characters) of a JSON value, independent of the order of its keys."""
-    return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)).hexdigest()
+    return hashlib.sha256(
+        orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
+    ).hexdigest()
 
 
 @lru_cache(maxsize=1)
@@ -43,9 +46,10 @@ class _Strict(BaseModel):
 class DataSpec(_Strict):
     """Which images, at which size, and how they are split.
 
-    ``size`` is the side in pixels (None: the set's own); ``limit`` keeps the first so many of each split, for quick runs;
-    ``auxiliary`` and ``validation`` are the shares of the training images set aside for the outside attacker and for
-    model selection; ``seed`` draws the split (and the faces, for procedural sets), never the training.
+    ``size`` is the side in pixels (None: the set's own); ``limit`` keeps the first so many of each split, for
+    quick runs; ``auxiliary`` and ``validation`` are the shares of the training images set aside for the
+    outside attacker and for model selection; ``seed`` draws the split (and the faces, for procedural sets),
+    never the training.
     """
 
     name: str
@@ -66,7 +70,8 @@ class NetSpec(_Strict):
 
 
 class Schedule(_Strict):
-    """Epochs, batch size, Adam's learning rate, and the speed options whose effect on accuracy is measured in the docs."""
+    """Epochs, batch size, Adam's learning rate, and the speed options whose effect on accuracy is measured in
+    the docs."""
 
     epochs: Annotated[int, Field(ge=1, le=1000)] = 15
     batch: Annotated[int, Field(ge=8, le=4096)] = 100

@@ -8,7 +8,16 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from leakrange.wire.jobs import ReleaseKind, Span
 
-__all__ = ["Decisions", "Deployment", "IntakeRecord", "ModelCard", "Releases", "Round", "RoundReply", "Upload"]
+__all__ = [
+    "Decisions",
+    "Deployment",
+    "IntakeRecord",
+    "ModelCard",
+    "Releases",
+    "Round",
+    "RoundReply",
+    "Upload",
+]
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
@@ -39,14 +48,16 @@ class ModelCard(_Strict):
 
 
 class Deployment(_Strict):
-    """``PUT /v1/operator/models/{model}`` (operator key): serve the artifact of that recipe digest under this name."""
+    """``PUT /v1/operator/models/{model}`` (operator key): serve the artifact of that recipe digest under this
+    name."""
 
     artifact: str = Field(pattern=r"^[0-9a-f]{64}$")
     release: ReleaseKind = "logits"
 
 
 class Releases(_Strict):
-    """JSON answer of ``logits``, ``softmax`` and ``features``: ``values`` is (samples, N). As npy: float32 of that shape."""
+    """JSON answer of ``logits``, ``softmax`` and ``features``: ``values`` is (samples, N). As npy: float32 of
+    that shape."""
 
     model: str
     version: str
@@ -55,7 +66,8 @@ class Releases(_Strict):
 
 
 class Upload(_Strict):
-    """``POST /v1/models/{model}/outputs``: what an edge client sends, and nothing else; also as npy, then ``X-Release`` names the kind."""
+    """``POST /v1/models/{model}/outputs``: what an edge client sends, and nothing else; also as npy, then
+    ``X-Release`` names the kind."""
 
     release: ReleaseKind
     values: list[list[float]]
@@ -70,10 +82,12 @@ class Decisions(_Strict):
 
 
 class IntakeRecord(_Strict):
-    """``GET /v1/operator/models/{model}/intake/{upload}`` (operator key): what a provider received and what it made of it.
+    """``GET /v1/operator/models/{model}/intake/{upload}`` (operator key): what a provider received and what
+    it made of it.
 
-    ``upload`` is the request's ``Idempotency-Key`` (made up by the provider where there was none). ``inferred`` and ``scores`` are None for a provider without a
-    decoder; ``scores`` is (samples, S), higher means more likely.
+    ``upload`` is the request's ``Idempotency-Key`` (made up by the provider where there was none).
+    ``inferred`` and ``scores`` are None for a provider without a decoder; ``scores`` is (samples, S), higher
+    means more likely.
     """
 
     upload: str
@@ -88,8 +102,9 @@ class IntakeRecord(_Strict):
 class Round(_Strict):
     """``POST /v1/rounds`` of an edge client (operator key): let the simulated users use the app once.
 
-    The client loads its own images (``span``), runs the model locally, applies ``defence``, uploads to ``url`` under ``api_key``
-    with ``upload`` as idempotency key, and registers the ground truth with the caller by its reply, never with the provider.
+    The client loads its own images (``span``), runs the model locally, applies ``defence``, uploads to
+    ``url`` under ``api_key`` with ``upload`` as idempotency key, and registers the ground truth with the
+    caller by its reply, never with the provider.
     """
 
     url: str
@@ -103,7 +118,8 @@ class Round(_Strict):
 
 
 class RoundReply(_Strict):
-    """What an edge client registers with the controller: the truth about its users' samples and the decisions they got."""
+    """What an edge client registers with the controller: the truth about its users' samples and the decisions
+    they got."""
 
     upload: str
     samples: int

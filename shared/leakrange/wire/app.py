@@ -1,0 +1,258 @@
+"""The frame of every HTTP service: problem details, health, readiness, metrics, a body limit. Pure-ASGI
+middleware only."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import orjson
+import structlog
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from pydantic import SecretStr
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+import leakrange
+from leakrange.wire.errors import (
+    PROBLEM_BASE,
+    BodyTooLarge,
+    Forbidden,
+    InvalidInput,
+    LeakrangeError,
+    MalformedBody,
+    Unauthenticated,
+)
+from leakrange.wire.schemas import Health
+
+__all__ = ["PROBLEM", "bearer", "check_operator", "create_app", "problem_response", "send_problem"]
+
+PROBLEM = "application/problem+json"
+ReadyCheck = Callable[[], Awaitable[None]]
+log = structlog.get_logger("leakrange.wire.app")
+
+
+def problem_response(error: LeakrangeError, path: str | None = None) -> Response:
+    """The RFC 9457 response of an error."""
+    return Response(
+        orjson.dumps(error.problem(path), default=str), error.status, dict(error.headers), media_type=PROBLEM
+    )
+
+
+async def send_problem(error: LeakrangeError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a raw ASGI request with a problem."""
+    await problem_response(error, scope.get("path"))(scope, receive, send)
+
+
+def bearer(header: str | None) -> str:
+    """The key of an ``Authorization: Bearer`` header; raises `Unauthenticated` where there is none."""
+    scheme, _, key = (header or "").partition(" ")
+    if scheme.lower() != "bearer" or not key.strip():
+        raise Unauthenticated("this endpoint wants an API key")
+    return key.strip()
+
+
+def check_operator(header: str | None, key: SecretStr) -> None:
+    """Let only the operator pass: `Unauthenticated` without a key, `Forbidden` with another. Takes constant
+    time."""
+    given = bearer(header)
+    if not hmac.compare_digest(given.encode(), key.get_secret_value().encode()):
+        raise Forbidden("this endpoint is for the operator of the range alone")
+
+
+class BodyLimit:
+    """Refuse bodies over ``limit`` bytes, by their declared length at once, else as soon as they have passed
+    it."""
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self.app, self.limit = app, limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        too_large = BodyTooLarge(
+            f"a request body may have {self.limit} bytes", headers={"Connection": "close"}
+        )
+        for name, value in scope["headers"]:
+            if name == b"content-length" and value.isdigit() and int(value) > self.limit:
+                return await send_problem(too_large, scope, receive, send)
+        seen = 0
+        started = False
+
+        async def limited() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > self.limit:
+                raise too_large
+            return message
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self.app(scope, limited, watched)
+        except BodyTooLarge as error:
+            if started:
+                raise
+            await send_problem(error, scope, receive, send)
+
+
+class Measure:
+    """Count requests and time them by method, route and status; log each at debug level, a 5xx at error
+    level."""
+
+    def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
+        self.app = app
+        labels = ("method", "route", "status")
+        self.requests = Counter("leakrange_requests", "Requests answered", labels, registry=registry)
+        self.seconds = Histogram(
+            "leakrange_request_seconds",
+            "Time to answer",
+            ("method", "route"),
+            registry=registry,
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        status = 500
+        begun = time.perf_counter()
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self.app(scope, receive, watched)
+        finally:
+            seconds = time.perf_counter() - begun
+            # The route's pattern, not the path: paths hold names that users choose, and labels must stay few.
+            route = getattr(scope.get("route"), "path", None) or "(none)"
+            method = scope["method"] if scope["method"] in _METHODS else "OTHER"
+            self.requests.labels(method, route, status).inc()
+            self.seconds.labels(method, route).observe(seconds)
+            note = log.error if status >= 500 else log.debug
+            note(
+                "request", method=method, path=scope["path"][:200], status=status, ms=round(seconds * 1e3, 2)
+            )
+
+
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+def create_app(
+    party: str,
+    *,
+    max_body: int,
+    lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None = None,
+    ready: Mapping[str, ReadyCheck] | None = None,
+    registry: CollectorRegistry | None = None,
+    title: str | None = None,
+    description: str = "",
+) -> FastAPI:
+    """A FastAPI application with the house's manners.
+
+    Errors of `leakrange.wire.errors`, validation errors and unknown paths become problem details; ``GET
+    /healthz`` says that the process lives, ``/readyz`` that each check of ``ready`` passes within two seconds
+    (else 503, naming those that do not), ``/metrics`` is for Prometheus. ``registry`` is where the service
+    puts its own metrics (``app.state.metrics``).
+    """
+    metrics = registry or CollectorRegistry()
+    app = FastAPI(
+        title=title or f"Leakrange {party}",
+        description=description,
+        version=leakrange.__version__,
+        lifespan=lifespan,
+        responses={
+            "4XX": {
+                "description": "Problem details (RFC 9457)",
+                "content": {PROBLEM: {"schema": _PROBLEM_SCHEMA}},
+            }
+        },
+    )
+    app.state.metrics = metrics
+    app.add_middleware(BodyLimit, limit=max_body)
+    app.add_middleware(Measure, registry=metrics)
+
+    @app.exception_handler(LeakrangeError)
+    async def known(request: Request, error: LeakrangeError) -> Response:
+        return problem_response(error, request.url.path)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        mistakes = [
+            {"path": ".".join(map(str, item["loc"])), "message": item["msg"]} for item in error.errors()[:50]
+        ]
+        if any(item["type"] == "json_invalid" for item in error.errors()):
+            return problem_response(
+                MalformedBody("the body is not JSON", mistakes=mistakes), request.url.path
+            )
+        return problem_response(
+            InvalidInput(f"{len(mistakes)} field(s) cannot be taken", mistakes=mistakes), request.url.path
+        )
+
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> Response:
+        slug = {404: "not-found", 405: "method-not-allowed"}.get(error.status_code, "http-error")
+        body = {
+            "type": PROBLEM_BASE + slug,
+            "title": str(error.detail),
+            "status": error.status_code,
+            "instance": request.url.path,
+        }
+        return Response(orjson.dumps(body), error.status_code, dict(error.headers or {}), media_type=PROBLEM)
+
+    @app.exception_handler(Exception)
+    async def unknown(request: Request, error: Exception) -> Response:
+        log.error("unhandled error", path=request.url.path, exc_info=error)
+        bug = LeakrangeError("an error that nobody foresaw; the service's log tells more")
+        return problem_response(bug, request.url.path)
+
+    @app.get("/healthz", tags=["health"])
+    async def healthz() -> Health:
+        """The process lives."""
+        return Health(party=party, version=leakrange.__version__)
+
+    @app.get("/readyz", tags=["health"], responses={503: {"description": "Not ready"}})
+    async def readyz() -> Response:
+        """Everything that this service needs answers."""
+        failed: dict[str, str] = {}
+        for name, check in (ready or {}).items():
+            try:
+                await asyncio.wait_for(check(), timeout=2.0)
+            except (OSError, TimeoutError, LeakrangeError, RuntimeError) as error:
+                failed[name] = str(error)[:300] or type(error).__name__
+        body = {"status": "unready" if failed else "ready", "failed": failed}
+        return Response(orjson.dumps(body), 503 if failed else 200, media_type="application/json")
+
+    @app.get("/metrics", tags=["health"], include_in_schema=False)
+    async def scrape() -> Response:
+        return Response(generate_latest(metrics), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    return app
+
+
+_PROBLEM_SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "required": ["type", "title", "status"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "hint": {"type": "string"},
+        "instance": {"type": "string"},
+    },
+}

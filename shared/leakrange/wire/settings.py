@@ -1,0 +1,40 @@
+"""Settings that every service shares, from environment variables ``LEAKRANGE_…``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+__all__ = ["OperatorKey", "ServiceSettings"]
+
+PLACEHOLDERS = ("changeme", "change-me", "changethis", "secret", "password", "operator")
+
+
+def _real_secret(key: SecretStr) -> SecretStr:
+    value = key.get_secret_value()
+    if len(value) < 16 or any(value.lower().startswith(word) for word in PLACEHOLDERS):
+        raise ValueError(
+            "the operator key must be a random secret of at least 16 characters: "
+            "set LEAKRANGE_OPERATOR_KEY, e.g. to the output of 'openssl rand -hex 24'"
+        )
+    return key
+
+
+OperatorKey = Annotated[SecretStr, AfterValidator(_real_secret)]
+"""The secret that the controller shows to the other parties' operator endpoints; short and placeholder values
+are refused."""
+
+
+class ServiceSettings(BaseSettings):
+    """Where a service listens, how it logs, and the operator key that guards its operator endpoints."""
+
+    model_config = SettingsConfigDict(env_prefix="LEAKRANGE_", extra="ignore")
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    operator_key: OperatorKey
+    max_body: int = 32 * 1024 * 1024
+    """Bytes of one request body; more is 413."""
