@@ -1,0 +1,97 @@
+"""What a data set is: static facts that the controller lists without loading, and a reader of its content."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.data.imageset import Attribute
+from leakrange.registry import Registry
+from leakrange.wire.recipe import DataSpec
+
+__all__ = ["Content", "DataSet", "GivenSet", "datasets"]
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a set's reader gives, before size, split and limit are applied.
+
+    images: uint8 (N, H, W, C). labels: per attribute int64 (N,), -1 where unknown. group: int64 (N,), equal
+    for near-copies (None: every image its own). official: uint8 (N,), an index into `SPLITS` where the set
+    has an official split (train, validation or test), else None.
+    """
+
+    images: NDArray[np.uint8]
+    labels: Mapping[str, NDArray[np.int64]]
+    group: NDArray[np.int64] | None = None
+    official: NDArray[np.uint8] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+
+class DataSet(ABC):
+    """A registered data set. The class itself is the entry: it is never instantiated, and importing it
+    loads nothing.
+
+    To add one, put a file into ``leakrange/data/sets`` with a subclass under ``@datasets.register(name)``.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str]
+    attributes: ClassVar[Mapping[str, Attribute]]
+    size: ClassVar[int]
+    """Side in pixels when the specification names none."""
+    channels: ClassVar[int]
+    source: ClassVar[str]
+    """Where it comes from and under which licence."""
+    official_split: ClassVar[bool] = False
+    default_count: ClassVar[int | None] = None
+    """Images drawn when the specification names no count; None for sets that are given, which refuse a
+    count."""
+    notes: ClassVar[tuple[str, ...]] = ()
+    """What a reader of results must know; `ImageSet.notes` begins with these."""
+
+    @classmethod
+    def procedural(cls) -> bool:
+        """Whether the images are drawn (then ``count`` and ``seed`` decide the content) or given."""
+        return cls.default_count is not None
+
+    @classmethod
+    def identities(cls) -> bool:
+        """Whether the set says who is shown (attribute ``identity``)."""
+        return "identity" in cls.attributes
+
+    @classmethod
+    @abstractmethod
+    def available(cls) -> str | None:
+        """None where the set can be loaded here, else the reason and what to do; reads no content."""
+
+    @classmethod
+    @abstractmethod
+    def read(cls, spec: DataSpec) -> Content:
+        """The content at the native size, or at ``spec.size`` if that is how it is drawn.
+
+        Raises `DataUnavailable` when a file is missing, broken or not of the documented layout.
+        """
+
+
+class GivenSet(DataSet):
+    """A set whose content is the same for every specification; subclasses give it in ``content``."""
+
+    @classmethod
+    def read(cls, spec: DataSpec) -> Content:
+        """`content`, whatever the specification."""
+        del spec
+        return cls.content()
+
+    @classmethod
+    @abstractmethod
+    def content(cls) -> Content:
+        """All images at the native size. Raises `DataUnavailable` as `read` does."""
+
+
+datasets: Registry[type[DataSet]] = Registry("data set", "leakrange.data.sets")

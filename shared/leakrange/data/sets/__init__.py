@@ -1,0 +1,1 @@
+"""The registered data sets, one file each."""

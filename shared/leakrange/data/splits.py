@@ -1,0 +1,107 @@
+"""Cutting a set into train, validation, auxiliary and test so that near-copies stay together."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.data.imageset import SPLITS
+from leakrange.wire.errors import InvalidInput
+
+__all__ = ["TEST_SHARE", "first_of_each", "partition", "shuffled", "stream", "whole_groups"]
+
+TRAIN, VALIDATION, AUXILIARY, TEST = (
+    SPLITS.index(name) for name in ("train", "validation", "auxiliary", "test")
+)
+TEST_SHARE = 0.2
+"""Share of the images set aside for testing in sets without an official split."""
+
+
+def stream(seed: int, purpose: str) -> np.random.Generator:
+    """A random stream of its own for every purpose: one draw more in one shifts no other."""
+    return np.random.default_rng([seed % 2**64, int.from_bytes(purpose.encode(), "little")])
+
+
+def shuffled(rng: np.random.Generator, n: int) -> NDArray[np.intp]:
+    """A random order of 0..n-1 that depends on the generator's raw stream alone, hence on no version of
+    `permutation`."""
+    return np.argsort(rng.random(n), kind="stable")
+
+
+def whole_groups(official: NDArray[np.uint8], group: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """The official split with every group on one side: where copies lie on both, all go to the later split
+    (test wins).
+
+    So a copy of a test image is never trained on, and the official test images all stay test images.
+    """
+    _, index = np.unique(group, return_inverse=True)
+    latest = np.zeros(index.max(initial=-1) + 1, dtype=np.uint8)
+    np.maximum.at(latest, index, official)
+    return latest[index]
+
+
+def partition(
+    group: NDArray[np.int64],
+    official: NDArray[np.uint8] | None,
+    validation: float,
+    auxiliary: float,
+    seed: int,
+) -> NDArray[np.uint8]:
+    """Index into `SPLITS` of every image, uint8 (N,); images of one group always get the same.
+
+    ``validation`` and ``auxiliary`` are shares of the images that are not test images (nor official
+    validation images, where there are some: then ``validation`` is not used). Without an official split 20
+    % are test images. A share is met up to half of the largest group. The test images depend on the seed
+    alone; the auxiliary ones do not move when ``validation`` is changed, nor the other way round.
+
+    Raises `InvalidInput` if the shares leave nothing to train on.
+    """
+    if validation + auxiliary >= 1.0:
+        raise InvalidInput(
+            f"validation ({validation:g}) and auxiliary ({auxiliary:g}) together leave no training images",
+            hint="lower one of the two shares",
+        )
+    rng = stream(seed, "split")
+    if official is None:
+        split = np.full(len(group), TRAIN, dtype=np.uint8)
+        split[_share(group, shuffled_groups(group, rng), TEST_SHARE)] = TEST
+    else:
+        split = whole_groups(official, group)
+        if (split == VALIDATION).any():
+            validation = 0.0
+    pool = np.flatnonzero(split == TRAIN)
+    order = shuffled_groups(group[pool], rng)
+    split[pool[_share(group[pool], order, validation)]] = VALIDATION
+    split[pool[_share(group[pool], order[::-1], auxiliary)]] = AUXILIARY
+    if len(group) and not (split == TRAIN).any():
+        raise InvalidInput(
+            "the split leaves no training images", hint="lower the shares, or take more images"
+        )
+    return split
+
+
+def shuffled_groups(group: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """The distinct groups in random order."""
+    distinct = np.unique(group)
+    return distinct[shuffled(rng, len(distinct))]
+
+
+def _share(group: NDArray[np.int64], order: NDArray[np.int64], share: float) -> NDArray[np.bool_]:
+    """Mask of the images of the first groups of ``order`` that together make up ``share`` of all images."""
+    distinct, index, size = np.unique(group, return_inverse=True, return_counts=True)
+    rank = np.searchsorted(distinct, order)
+    ends = np.cumsum(size[rank])
+    chosen = np.zeros(len(distinct), dtype=bool)
+    chosen[rank] = ends - size[rank] / 2 < share * len(group)
+    return chosen[index]
+
+
+def first_of_each(split: NDArray[np.uint8], limit: int, seed: int) -> NDArray[np.intp]:
+    """Ascending indices of ``limit`` random images of every split (all where it has fewer).
+
+    Random, because given sets are often sorted by class or person; a smaller limit keeps a part of what a
+    larger one keeps.
+    """
+    order = shuffled(stream(seed, "limit"), len(split))
+    kept = [order[split[order] == part][:limit] for part in range(len(SPLITS))]
+    return np.sort(np.concatenate(kept))
