@@ -1,0 +1,33 @@
+"""Only the decision."""
+
+from __future__ import annotations
+
+import numpy as np
+from typing_extensions import override
+
+from leakrange.defences.output.base import (
+    CLASS_SCORES,
+    Nothing,
+    OutputDefence,
+    ReleaseContext,
+    Values,
+    output_defences,
+)
+
+__all__ = ["Argmax"]
+
+
+@output_defences.register("argmax")
+class Argmax(OutputDefence[Nothing]):
+    """One-hot of the highest score, of logits as of a softmax; of equal ones the first class wins."""
+
+    Parameters = Nothing
+    summary = "release the decision alone, as a one-hot vector"
+    consumes = CLASS_SCORES
+
+    @override
+    def apply(self, values: Values, context: ReleaseContext) -> Values:
+        """(B, N) -> (B, N) of zeros and ones."""
+        result = np.zeros_like(values)
+        np.put_along_axis(result, values.argmax(axis=1, keepdims=True), 1.0, axis=1)
+        return result

@@ -1,0 +1,87 @@
+"""What an output defence is, what it is told about the release, and the registry of all of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from leakrange.registry import Registry
+from leakrange.wire.jobs import ReleaseKind
+
+__all__ = ["Nothing", "OutputDefence", "Parameters", "Release", "ReleaseContext", "Values", "output_defences"]
+
+Release = ReleaseKind
+Values = NDArray[np.float64]
+"""Releases of a batch: (B, N)."""
+
+ANY_RELEASE: frozenset[Release] = frozenset({"logits", "softmax", "features", "score", "sample"})
+CLASS_SCORES: frozenset[Release] = frozenset({"logits", "softmax"})
+
+
+class Parameters(BaseModel):
+    """Base of every defence's parameters: unknown names are refused, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Nothing(Parameters):
+    """For defences without parameters."""
+
+
+@dataclass(frozen=True)
+class ReleaseContext:
+    """What a defence may know beside the values.
+
+    release: the kind. draw: source of fresh noise. sticky_key: a secret of whoever runs the defence. digests:
+    one per sample, naming the *query* (model, endpoint, canonical input), so that the same query gets the
+    same sticky noise wherever it stands in a batch. stage: the place in the policy, told by the chain; it
+    keeps two noises apart.
+    """
+
+    release: Release
+    draw: np.random.Generator = field(default_factory=np.random.default_rng)
+    sticky_key: bytes = b""
+    digests: Sequence[bytes] | None = None
+    stage: bytes = b""
+
+
+P = TypeVar("P", bound=Parameters)
+
+
+class OutputDefence(ABC, Generic[P]):
+    """A transform of releases. Subclasses set the class variables and register themselves in
+    `output_defences`.
+    """
+
+    Parameters: ClassVar[type[Parameters]]
+    summary: ClassVar[str]
+    consumes: ClassVar[frozenset[Release]] = ANY_RELEASE
+    """Release kinds on which it means something; a policy refuses the others."""
+    shorthand: ClassVar[str | None] = None
+    """The parameter that a bare value sets, as in ``{temperature: 2}``."""
+
+    def __init__(self, parameters: P) -> None:
+        self.parameters = parameters
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether asking again gives the same answer, so that an attacker gains nothing by averaging."""
+        return True
+
+    @property
+    def needs_digests(self) -> bool:
+        """Whether `ReleaseContext.digests` and ``sticky_key`` must be given."""
+        return False
+
+    @abstractmethod
+    def apply(self, values: Values, context: ReleaseContext) -> Values:
+        """Transform finite values (B, N) into finite ones (B, M); M = N unless the defence says otherwise."""
+
+
+output_defences: Registry[type[OutputDefence[Any]]] = Registry("output defence", "leakrange.defences.output")

@@ -1,0 +1,164 @@
+"""Chains of output defences: what a policy is."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from leakrange.defences.output.base import (
+    ANY_RELEASE,
+    OutputDefence,
+    Release,
+    ReleaseContext,
+    output_defences,
+)
+from leakrange.registry import UnknownName
+from leakrange.wire.errors import InvalidInput
+from leakrange.wire.recipe import digest
+
+__all__ = ["Chain", "InvalidChain"]
+
+MAX_STAGES = 16
+
+
+class InvalidChain(InvalidInput):
+    """422: all mistakes of a chain at once; each ``{path, message, allowed}``, path from the chain's own
+    root.
+    """
+
+    slug, title = "invalid-chain", "Invalid defence chain"
+
+    def __init__(self, mistakes: list[dict[str, Any]]) -> None:
+        told = "; ".join(f"{'.'.join(map(str, m['path'])) or 'chain'}: {m['message']}" for m in mistakes)
+        super().__init__(told, mistakes=mistakes, hint='e.g. [{"round": {"decimals": 1}}, "argmax"]')
+        self.mistakes = mistakes
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Defences in the order in which they run. ``Chain(())`` releases everything as it is."""
+
+    stages: tuple[tuple[str, OutputDefence[Any]], ...] = ()
+
+    @classmethod
+    def parse(cls, spec: Any) -> Chain:
+        """Read a list of names, each bare, with parameters, or with one value.
+
+        E.g. ``[{round: {decimals: 1}}, {temperature: 2}, argmax]``. Raises `InvalidChain` with every mistake.
+        """
+        if not isinstance(spec, list):
+            raise InvalidChain([_mistake([], f"a chain is a list of defences, not {_kind(spec)}")])
+        mistakes: list[dict[str, Any]] = []
+        if len(spec) > MAX_STAGES:
+            mistakes.append(_mistake([], f"at most {MAX_STAGES} defences in a chain, not {len(spec)}"))
+        stages = [stage for index, item in enumerate(spec) if (stage := _stage(item, index, mistakes))]
+        if mistakes:
+            raise InvalidChain(mistakes)
+        return cls(tuple(stages))
+
+    def spec(self) -> list[dict[str, Any]]:
+        """The canonical form, which `parse` reads: every parameter that is set, defaults included."""
+        return [
+            {name: stage.parameters.model_dump(mode="json", exclude_none=True)} for name, stage in self.stages
+        ]
+
+    def digest(self) -> str:
+        """The policy's identity (SHA-256, hex): the same for all spellings of the same chain."""
+        return digest(self.spec())
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether asking again gives the same answer."""
+        return all(stage.deterministic for _, stage in self.stages)
+
+    @property
+    def needs_digests(self) -> bool:
+        """Whether a stage has sticky noise, which needs each sample's digest and a secret."""
+        return any(stage.needs_digests for _, stage in self.stages)
+
+    @property
+    def consumes(self) -> frozenset[Release]:
+        """Release kinds on which every stage means something."""
+        return ANY_RELEASE.intersection(*(stage.consumes for _, stage in self.stages))
+
+    def refuse(self, release: Release) -> str | None:
+        """Why the chain cannot take that release kind, or None when it can."""
+        for name, stage in self.stages:
+            if release not in stage.consumes:
+                kinds = ", ".join(sorted(stage.consumes))
+                return f"{name} means nothing on a {release} release; it takes {kinds}"
+        return None
+
+    @cached_property
+    def _places(self) -> tuple[bytes, ...]:
+        policy = self.digest()
+        return tuple(f"{policy}:{index}".encode() for index in range(len(self.stages)))
+
+    def apply(self, values: NDArray[np.floating[Any]], context: ReleaseContext) -> NDArray[np.float32]:
+        """Run finite values (B, N) through every stage; the result is finite too.
+
+        Computed in float64, released in float32. Raises `InvalidInput` for a release kind that a stage cannot
+        take, so that nothing slips through undefended.
+        """
+        if reason := self.refuse(context.release):
+            raise InvalidInput(reason)
+        current = np.asarray(values, dtype=np.float64)
+        for (_, stage), place in zip(self.stages, self._places, strict=True):
+            current = stage.apply(current, dataclasses.replace(context, stage=place))
+        limits = np.finfo(np.float32)
+        return np.clip(current, limits.min, limits.max).astype(np.float32)
+
+
+def _stage(item: Any, index: int, mistakes: list[dict[str, Any]]) -> tuple[str, OutputDefence[Any]] | None:
+    """Read one item; on mistakes note them all and give None."""
+    if isinstance(item, str):
+        name, given = item, None
+    elif isinstance(item, dict) and len(item) == 1 and isinstance(next(iter(item)), str):
+        ((name, given),) = item.items()
+    else:
+        shape = f"{len(item)} names" if isinstance(item, dict) else _kind(item)
+        mistakes.append(
+            _mistake([index], f"a defence is a name, or one name with its parameters, not {shape}")
+        )
+        return None
+    try:
+        defence = output_defences[name]
+    except UnknownName as unknown:
+        mistakes.append(_mistake([index], str(unknown), unknown.allowed))
+        return None
+    parameters = given
+    if given is None:
+        parameters = {}
+    elif not isinstance(given, dict):
+        if defence.shorthand is None or isinstance(given, list):
+            mistakes.append(_mistake([index, name], f"{name} takes no bare value", _names(defence)))
+            return None
+        parameters = {defence.shorthand: given}
+    try:
+        return name, defence(defence.Parameters.model_validate(parameters))
+    except ValidationError as error:
+        for each in error.errors(include_url=False, include_context=False):
+            allowed = _names(defence) if each["type"] == "extra_forbidden" else ()
+            message = each["msg"].removeprefix("Value error, ")
+            mistakes.append(_mistake([index, name, *each["loc"]], message, allowed))
+        return None
+
+
+def _names(defence: type[OutputDefence[Any]]) -> tuple[str, ...]:
+    return tuple(defence.Parameters.model_fields)
+
+
+def _mistake(path: Sequence[str | int], message: str, allowed: Sequence[str] = ()) -> dict[str, Any]:
+    return {"path": list(path), "message": message, "allowed": list(allowed)}
+
+
+def _kind(value: Any) -> str:
+    names = {dict: "a mapping", list: "a list", str: "a text", type(None): "nothing", bool: "a boolean"}
+    return names.get(type(value), "a number")

@@ -1,0 +1,53 @@
+"""Bounding values, or each sample's norm."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+from typing_extensions import override
+
+from leakrange.defences.output.base import OutputDefence, Parameters, ReleaseContext, Values, output_defences
+
+__all__ = ["Clip"]
+
+
+class ClipParameters(Parameters):
+    """``min`` and/or ``max`` for each value, or else ``norm``: the highest Euclidean norm of a sample."""
+
+    min: float | None = None
+    max: float | None = None
+    norm: Annotated[float, Field(gt=0)] | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        bounds = self.min is not None or self.max is not None
+        if bounds == (self.norm is not None):
+            raise ValueError("give either min and/or max, or norm")
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError("min is above max")
+        return self
+
+
+@output_defences.register("clip")
+class Clip(OutputDefence[ClipParameters]):
+    """Bound every value, or scale a sample down to a highest Euclidean norm."""
+
+    Parameters = ClipParameters
+    summary = "bound every value, or the Euclidean norm of each sample"
+
+    @override
+    def apply(self, values: Values, context: ReleaseContext) -> Values:
+        """(B, N) -> (B, N)."""
+        if self.parameters.norm is None:
+            return np.clip(values, self.parameters.min, self.parameters.max)
+        # The norm of the values over the largest one: their squares would overflow.
+        largest = np.abs(values).max(axis=1, keepdims=True, initial=0.0)
+        unit = values / np.where(largest > 0, largest, 1.0)
+        length = np.linalg.norm(unit, axis=1, keepdims=True)
+        limit = self.parameters.norm / np.where(largest > 0, largest, 1.0)
+        result: Values = np.where(
+            length > limit, unit / np.where(length > 0, length, 1.0) * self.parameters.norm, values
+        )
+        return result
