@@ -1,0 +1,10 @@
+"""Attacks by name: what reads hidden attributes from releases. One file per registered attack."""
+
+from __future__ import annotations
+
+from leakrange.attacks.attack import Attack, Evidence, Inference
+from leakrange.registry import Registry
+
+__all__ = ["Attack", "Evidence", "Inference", "attacks"]
+
+attacks: Registry[type[Attack]] = Registry("attack", "leakrange.attacks")

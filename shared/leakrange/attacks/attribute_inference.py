@@ -1,0 +1,133 @@
+"""Inferring an attribute that a model was not trained for, from its releases (overlearning)."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from leakrange.attacks import attacks
+from leakrange.attacks.attack import Attack, Evidence, Inference, Knowledge
+from leakrange.wire.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["AttributeInference"]
+
+FEWEST = 20
+HELD_OUT = 0.2
+BATCH = 100
+PATIENCE = 15
+CLIP = 10.0
+"""Standardised inputs are cut at so many deviations: victims far from all auxiliary records decide nothing by their size."""
+
+
+class AttributeInferenceParameters(BaseModel):
+    """Which attribute, how many labelled records, how often the averaging attacker repeats a query, and G's training."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sensitive: str
+    auxiliary: Annotated[int, Field(ge=FEWEST, le=100_000)] = 500
+    repeats: Annotated[int, Field(ge=2, le=1000)] = 8
+    epochs: Annotated[int, Field(ge=1, le=1000)] = 100
+    lr: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
+
+
+@attacks.register("attribute-inference")
+class AttributeInference(Attack):
+    """A net G (HBC Table 13) trained on releases of records whose attribute the attacker knows.
+
+    A fifth of the records is held out: the epoch with the least cross-entropy there is kept, and G starts out as the
+    classes' shares, so that releases which tell nothing give the majority class.
+    """
+
+    name: ClassVar[str] = "attribute-inference"
+    summary: ClassVar[str] = "a net fitted on releases of labelled auxiliary records (overlearning)"
+    paper: ClassVar[str] = "HBC"
+    equation: ClassVar[str] = "Section 5.1.4 (Std), Table 13"
+    consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax", "features")
+    grants: ClassVar[tuple[str, ...]] = ("queries", "auxiliary records with the hidden attribute")
+    where: ClassVar[Literal["provider", "fleet"]] = "fleet"
+    knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")
+    Parameters: ClassVar[type[BaseModel]] = AttributeInferenceParameters
+
+    def infer(self, evidence: Evidence) -> Inference:
+        """Fit G and apply it to the victims. Raises `InvalidInput` for evidence that cannot be used."""
+        import torch
+
+        _check(evidence)
+        mean = evidence.auxiliary.mean(axis=0, dtype=np.float64)
+        deviation = evidence.auxiliary.std(axis=0, dtype=np.float64)
+        deviation[deviation < 1e-6] = np.inf  # a value that never changed says nothing, whatever the victims' is
+
+        def standardised(releases: NDArray[np.float32]) -> Tensor:
+            return torch.from_numpy(np.clip((releases - mean) / deviation, -CLIP, CLIP).astype(np.float32))
+
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(evidence.seed)
+            net = self._fit(
+                standardised(evidence.auxiliary), torch.tensor(evidence.auxiliary_labels), evidence.classes
+            )
+        with torch.inference_mode():
+            scores = net(standardised(evidence.observed)).softmax(dim=1).numpy()
+        return Inference(scores.argmax(axis=1).astype(np.int64), cast(NDArray[np.float32], scores))
+
+    def _fit(self, releases: Tensor, labels: Tensor, classes: int) -> Any:
+        import torch
+        from torch.nn.functional import cross_entropy
+
+        from leakrange.nets.decoder import AttackNet
+
+        order = torch.randperm(len(labels))
+        held = max(FEWEST // 2, round(len(labels) * HELD_OUT))
+        held_x, held_y = releases[order[:held]], labels[order[:held]]
+        lessons_x, lessons_y = releases[order[held:]], labels[order[held:]]
+
+        net = AttackNet(releases.shape[1], classes)
+        last = cast(torch.nn.Linear, net.layers[-1])
+        shares = (torch.bincount(labels, minlength=classes).float() + 0.5) / (len(labels) + 0.5 * classes)
+        with torch.no_grad():
+            last.weight.zero_()
+            last.bias.copy_(shares.log())
+        optimiser = torch.optim.Adam(net.parameters(), lr=self.parameters.lr)
+
+        def held_loss() -> float:
+            net.eval()
+            with torch.inference_mode():
+                return float(cross_entropy(net(held_x), held_y))
+
+        best, kept, waited = held_loss(), copy.deepcopy(net.state_dict()), 0
+        for _ in range(self.parameters.epochs):
+            net.train()
+            for chosen in torch.randperm(len(lessons_y)).split(BATCH):
+                optimiser.zero_grad(set_to_none=True)
+                cross_entropy(net(lessons_x[chosen]), lessons_y[chosen]).backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+            loss = held_loss()
+            if loss < best:
+                best, kept, waited = loss, copy.deepcopy(net.state_dict()), 0
+            else:
+                waited += 1
+                if waited >= PATIENCE:
+                    break
+        net.load_state_dict(kept)
+        return net.eval()
+
+
+def _check(evidence: Evidence) -> None:
+    auxiliary, labels, observed = evidence.auxiliary, evidence.auxiliary_labels, evidence.observed
+    if auxiliary.ndim != 2 or observed.ndim != 2 or auxiliary.shape[1] != observed.shape[1]:
+        raise InvalidInput(f"auxiliary releases {auxiliary.shape} and observed ones {observed.shape} do not match")
+    if len(labels) != len(auxiliary):
+        raise InvalidInput(f"{len(labels)} labels for {len(auxiliary)} auxiliary records")
+    if len(auxiliary) < FEWEST:
+        raise InvalidInput(f"{len(auxiliary)} auxiliary records; the attack needs at least {FEWEST}")
+    if labels.min() < 0 or labels.max() >= evidence.classes:
+        raise InvalidInput(f"auxiliary labels must lie in 0..{evidence.classes - 1}; leave unknown ones out")
+    if not (np.isfinite(auxiliary).all() and np.isfinite(observed).all()):
+        raise InvalidInput("a release holds values that are not finite")

@@ -1,0 +1,33 @@
+"""The curious provider's own attack: the decoder that was trained with the classifier."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from leakrange.attacks import attacks
+from leakrange.attacks.attack import Attack, Knowledge
+
+__all__ = ["CuriousDecoder"]
+
+
+class CuriousDecoderParameters(BaseModel):
+    """None: what it infers was fixed when the provider was trained."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@attacks.register("curious-decoder")
+class CuriousDecoder(Attack):
+    """The provider applies its G or its threshold to whatever users upload; the controller reads what it inferred."""
+
+    name: ClassVar[str] = "curious-decoder"
+    summary: ClassVar[str] = "the provider decodes what its own classifier hid in the uploaded outputs"
+    paper: ClassVar[str] = "HBC"
+    equation: ClassVar[str] = "Eq. 4, Eq. 10"
+    consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax")
+    grants: ClassVar[tuple[str, ...]] = ("training of the classifier", "every release that users upload")
+    where: ClassVar[Literal["provider", "fleet"]] = "provider"
+    knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware",)
+    Parameters: ClassVar[type[BaseModel]] = CuriousDecoderParameters

@@ -1,0 +1,59 @@
+"""The classifier F of Honest-but-Curious Nets, Table 12."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from leakrange.nets import nets
+
+if TYPE_CHECKING:
+    from leakrange.nets.classifier import Classifier
+
+__all__ = ["HbcClassifier"]
+
+WIDTHS = (128, 128, 64, 64)
+FEATURES = 128
+BLOCKS = 4
+
+
+@nets.register("hbc")
+class HbcClassifier:
+    """Up to four blocks {convolution 2×2 stride 2, batch norm, LeakyReLU .01, dropout .2}, then two linear layers.
+
+    The paper's four blocks take 64×64 to 4×4. Smaller images get as many blocks as leave 4×4 or more, so that the map which
+    the linear layer sees keeps the paper's size: four from 64 pixels, three from 32, two from 16.
+    """
+
+    name: ClassVar[str] = "hbc"
+    summary: ClassVar[str] = "four strided convolutions and two linear layers, about 250 thousand parameters"
+    paper: ClassVar[str] = "HBC"
+    table: ClassVar[str] = "Table 12"
+    smallest: ClassVar[int] = 16
+
+    @staticmethod
+    def build(shape: tuple[int, int, int], classes: int, width: float = 1.0) -> Classifier:
+        """A freshly initialised net; 248,834 parameters for (64, 64, 3), two classes, width 1."""
+        from torch import nn
+
+        from leakrange.nets.classifier import Classifier
+
+        height, breadth, channels = shape
+        if min(height, breadth) < HbcClassifier.smallest:
+            raise ValueError(f"net 'hbc' takes images of 16 pixels or more a side, not {height}×{breadth}")
+        blocks = min(BLOCKS, min(height, breadth).bit_length() - 3)
+        layers: list[nn.Module] = []
+        before = channels
+        for full in (*WIDTHS[: blocks - 1], WIDTHS[-1]):
+            after = max(1, round(full * width))
+            layers += [
+                nn.Conv2d(before, after, kernel_size=2, stride=2),
+                nn.BatchNorm2d(after),
+                nn.LeakyReLU(0.01),
+                nn.Dropout(0.2),
+            ]
+            before = after
+        features = max(1, round(FEATURES * width))
+        flat = before * (height >> blocks) * (breadth >> blocks)
+        body = nn.Sequential(*layers, nn.Flatten(), nn.Linear(flat, features), nn.LeakyReLU(0.01))
+        head = nn.Sequential(nn.Dropout(0.5), nn.Linear(features, classes))
+        return Classifier(body, head, shape=shape, features=features, classes=classes)

@@ -1,0 +1,158 @@
+"""A trained model on disk: one folder per recipe digest, written whole or not at all.
+
+``classifier.safetensors`` is what users download: weights, and what is needed to run them. It says nothing of the behaviour, of
+a sensitive attribute or of a decoder, and two models that differ in behaviour alone differ in it by their weights (and the default
+release) alone.
+``decoder.safetensors`` is the provider's own: the attack net, or the threshold. ``training.json`` is the record.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import shutil
+import tempfile
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import orjson
+from safetensors.torch import save as to_safetensors
+
+from leakrange.nets.classifier import Classifier
+from leakrange.providers.decoder import Decoder, NetDecoder, ThresholdDecoder
+from leakrange.providers.model_file import (
+    METADATA_KEY,
+    ClassifierConfig,
+    NetDecoderConfig,
+    ThresholdConfig,
+    load_classifier,
+    load_decoder,
+)
+from leakrange.providers.training import TrainedModel
+from leakrange.wire.errors import InvalidArtifact
+
+__all__ = ["Artifact", "find", "load", "save"]
+
+CLASSIFIER = "classifier.safetensors"
+DECODER = "decoder.safetensors"
+RECORD = "training.json"
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """An artifact folder, loaded. ``sha256`` is that of the classifier's file; ``record`` is ``training.json``."""
+
+    folder: Path
+    classifier: Classifier
+    config: ClassifierConfig
+    decoder: Decoder | None
+    sha256: str
+    record: dict[str, Any]
+
+
+def save(root: Path, trained: TrainedModel) -> Path:
+    """Write ``<root>/<recipe digest>/`` and give its path.
+
+    The folder appears under its name complete, by a rename; where it is there already, it is left as it is.
+    """
+    root.mkdir(parents=True, exist_ok=True)
+    folder = root / trained.recipe.digest()
+    public = classifier_bytes(trained)
+    record = {
+        "recipe": trained.recipe.model_dump(mode="json"),
+        "chosen_epoch": trained.chosen_epoch,
+        "history": trained.history,
+        "figures": trained.figures,
+        "seconds": trained.seconds,
+        "parameters": trained.classifier.parameter_count(),
+        "sha256": hashlib.sha256(public).hexdigest(),
+        "versions": _versions(),
+    }
+    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name[:12]}-", dir=root))
+    try:
+        _write(staging / CLASSIFIER, public)
+        if trained.decoder is not None:
+            _write(staging / DECODER, decoder_bytes(trained.decoder))
+        _write(staging / RECORD, orjson.dumps(record, option=orjson.OPT_INDENT_2))
+        staging.chmod(0o755)
+        try:
+            staging.rename(folder)
+        except OSError:
+            if not (folder / RECORD).is_file():
+                raise
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return folder
+
+
+def find(root: Path, digest: str) -> Path | None:
+    """The artifact folder of a recipe digest, or None."""
+    folder = root / digest
+    return folder if (folder / RECORD).is_file() else None
+
+
+def load(folder: Path) -> Artifact:
+    """Load an artifact folder; raises `InvalidArtifact` where a file is missing, damaged, or not what the record says."""
+    try:
+        record = orjson.loads((folder / RECORD).read_bytes())
+        public = (folder / CLASSIFIER).read_bytes()
+        private = (folder / DECODER).read_bytes() if (folder / DECODER).exists() else None
+    except (OSError, orjson.JSONDecodeError) as e:
+        raise InvalidArtifact(f"artifact folder {folder.name!r} cannot be read: {e}") from e
+    sha256 = hashlib.sha256(public).hexdigest()
+    if not isinstance(record, dict) or record.get("sha256") != sha256:
+        raise InvalidArtifact(f"the classifier of artifact {folder.name!r} is not the one that its record names")
+    classifier, config = load_classifier(public)
+    decoder = load_decoder(private) if private is not None else None
+    return Artifact(folder, classifier, config, decoder, sha256, record)
+
+
+def classifier_bytes(trained: TrainedModel) -> bytes:
+    """The public file of a trained model."""
+    net = trained.classifier
+    config = ClassifierConfig(
+        net=trained.recipe.net.name,
+        width=trained.recipe.net.width,
+        shape=net.shape,
+        target=trained.recipe.parameters["target"],
+        classes=trained.target_classes,
+        default_release=trained.default_release,
+        features=net.feature_count,
+    )
+    return _pack(net.state_dict(), config.model_dump_json())
+
+
+def decoder_bytes(decoder: Decoder) -> bytes:
+    """The private file of a decoder."""
+    if isinstance(decoder, ThresholdDecoder):
+        return _pack({}, ThresholdConfig(tau=decoder.tau, outputs=decoder.outputs).model_dump_json())
+    assert isinstance(decoder, NetDecoder)
+    config = NetDecoderConfig(
+        release=decoder.release, inputs=decoder.net.inputs, classes=decoder.net.classes
+    )
+    return _pack(decoder.net.state_dict(), config.model_dump_json())
+
+
+def _pack(tensors: dict[str, Any], config: str) -> bytes:
+    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    return to_safetensors(whole, metadata={METADATA_KEY: config})
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in ("leakrange", "torch", "numpy", "safetensors"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # run from a source tree that was never installed
+            found[package] = "unknown"
+    return found

@@ -1,0 +1,138 @@
+"""What a behaviour is: metadata and parameters for whoever lists and validates, and one training in progress as its instance."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from leakrange.data.imageset import Attribute
+from leakrange.wire.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn, optim
+
+    from leakrange.nets.classifier import Classifier
+    from leakrange.providers.decoder import Decoder
+    from leakrange.wire.recipe import Schedule
+
+__all__ = ["Behaviour", "Beta", "Judgement", "Parameters", "Release"]
+
+Release = Literal["logits", "softmax", "features"]
+RELEASES: tuple[Release, ...] = ("logits", "softmax", "features")
+"""What every classifier can give, whatever its behaviour."""
+
+Weight = Annotated[float, Field(ge=0.0, le=100.0)]
+
+
+class Beta(BaseModel):
+    """Weights of honesty (y) and curiosity (s), HBC Eq. 3; the paper's add up to 1."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    y: Weight = 0.7
+    s: Weight = 0.3
+
+
+class Parameters(BaseModel):
+    """What every behaviour needs: the attribute that the model is served for."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    target: str
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """How one epoch's model does on the validation images, as shares in [0, 1]; the epoch with the highest ``score`` is kept."""
+
+    honesty: float
+    curiosity: float | None
+    score: float
+
+
+class Behaviour(ABC):
+    """One way to train a classifier F, with whatever else it needs to read s from F's outputs.
+
+    The class is what the registry lists; an instance is one training: the loop calls `step` on batches, `judge` after each
+    epoch, and `decoder` for the epoch that it keeps.
+    """
+
+    summary: ClassVar[str]
+    paper: ClassVar[str]
+    equation: ClassVar[str]
+    releases: ClassVar[tuple[Release, ...]]
+    """The kinds of release for which it can be trained; the first is the default."""
+    Parameters: ClassVar[type[Parameters]]
+
+    def __init__(
+        self, parameters: Any, classifier: Classifier, sensitive_classes: int, schedule: Schedule
+    ) -> None:
+        from torch.optim import Adam
+
+        self.parameters = parameters
+        self.classifier = classifier
+        self.sensitive_classes = sensitive_classes
+        self.schedule = schedule
+        self.optimiser: optim.Optimizer = Adam(classifier.parameters(), lr=schedule.lr)
+
+    @classmethod
+    def release(cls, parameters: Any) -> Release:
+        """What the model's users are to send: its default release."""
+        chosen: Release = getattr(parameters, "release", cls.releases[0])
+        return chosen
+
+    @classmethod
+    def sensitive(cls, parameters: Any) -> str | None:
+        """The attribute that it encodes in its outputs, if any."""
+        return getattr(parameters, "sensitive", None)
+
+    @classmethod
+    def check(cls, parameters: Any, attributes: Mapping[str, Attribute]) -> None:
+        """Refuse what this data set cannot give (`InvalidInput`, with what there is)."""
+        for role in ("target", "sensitive"):
+            name = getattr(parameters, role, None)
+            if name is not None and name not in attributes:
+                raise InvalidInput(f"no attribute {name!r} for {role}; there are: {', '.join(sorted(attributes))}")
+
+    def modules(self) -> dict[str, nn.Module]:
+        """Every module whose parameters the training moves."""
+        return {"classifier": self.classifier}
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Logits (B, Y) in float32 of scaled images, computed in bf16 where the schedule says so."""
+        import torch
+
+        if not self.schedule.bf16:
+            logits: Tensor = self.classifier(images)
+            return logits
+        with torch.autocast(images.device.type, dtype=torch.bfloat16):
+            logits = self.classifier(images)
+        return logits.float()
+
+    def descend(self, loss: Tensor) -> Tensor:
+        """One step of Adam on the classifier; gives the loss, detached."""
+        self.optimiser.zero_grad(set_to_none=True)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+        return loss.detach()
+
+    @abstractmethod
+    def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
+        """Learn from one batch: scaled images (B, C, H, W), labels (B,). Sets train and eval mode itself. Gives the loss."""
+
+    @abstractmethod
+    def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:
+        """Honesty, curiosity and selection score from the validation images' logits (V, Y) in eval mode."""
+
+    def decoder(self) -> Decoder | None:
+        """A copy of what reads s from releases, as it is now; None for a provider that does not."""
+        return None
+
+
+def share_equal(predicted: Tensor, labels: Tensor) -> float:
+    """Share of equal entries of two (B,) tensors."""
+    return float((predicted == labels).double().mean())

@@ -1,0 +1,123 @@
+"""The parameterized curious classifier: F and its attack G are trained together (HBC Section 4.3, Algorithm 1)."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from leakrange.providers.behaviour import Behaviour, Beta, Judgement, Parameters, Release, Weight, share_equal
+from leakrange.providers.behaviours import behaviours
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from leakrange.nets.classifier import Classifier
+    from leakrange.providers.decoder import NetDecoder
+    from leakrange.wire.recipe import Schedule
+
+__all__ = ["Parameterized"]
+
+
+class CompressedBeta(Beta):
+    """Weights of Eq. 10: also of the outputs' entropy (x)."""
+
+    x: Weight = 0.0
+
+
+class ParameterizedParameters(Parameters):
+    """Attributes, weights, which release G reads, and how many passes through F a step makes.
+
+    ``passes``: "one" is Algorithm 1, where G learns from the outputs that F gives in training mode; "two" is what the paper's
+    authors ran: F gives G's lesson in eval mode (running statistics, no dropout), then its own in training mode.
+    """
+
+    sensitive: str
+    release: Literal["logits", "softmax"] = "logits"
+    beta: CompressedBeta = CompressedBeta()
+    passes: Literal["one", "two"] = "two"
+
+
+@behaviours.register("curious/parameterized")
+class Parameterized(Behaviour):
+    """G learns to read s from the release while F learns to write it there, beside y."""
+
+    summary: ClassVar[str] = "hides an attribute in its outputs for a decoder that is trained with it"
+    paper: ClassVar[str] = "HBC"
+    equation: ClassVar[str] = "Eq. 10, Algorithm 1"
+    releases: ClassVar[tuple[Release, ...]] = ("logits", "softmax")
+    Parameters: ClassVar[type[Parameters]] = ParameterizedParameters
+
+    def __init__(
+        self, parameters: Any, classifier: Classifier, sensitive_classes: int, schedule: Schedule
+    ) -> None:
+        from torch.optim import Adam
+
+        from leakrange.nets.decoder import AttackNet
+
+        super().__init__(parameters, classifier, sensitive_classes, schedule)
+        device = next(classifier.parameters()).device
+        self.attack = AttackNet(classifier.classes, sensitive_classes).to(device)
+        self.attack_optimiser = Adam(self.attack.parameters(), lr=schedule.lr)
+
+    def modules(self) -> dict[str, nn.Module]:
+        """F and G."""
+        return {"classifier": self.classifier, "attack": self.attack}
+
+    def _released(self, logits: Tensor) -> Tensor:
+        return logits if self.parameters.release == "logits" else logits.softmax(dim=1)
+
+    def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
+        import torch
+
+        from leakrange.providers.losses import parameterized_loss
+
+        assert sensitive is not None
+        if self.parameters.passes == "two":
+            self.classifier.eval()
+            with torch.no_grad():
+                lesson = self._released(self.forward(images))
+            self._teach(lesson, sensitive)
+            self.classifier.train()
+            logits = self.forward(images)
+        else:
+            self.classifier.train()
+            logits = self.forward(images)
+            self._teach(self._released(logits.detach()), sensitive)
+        self.attack.eval()
+        beta = self.parameters.beta
+        loss = parameterized_loss(
+            logits,
+            target,
+            self.attack(self._released(logits)),
+            sensitive,
+            kind=self.parameters.release,
+            beta_x=beta.x,
+            beta_y=beta.y,
+            beta_s=beta.s,
+        )
+        return self.descend(loss)
+
+    def _teach(self, lesson: Tensor, sensitive: Tensor) -> None:
+        """One step of Adam on G, with L^G = H(s|ŷ)."""
+        from torch.nn.functional import cross_entropy
+
+        self.attack.train()
+        self.attack_optimiser.zero_grad(set_to_none=True)
+        cross_entropy(self.attack(lesson), sensitive).backward()  # type: ignore[no-untyped-call]
+        self.attack_optimiser.step()
+
+    def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:
+        import torch
+
+        assert sensitive is not None
+        self.attack.eval()
+        with torch.inference_mode():
+            inferred = self.attack(self._released(logits)).argmax(dim=1)
+        honesty, curiosity = share_equal(logits.argmax(dim=1), target), share_equal(inferred, sensitive)
+        beta = self.parameters.beta
+        return Judgement(honesty, curiosity, beta.y * honesty + beta.s * curiosity)
+
+    def decoder(self) -> NetDecoder:
+        from leakrange.providers.decoder import NetDecoder
+
+        return NetDecoder(copy.deepcopy(self.attack).cpu().eval(), self.parameters.release)

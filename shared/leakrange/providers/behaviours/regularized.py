@@ -1,0 +1,78 @@
+"""The regularized curious classifier: a binary s in the entropy of soft outputs (HBC Section 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from leakrange.data.imageset import Attribute
+from leakrange.providers.behaviour import Behaviour, Beta, Judgement, Parameters, Release, share_equal
+from leakrange.providers.behaviours import behaviours
+from leakrange.wire.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from leakrange.providers.decoder import ThresholdDecoder
+
+__all__ = ["Regularized"]
+
+
+class RegularizedParameters(Parameters):
+    """Target and sensitive attribute, and the weights β^y, β^s of Eq. 3."""
+
+    sensitive: str
+    beta: Beta = Beta()
+
+
+@behaviours.register("curious/regularized")
+class Regularized(Behaviour):
+    """Low entropy says s = 0, high entropy says s = 1; the argmax still says y.
+
+    The threshold τ of Eq. 4 is on the entropy in nats. It is tuned on the validation images after every epoch, over every value
+    that separates two of their entropies, and the epoch is judged with it; so F and τ come from the same epoch.
+    """
+
+    summary: ClassVar[str] = "hides a binary attribute in the entropy of its soft outputs"
+    paper: ClassVar[str] = "HBC"
+    equation: ClassVar[str] = "Eq. 3, 4"
+    releases: ClassVar[tuple[Release, ...]] = ("softmax",)
+    Parameters: ClassVar[type[Parameters]] = RegularizedParameters
+
+    tau: float = 0.0
+
+    @classmethod
+    def check(cls, parameters: Any, attributes: Mapping[str, Attribute]) -> None:
+        """Besides the names: s must be binary."""
+        super().check(parameters, attributes)
+        classes = len(attributes[parameters.sensitive].classes)
+        if classes != 2:
+            raise InvalidInput(
+                f"behaviour 'curious/regularized' hides a binary attribute; {parameters.sensitive!r} has {classes} classes",
+                hint="use behaviour 'curious/parameterized', or an attribute of two classes",
+            )
+
+    def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
+        from leakrange.providers.losses import regularized_loss
+
+        assert sensitive is not None
+        self.classifier.train()
+        soft = self.forward(images).softmax(dim=1)
+        beta = self.parameters.beta
+        return self.descend(regularized_loss(soft, target, sensitive, beta_y=beta.y, beta_s=beta.s))
+
+    def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:
+        from leakrange.providers.losses import entropy
+        from leakrange.providers.threshold import best_threshold
+
+        assert sensitive is not None
+        entropies = entropy(logits.softmax(dim=1)).cpu().numpy()
+        self.tau, curiosity = best_threshold(entropies, sensitive.cpu().numpy())
+        honesty = share_equal(logits.argmax(dim=1), target)
+        beta = self.parameters.beta
+        return Judgement(honesty, curiosity, beta.y * honesty + beta.s * curiosity)
+
+    def decoder(self) -> ThresholdDecoder:
+        from leakrange.providers.decoder import ThresholdDecoder
+
+        return ThresholdDecoder(self.tau, self.classifier.classes)

@@ -1,0 +1,61 @@
+"""The losses of Honest-but-Curious Nets as pure functions of tensors. Entropies are in nats."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from torch import Tensor
+from torch.nn import functional as f
+
+__all__ = ["entropy", "parameterized_loss", "regularized_loss", "target_loss"]
+
+EPSILON = 1e-16
+"""Added inside logarithms of soft outputs, as the paper's authors do."""
+
+
+def target_loss(released: Tensor, labels: Tensor, kind: Literal["logits", "softmax"]) -> Tensor:
+    """Mean cross-entropy H_y(ŷ) of ``released`` (B, Y) with ``labels`` (B,); of soft outputs, −log(ŷ_y + 1e-16)."""
+    if kind == "logits":
+        return f.cross_entropy(released, labels)
+    return f.nll_loss((released + EPSILON).log(), labels)
+
+
+def entropy(probabilities: Tensor) -> Tensor:
+    """Shannon entropy of each row of (B, Y), in nats: 0 to ln Y."""
+    return -(probabilities * (probabilities + EPSILON).log()).sum(dim=1)
+
+
+def regularized_loss(
+    probabilities: Tensor, target: Tensor, sensitive: Tensor, *, beta_y: float, beta_s: float
+) -> Tensor:
+    """HBC Eq. 3: cross-entropy for y, plus the entropy where s = 0, minus the entropy where s = 1.
+
+    Each entropy is a mean over the class's samples in the batch, so that a rare class pulls as hard as a common one; a class
+    that the batch lacks adds nothing.
+    """
+    entropies = entropy(probabilities)
+    honest = target_loss(probabilities, target, "softmax")
+    curious = sum(
+        sign * (entropies * members).sum() / members.sum().clamp(min=1)
+        for sign, members in ((1.0, sensitive == 0), (-1.0, sensitive == 1))
+    )
+    return beta_y * honest + beta_s * curious
+
+
+def parameterized_loss(
+    logits: Tensor,
+    target: Tensor,
+    inferred: Tensor,
+    sensitive: Tensor,
+    *,
+    kind: Literal["logits", "softmax"],
+    beta_x: float,
+    beta_y: float,
+    beta_s: float,
+) -> Tensor:
+    """HBC Eq. 10: β^x·H(ŷ) + β^y·H(y|ŷ) + β^s·H(s|ŷ), where ``inferred`` (B, S) are the logits of G on the release."""
+    released = logits if kind == "logits" else logits.softmax(dim=1)
+    loss = beta_y * target_loss(released, target, kind) + beta_s * f.cross_entropy(inferred, sensitive)
+    if beta_x:
+        loss = loss + beta_x * entropy(logits.softmax(dim=1)).mean()
+    return loss

@@ -1,0 +1,213 @@
+"""Reading model files that may come from anywhere: safetensors with a JSON config, judged before anything is built from them.
+
+Everything that the file claims (config, names, types, shapes, sizes) is checked against the architecture first; weights are
+read after that. Nothing in the file is ever run. All failures are `InvalidArtifact`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import orjson
+import torch
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from safetensors import SafetensorError
+from safetensors.torch import load as from_safetensors
+from torch import Tensor, nn
+
+from leakrange.nets import nets
+from leakrange.nets.classifier import Classifier
+from leakrange.nets.decoder import AttackNet
+from leakrange.providers.decoder import Decoder, NetDecoder, ThresholdDecoder
+from leakrange.registry import UnknownName
+from leakrange.wire.errors import InvalidArtifact
+
+__all__ = ["ClassifierConfig", "NetDecoderConfig", "ThresholdConfig", "load_classifier", "load_decoder"]
+
+METADATA_KEY = "leakrange"
+MAX_BYTES = 256 * 2**20
+MAX_HEADER = 2**20
+TYPES = {torch.float32: "F32", torch.int64: "I64"}
+
+Side = Annotated[int, Field(ge=1, le=512)]
+Count = Annotated[int, Field(ge=1, le=4096)]
+ClassName = Annotated[str, Field(min_length=1, max_length=128)]
+C = TypeVar("C", bound=BaseModel)
+
+
+class _Config(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal[1] = 1
+
+
+class ClassifierConfig(_Config):
+    """What a user needs to run a classifier, and nothing about how it was trained.
+
+    ``shape`` is (height, width, channels); ``normalisation`` names the one input contract, `leakrange.nets.classifier.to_input`;
+    ``features`` is the length of a ``features`` release.
+    """
+
+    kind: Literal["classifier"] = "classifier"
+    net: Annotated[str, Field(max_length=64)]
+    width: Annotated[float, Field(gt=0.0, le=8.0)]
+    shape: tuple[Side, Side, Literal[1, 3]]
+    normalisation: Literal["uint8 to [-1, 1]"] = "uint8 to [-1, 1]"
+    target: Annotated[str, Field(min_length=1, max_length=128)]
+    classes: Annotated[tuple[ClassName, ...], Field(min_length=2, max_length=1000)]
+    releases: tuple[Literal["logits"], Literal["softmax"], Literal["features"]] = ("logits", "softmax", "features")
+    default_release: Literal["logits", "softmax", "features"]
+    features: Count
+
+
+class NetDecoderConfig(_Config):
+    """An attack net G: which release it reads, of which length, and how many classes it tells apart."""
+
+    kind: Literal["net"] = "net"
+    release: Literal["logits", "softmax"]
+    inputs: Count
+    classes: Annotated[int, Field(ge=2, le=1000)]
+
+
+class ThresholdConfig(_Config):
+    """A threshold on the entropy (nats) of soft outputs of length ``outputs``."""
+
+    kind: Literal["threshold"] = "threshold"
+    tau: Annotated[float, Field(allow_inf_nan=False)]
+    outputs: Count
+
+
+_decoder_config: TypeAdapter[NetDecoderConfig | ThresholdConfig] = TypeAdapter(
+    Annotated[NetDecoderConfig | ThresholdConfig, Field(discriminator="kind")]
+)
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    dtype: Literal["F32", "I64"]
+    shape: list[Annotated[int, Field(ge=0)]]
+    data_offsets: tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
+
+    @model_validator(mode="after")
+    def _size_fits(self) -> _Entry:
+        size = 4 if self.dtype == "F32" else 8
+        for length in self.shape:
+            size *= length
+        if self.data_offsets[1] - self.data_offsets[0] != size:
+            raise ValueError("data_offsets do not fit the shape")
+        return self
+
+
+def load_classifier(source: bytes | Path) -> tuple[Classifier, ClassifierConfig]:
+    """A classifier on the CPU, in eval mode, without gradients, and its config."""
+    content = _content(source)
+    metadata, entries = _header(content)
+    try:
+        config = ClassifierConfig.model_validate_json(metadata)
+        build = nets[config.net].build
+        with torch.device("meta"):
+            plan = build(config.shape, len(config.classes), config.width)
+    except ValidationError as e:
+        raise InvalidArtifact(f"the config of the model file is not valid: {_first(e)}") from e
+    except (UnknownName, ValueError) as e:
+        raise InvalidArtifact(f"the config of the model file cannot be built: {e}") from e
+    if plan.feature_count != config.features:
+        raise InvalidArtifact(f"the config says {config.features} features, its net has {plan.feature_count}")
+    weights = _weights(content, entries, plan)
+    classifier = plan.to_empty(device="cpu")
+    classifier.load_state_dict(weights)
+    return classifier.eval().requires_grad_(False), config
+
+
+def load_decoder(source: bytes | Path) -> Decoder:
+    """A decoder: an attack net or a threshold."""
+    content = _content(source)
+    metadata, entries = _header(content)
+    try:
+        config = _decoder_config.validate_json(metadata)
+    except ValidationError as e:
+        raise InvalidArtifact(f"the config of the decoder file is not valid: {_first(e)}") from e
+    if isinstance(config, ThresholdConfig):
+        if entries:
+            raise InvalidArtifact("a threshold decoder has no tensors, this file has some")
+        return ThresholdDecoder(config.tau, config.outputs)
+    with torch.device("meta"):
+        plan = AttackNet(config.inputs, config.classes)
+    weights = _weights(content, entries, plan)
+    net = plan.to_empty(device="cpu")
+    net.load_state_dict(weights)
+    return NetDecoder(net.eval().requires_grad_(False), config.release)
+
+
+def _content(source: bytes | Path) -> bytes:
+    if isinstance(source, bytes):
+        size = len(source)
+    else:
+        try:
+            size = source.stat().st_size
+        except OSError as e:
+            raise InvalidArtifact(f"the model file cannot be read: {e}") from e
+    if size > MAX_BYTES:
+        raise InvalidArtifact(f"a model file of {size:,} bytes; at most {MAX_BYTES:,} are read")
+    return source if isinstance(source, bytes) else source.read_bytes()
+
+
+def _header(content: bytes) -> tuple[str, dict[str, _Entry]]:
+    """The config text and the tensors' entries, which lie within the file."""
+    if len(content) < 8:
+        raise InvalidArtifact("not a safetensors file: shorter than its length field")
+    length = int.from_bytes(content[:8], "little")
+    if length > min(MAX_HEADER, len(content) - 8):
+        raise InvalidArtifact(
+            f"not a safetensors file, or a truncated one: it declares a header of {length:,} bytes",
+            hint="send the file as GET /v1/models/{model}/artifact gave it; pickled models are never read",
+        )
+    try:
+        header = orjson.loads(content[8 : 8 + length])
+    except orjson.JSONDecodeError as e:
+        raise InvalidArtifact(f"not a safetensors file: its header is not JSON ({e})") from e
+    metadata: Any = header.pop("__metadata__", None) if isinstance(header, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(metadata.get(METADATA_KEY), str):
+        raise InvalidArtifact("a safetensors file, but not one of Leakrange: it carries no config")
+    try:
+        entries = TypeAdapter(dict[str, _Entry]).validate_python(header)
+    except ValidationError as e:
+        raise InvalidArtifact(f"a tensor of the model file is described wrongly: {_first(e)}") from e
+    room = len(content) - 8 - length
+    for name, entry in entries.items():
+        if entry.data_offsets[1] > room:
+            raise InvalidArtifact(f"the model file is truncated: tensor {name!r} ends beyond it")
+    return metadata[METADATA_KEY], entries
+
+
+def _weights(content: bytes, entries: dict[str, _Entry], plan: nn.Module) -> dict[str, Tensor]:
+    """The file's tensors, which fit ``plan`` one to one and are finite."""
+    wanted = plan.state_dict()
+    missing, extra = sorted(wanted.keys() - entries.keys()), sorted(entries.keys() - wanted.keys())
+    if missing or extra:
+        told = [f"{what}: {', '.join(names[:5])}" for what, names in (("missing", missing), ("unknown", extra)) if names]
+        raise InvalidArtifact(f"the tensors of the model file do not fit its config; {'; '.join(told)}")
+    for name, tensor in wanted.items():
+        entry = entries[name]
+        if entry.shape != list(tensor.shape) or entry.dtype != TYPES[tensor.dtype]:
+            raise InvalidArtifact(
+                f"tensor {name!r} of the model file is {entry.dtype} {entry.shape}, "
+                f"its config asks for {TYPES[tensor.dtype]} {list(tensor.shape)}"
+            )
+    try:
+        weights = from_safetensors(content)
+    except SafetensorError as e:
+        raise InvalidArtifact(f"not a valid safetensors file: {e}") from e
+    for name, tensor in weights.items():
+        if not torch.isfinite(tensor).all():
+            raise InvalidArtifact(f"tensor {name!r} of the model file holds values that are not finite")
+        if name.endswith("running_var") and (tensor < 0).any():
+            raise InvalidArtifact(f"tensor {name!r} of the model file holds negative variances")
+    return weights
+
+
+def _first(error: ValidationError) -> str:
+    one = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, one['loc']))}: {one['msg']}"

@@ -1,0 +1,30 @@
+"""Tuning the one number of the regularized attack (HBC Eq. 4)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["best_threshold"]
+
+
+def best_threshold(values: NDArray[np.floating], labels: NDArray[np.integer]) -> tuple[float, float]:
+    """The τ for which "1 where value > τ, else 0" is right most often, and that accuracy.
+
+    ``values`` (V,) and binary ``labels`` (V,). Every cut between two different values is tried, and the two beyond the ends
+    (all 1: just below the least, all 0: the greatest); of equally good ones the lowest is taken.
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order].astype(np.float64)
+    ones = (labels[order] == 1).astype(np.int64)
+    # with the k least values called 0: right are the zeros among them and the ones after them
+    right = np.concatenate([[0], np.cumsum(1 - ones)]) + ones.sum() - np.concatenate([[0], np.cumsum(ones)])
+    possible = np.concatenate([[True], ordered[1:] > ordered[:-1], [True]])
+    cut = int(np.argmax(np.where(possible, right, -1)))
+    if cut == 0:
+        tau = float(np.nextafter(ordered[0], -np.inf))
+    elif cut == len(ordered):
+        tau = float(ordered[-1])
+    else:
+        tau = float((ordered[cut - 1] + ordered[cut]) / 2)
+    return tau, float(right[cut] / len(ordered))
