@@ -1,0 +1,163 @@
+"""What a scenario expands to: models to train, streams of users, probes of attackers, and the trials that consume them.
+
+The plan is stored with the run, so that a controller that is restarted, even in a newer version, goes on with
+what was begun.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from leakrange.scenario.results import TrialResult
+from leakrange.wire.jobs import FitJob, ProbeJob, ReleaseKind, Span
+from leakrange.wire.recipe import TrainingRecipe, digest
+
+__all__ = ["Plan", "PlannedModel", "PlannedPolicy", "PlannedProbe", "PlannedStream", "PlannedTrial"]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PlannedModel(_Strict):
+    """One model to train and serve: a provider of the scenario under one seed. ``id`` is
+    ``{provider}-s{seed}``.
+    """
+
+    id: str
+    provider: str
+    seed: int
+    data: str
+    """The scenario's label of the data set."""
+    recipe: TrainingRecipe
+    release: ReleaseKind
+    target: str
+    sensitive: str | None
+
+    @property
+    def artifact(self) -> str:
+        """The recipe's digest."""
+        return self.recipe.digest()
+
+    @property
+    def served_as(self) -> str:
+        """The name under which providers serve it and proxies route to it: the same model has the same name
+        in every run.
+        """
+        return f"{self.provider}-s{self.seed}-{self.artifact[:12]}"
+
+
+class PlannedPolicy(_Strict):
+    """A defence of the scenario. ``chain`` is its list of output defences, ``digest`` that chain's identity.
+    """
+
+    defence: str
+    chain: list[Any]
+    digest: str
+
+    @property
+    def name(self) -> str:
+        """The policy's name at the proxy; content-addressed, so that runs cannot replace each other's."""
+        return f"{self.defence}-{self.digest[:12]}"
+
+
+class PlannedStream(_Strict):
+    """What users upload to one model under one defence: ``spans`` in order, each one round of the edge client.
+
+    ``draw`` counts repeated uploads of the same samples. ``id`` is ``{model}.{defence}.u{draw}``.
+    """
+
+    id: str
+    model: str
+    defence: str
+    draw: int
+    clients: int
+    local: list[Any] = []
+    """The edge client's own output defence, before the upload."""
+    spans: list[Span]
+
+    def identity(self, model: PlannedModel, policy: PlannedPolicy, span: Span) -> str:
+        """Of one round: what its stored releases are named by."""
+        where = [model.artifact, policy.digest, self.local, model.release, span.model_dump(mode="json"),
+        self.draw] return digest(["stream", *where])
+
+
+class PlannedProbe(_Strict):
+    """What an outside attacker asks of one model under one defence: ``spans`` of its auxiliary records, each one request.
+
+    ``id`` is ``{model}.{defence}.q{draw}``.
+    """
+
+    id: str
+    model: str
+    defence: str
+    draw: int
+    spans: list[Span]
+
+    def job(self, model: PlannedModel, policy: PlannedPolicy, span: Span, *, url: str, api_key: str) ->
+    ProbeJob:
+        """The fleet's job for one span."""
+        return ProbeJob(
+            url=url,
+            api_key=api_key,
+            model=model.served_as,
+            artifact=model.artifact,
+            policy=policy.digest,
+            release=model.release,
+            span=span,
+            draw=self.draw,
+        )
+
+
+class PlannedTrial(_Strict):
+    """One cell of the matrix and what it consumes, by id, in the order of the draws.
+
+    ``where`` is "provider" for an attack that the provider runs itself (its inferences come with the streams)
+    and "fleet" for one that is fitted on ``probes``; ``auxiliary_count`` is then how many of their records it
+    uses, and ``span`` the samples they are.
+    """
+
+    result: TrialResult
+    """As yet without figures."""
+    model: str
+    where: Literal["provider", "fleet"]
+    attack: str
+    """The registered name."""
+    parameters: dict[str, Any] = {}
+    streams: list[str]
+    probes: list[str] = []
+    auxiliary_count: int = 0
+    span: Span | None = None
+
+    def job(self, auxiliary: list[list[str]], observed: list[list[str]]) -> FitJob:
+        """The fleet's job, given the identities of the stored releases, chunk by chunk, each with its draws.
+        """
+        if self.span is None:
+            raise ValueError("a trial that the provider infers has no job for the fleet")
+        return FitJob(
+            attack=self.attack,
+            parameters=self.parameters,
+            knowledge=self.result.knowledge,  # type: ignore[arg-type]
+            sensitive=self.result.sensitive,
+            auxiliary=auxiliary,
+            auxiliary_count=self.auxiliary_count,
+            span=self.span,
+            observed=observed,
+            seed=self.result.seed,
+        )
+
+
+class Plan(_Strict):
+    """Everything that a run has to do, each thing once."""
+
+    models: list[PlannedModel]
+    policies: list[PlannedPolicy]
+    streams: list[PlannedStream]
+    probes: list[PlannedProbe]
+    trials: list[PlannedTrial]
+    classes: dict[str, dict[str, list[str]]]
+    """Per data label and attribute, the names of the classes: what the controller needs to score without
+    loading data.
+    """
