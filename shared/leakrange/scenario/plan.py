@@ -1,4 +1,5 @@
-"""What a scenario expands to: models to train, streams of users, probes of attackers, and the trials that consume them.
+"""What a scenario expands to: models to train, streams of users, probes of attackers, and the trials that
+consume them.
 
 The plan is stored with the run, so that a controller that is restarted, even in a newer version, goes on with
 what was begun.
@@ -50,8 +51,7 @@ class PlannedModel(_Strict):
 
 
 class PlannedPolicy(_Strict):
-    """A defence of the scenario. ``chain`` is its list of output defences, ``digest`` that chain's identity.
-    """
+    """A defence of the scenario. ``chain`` is its list of output defences, ``digest`` that chain's identity."""
 
     defence: str
     chain: list[Any]
@@ -64,7 +64,8 @@ class PlannedPolicy(_Strict):
 
 
 class PlannedStream(_Strict):
-    """What users upload to one model under one defence: ``spans`` in order, each one round of the edge client.
+    """What users upload to one model under one defence: ``spans`` in order, each one round of the edge
+    client.
 
     ``draw`` counts repeated uploads of the same samples. ``id`` is ``{model}.{defence}.u{draw}``.
     """
@@ -80,12 +81,13 @@ class PlannedStream(_Strict):
 
     def identity(self, model: PlannedModel, policy: PlannedPolicy, span: Span) -> str:
         """Of one round: what its stored releases are named by."""
-        where = [model.artifact, policy.digest, self.local, model.release, span.model_dump(mode="json"),
-        self.draw] return digest(["stream", *where])
+        where = [model.artifact, policy.digest, self.local, model.release]
+        return digest(["stream", *where, span.model_dump(mode="json"), self.draw])
 
 
 class PlannedProbe(_Strict):
-    """What an outside attacker asks of one model under one defence: ``spans`` of its auxiliary records, each one request.
+    """What an outside attacker asks of one model under one defence: ``spans`` of its auxiliary records, each
+    one request.
 
     ``id`` is ``{model}.{defence}.q{draw}``.
     """
@@ -96,8 +98,9 @@ class PlannedProbe(_Strict):
     draw: int
     spans: list[Span]
 
-    def job(self, model: PlannedModel, policy: PlannedPolicy, span: Span, *, url: str, api_key: str) ->
-    ProbeJob:
+    def job(
+        self, model: PlannedModel, policy: PlannedPolicy, span: Span, *, url: str, api_key: str
+    ) -> ProbeJob:
         """The fleet's job for one span."""
         return ProbeJob(
             url=url,
@@ -132,8 +135,7 @@ class PlannedTrial(_Strict):
     span: Span | None = None
 
     def job(self, auxiliary: list[list[str]], observed: list[list[str]]) -> FitJob:
-        """The fleet's job, given the identities of the stored releases, chunk by chunk, each with its draws.
-        """
+        """The fleet's job, given the identities of the stored releases, chunk by chunk, each with its draws."""
         if self.span is None:
             raise ValueError("a trial that the provider infers has no job for the fleet")
         return FitJob(
@@ -158,6 +160,4 @@ class Plan(_Strict):
     probes: list[PlannedProbe]
     trials: list[PlannedTrial]
     classes: dict[str, dict[str, list[str]]]
-    """Per data label and attribute, the names of the classes: what the controller needs to score without
-    loading data.
-    """
+    """Per data label and attribute the names of the classes, for scoring without loading data."""
