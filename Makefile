@@ -1,7 +1,83 @@
-# The two commands of the README. Everything lives in a virtual environment beside this file.
+# The two commands of the README are `make demo` and `make test`. Everything they install lives in $(VENV), everything they
+# write in .leakrange; neither needs root.
 PYTHON ?= python3
 VENV ?= .venv
-BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed-$(EXTRA)
+STATE ?= .leakrange/demo
+PORTS ?= 8700
+PYTEST_ARGS ?=
 
-.PHONY: demo test lint types contracts unit install clean
+BIN := $(VENV)/bin
+RUFF_CACHE_DIR ?= .ruff_cache
+export RUFF_CACHE_DIR
+# An environment with the test extra holds all that the demo needs.
+DEMO_READY := $(if $(wildcard $(VENV)/.installed-test),$(VENV)/.installed-test,$(VENV)/.installed-embedded)
+TEST_READY := $(VENV)/.installed-test
+
+# uv installs the lot in seconds, but does not read pip's settings. Wheels that pip is told to find (a local build of torch,
+# say) are shown to uv too; without any, uv picks the build of torch that fits this machine: CPU, or its GPU's CUDA.
+ifdef PIP_FIND_LINKS
+export UV_FIND_LINKS ?= $(PIP_FIND_LINKS)
+else
+export UV_TORCH_BACKEND ?= auto
+endif
+
+.PHONY: demo test lint types contracts deploy-lint unit reproduce compose-env clean help
+
+help:
+	@echo "make demo       start a range, run scenarios/demo.yaml, stop, show the report"
+	@echo "make test       lint, types, import contracts, container files, all tests"
+	@echo "make reproduce  the papers' experiments on the papers' data (needs LEAKRANGE_DATA; slow)"
+	@echo "make compose-env  write .env with fresh random secrets for docker compose"
+	@echo "make clean      remove what make made"
+
+demo: $(DEMO_READY)
+	@trap '$(BIN)/leakrange down --quiet --state $(STATE)' EXIT; trap 'exit 130' INT TERM; \
+	$(BIN)/leakrange up --detach --state $(STATE) --ports $(PORTS) && \
+	$(BIN)/leakrange run scenarios/demo.yaml --state $(STATE) --report $(STATE)/report.html --open
+
+test: lint types contracts deploy-lint unit
+
+lint: $(TEST_READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(TEST_READY)
+	$(BIN)/mypy
+
+contracts: $(TEST_READY)
+	$(BIN)/lint-imports
+
+deploy-lint: $(TEST_READY)
+	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml infra/compose/gpu.yml
+	$(BIN)/hadolint infra/docker/Dockerfile
+
+unit: $(TEST_READY)
+	$(BIN)/pytest $(PYTEST_ARGS)
+
+reproduce: $(TEST_READY)
+	$(BIN)/pytest -m slow --timeout 0 $(PYTEST_ARGS)
+
+compose-env: .env
+
+.env:
+	@umask 077; { \
+	  echo "LEAKRANGE_OPERATOR_KEY=$$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')"; \
+	  echo "POSTGRES_PASSWORD=$$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')"; \
+	  echo "REDIS_PASSWORD=$$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')"; \
+	} > $@
+	@echo "wrote .env with fresh random secrets; git ignores it"
+
+$(VENV)/.installed-%: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Leakrange needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": try make PYTHON=python3.12 $(MAKECMDGOALS)")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing leakrange[$*] into $(VENV) ..."
+	@if $(BIN)/python -m pip install -q -c constraints.txt uv 2>$(VENV)/install.log && \
+	    $(BIN)/uv pip install --python $(BIN)/python -c constraints.txt -e '.[$*]'; then :; else \
+	  echo "uv did not manage it; trying pip, which takes longer ..."; \
+	  $(BIN)/python -m pip install --progress-bar off -c constraints.txt -e '.[$*]' >>$(VENV)/install.log 2>&1 || \
+	    { tail -n 20 $(VENV)/install.log; exit 1; }; \
+	fi
+	@touch $@
+
+clean:
+	rm -rf $(VENV) .leakrange build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
