@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.faces.shapes import Array, Canvas, capsule, ellipse, parabola
+from leakrange.data.faces.shapes import Array, Canvas, capsule, circle, ellipse, parabola
 from leakrange.data.faces.traits import Traits
 from leakrange.data.splits import stream
 
 __all__ = ["draw"]
 
-CHUNK_PIXELS = 32 * 4096
+CHUNK_PIXELS = 16 * 4096
 """Pixels worked on at a time: the planes of a chunk stay in the processor's cache."""
 
 LONG, CURLY, PARTED = 1, 2, 3
@@ -24,21 +24,28 @@ def draw(traits: Traits, size: int, seed: int) -> NDArray[np.uint8]:
     images = np.empty((count, size, size, 3), dtype=np.uint8)
     chunk = max(1, CHUNK_PIXELS // (size * size))
     rng = stream(seed, "grain")
+    # Faces with the same features are drawn together, so that what none of them has costs nothing.
+    alike = np.lexsort(
+        [k.ravel() for k in (traits.age, traits.beard, traits.smile, traits.glasses, traits.style)]
+    )
     for start in range(0, count, chunk):
-        part = traits.rows(slice(start, start + chunk))
+        rows = alike[start : start + chunk]
+        part = traits.rows(rows)
         canvas = _blank(part, size)
         _behind(canvas, part)
         _head(canvas, part)
         _age_marks(canvas, part)
         _eyes(canvas, part)
-        _nose_and_mouth(canvas, part)
+        _nose(canvas, part)
+        _beard(canvas, part)
+        _mouth(canvas, part)
         _hair(canvas, part)
         _glasses(canvas, part)
         _light(canvas, part, rng)
         pixels = np.clip(canvas.rgb, 0.0, 1.0, out=canvas.rgb)
         pixels *= 255
         pixels += np.float32(0.5)
-        images[start : start + chunk] = pixels.astype(np.uint8).transpose(1, 2, 3, 0)
+        images[rows] = pixels.astype(np.uint8).transpose(1, 2, 3, 0)
     return images
 
 
@@ -52,7 +59,7 @@ def _blank(t: Traits, size: int) -> Canvas:
         plane[:] = top + ramp * (bottom - top)
     pixel = np.broadcast_to(np.float32(2 / size), t.age.shape)
     backdrop = Canvas(rgb, np.broadcast_to(u, rgb.shape[1:]), np.broadcast_to(v, rgb.shape[1:]), pixel)
-    blob = ellipse(backdrop.x - t.blob_x, backdrop.y - t.blob_y, t.blob_r, t.blob_r)
+    blob = circle(backdrop.x - t.blob_x, backdrop.y - t.blob_y, t.blob_r)
     backdrop.paint(backdrop.cover(blob, 0.1) * np.float32(0.7), t.blob)
     # Rotation by the half-angle formula, which needs no sine.
     norm = 1 + t.tilt * t.tilt
@@ -74,20 +81,20 @@ def _behind(canvas: Canvas, t: Traits) -> None:
     """What the head covers: hair at the back, neck and shoulders."""
     x, y = canvas.x, canvas.y
     back = t.hair * np.float32(0.72)
-    long = np.maximum(ellipse(x, y - 0.25, t.width + 0.20, 1.22), y - 0.98)
-    canvas.fill(long, back, t.style == LONG)
-    curly = ellipse(x, y + 0.22, t.width + 0.24, t.height - 0.02)
-    canvas.fill(curly, back, t.style == CURLY)
+    if (long := t.style == LONG).any():
+        canvas.fill(np.maximum(ellipse(x, y - 0.25, t.width + 0.20, 1.22), y - 0.98), back, long)
+    if (curly := t.style == CURLY).any():
+        canvas.fill(ellipse(x, y + 0.22, t.width + 0.24, t.height - 0.02), back, curly)
     lower = canvas.window(0.0, 0.55, 1.0, 1.0)
     lower.fill(capsule(lower.x, lower.y, (0.0, 0.5), (0.0, 1.3), 0.27), t.skin * np.float32(0.82))
     lower.fill(ellipse(lower.x, lower.y - 1.75, 1.2, 0.72), t.shirt)
 
 
 def _head(canvas: Canvas, t: Traits) -> None:
-    x, y = canvas.x, canvas.y
     for side in (-1, 1):
-        ear = ellipse(x - side * (t.width + 0.01) + t.turn, y - 0.06, 0.10, 0.17)
-        canvas.fill(ear, t.skin * np.float32(0.88))
+        edge = canvas.beside(side, 0.1, 0.5, 0.3, 0.75)
+        ear = ellipse(edge.x - side * (t.width + 0.01) + t.turn, edge.y - 0.06, 0.10, 0.17)
+        edge.fill(ear, t.skin * np.float32(0.88))
     face = _skull(canvas, t)
     canvas.fill(face, t.skin)
     # A round head is darker towards its edge.
@@ -97,43 +104,50 @@ def _head(canvas: Canvas, t: Traits) -> None:
 
 def _age_marks(canvas: Canvas, t: Traits) -> None:
     """Rosy cheeks of the young; folds, lines and bags of the old."""
-    middle = canvas.window(0.12, 0.12, 0.88, 0.88)
-    x, y = middle.x - t.turn, middle.y
     blush = t.skin * np.array((1.0, 0.55, 0.55), dtype=np.float32)[:, None, None, None]
     crease = t.skin * np.float32(0.55)
     young = np.clip(1 - t.age * 2.6, 0, 1)
     old = np.clip(t.age * 2.2 - 1.1, 0, 1)
     grown = np.clip(t.age * 1.6 - 0.35, 0, 1)
     for side in (-1, 1):
-        cheek = ellipse(x - side * 0.37, y - 0.24, 0.13, 0.10)
-        middle.paint(middle.cover(cheek, 0.14) * young * np.float32(0.75), blush)
-        fold = capsule(x, y, (side * 0.15, 0.22), (side * 0.29, 0.46), 0.013)
-        middle.fill(fold, crease, grown * np.float32(0.75))
-        bag = parabola(x - side * t.spacing, y - 0.10, 0.12, -0.05, 0.014)
-        middle.fill(bag, crease, old * np.float32(0.8))
-    for line, half in ((-0.38, 0.28), (-0.47, 0.22)):
-        middle.fill(parabola(x, y - line, half, 0.02, 0.014), crease, old * np.float32(0.8))
+        middle = canvas.beside(side, -0.05, 0.4, 0.4, 0.85)
+        x, y = middle.x - t.turn, middle.y
+        if young.any():
+            cheek = ellipse(x - side * 0.37, y - 0.24, 0.13, 0.10)
+            middle.paint(middle.cover(cheek, 0.14) * young * np.float32(0.75), blush)
+        if grown.any():
+            fold = capsule(x, y, (side * 0.15, 0.22), (side * 0.29, 0.46), 0.013)
+            middle.fill(fold, crease, grown * np.float32(0.75))
+        if old.any():
+            bag = parabola(x - side * t.spacing, y - 0.10, 0.12, -0.05, 0.014)
+            middle.fill(bag, crease, old * np.float32(0.8))
+    if old.any():
+        middle = canvas.window(0.2, 0.15, 0.8, 0.6)
+        x, y = middle.x - t.turn, middle.y
+        for line, half in ((-0.38, 0.28), (-0.47, 0.22)):
+            middle.fill(parabola(x, y - line, half, 0.02, 0.014), crease, old * np.float32(0.8))
 
 
 def _eyes(canvas: Canvas, t: Traits) -> None:
-    band = canvas.window(0.12, 0.22, 0.88, 0.66)
-    x, y = band.x - t.turn, band.y + 0.06
     wide = t.eye_size * (np.float32(0.150) - np.float32(0.035) * t.age)
     high = t.eye_size * (np.float32(0.115) - np.float32(0.062) * t.age) * (1 - np.float32(0.15) * t.smile)
+    iris: Array = high * np.float32(0.35) + np.float32(0.045)
+    pupil: Array = iris * np.float32(0.55)
     white = np.full((3, 1, 1, 1), 0.97, dtype=np.float32)
     dark = np.full((3, 1, 1, 1), 0.06, dtype=np.float32)
     for side in (-1, 1):
-        ex = x - side * t.spacing
+        band = canvas.beside(side, -0.1, 0.35, 0.24, 0.7)
+        ex, y = band.x - t.turn - side * t.spacing, band.y + np.float32(0.06)
         ball = ellipse(ex, y, wide, high)
         inside = band.cover(ball)
         band.paint(inside, white)
-        gx = ex - np.float32(0.03) * t.gaze
-        iris: Array = high * np.float32(0.35) + np.float32(0.045)
-        band.paint(np.minimum(inside, band.cover(ellipse(gx, y, iris, iris))), t.eyes)
-        pupil: Array = iris * np.float32(0.55)
-        band.paint(np.minimum(inside, band.cover(ellipse(gx, y, pupil, pupil))), dark)
-        glint = ellipse(gx + 0.022, y + 0.022, 0.016, 0.016)
-        band.paint(np.minimum(inside, band.cover(glint)), white)
+        gx: Array = ex - np.float32(0.03) * t.gaze
+        for part, colour in (
+            (circle(gx, y, iris), t.eyes),
+            (circle(gx, y, pupil), dark),
+            (circle(gx + 0.022, y + 0.022, 0.016), white),
+        ):
+            band.paint(np.minimum(inside, band.cover(part)), colour)
         lid = parabola(ex, y + high, wide * np.float32(1.05), high * np.float32(0.75), 0.016)
         band.fill(lid, t.skin * np.float32(0.30))
         lift = np.float32(0.15) + high - np.float32(0.02) * t.age
@@ -142,39 +156,46 @@ def _eyes(canvas: Canvas, t: Traits) -> None:
         band.fill(brow, t.hair * np.float32(0.62))
 
 
-def _nose_and_mouth(canvas: Canvas, t: Traits) -> None:
+def _nose(canvas: Canvas, t: Traits) -> None:
     middle = canvas.window(0.15, 0.35, 0.85, 0.95)
     x, y = middle.x - t.turn, middle.y
     shade = t.skin * np.float32(0.66)
     length = t.nose * (np.float32(0.8) + np.float32(0.3) * t.age)
     bridge = capsule(x, y, (t.nose_width * np.float32(0.35) + t.turn, -0.02), (t.nose_width, length), 0.012)
-    middle.fill(bridge, shade, 0.5)
+    middle.paint(middle.cover(bridge) * np.float32(0.5), shade)
     tip = parabola(x - t.turn * np.float32(0.5), y - length, t.nose_width, -0.045, 0.02)
     middle.fill(tip, shade)
-    _beard(canvas, t)
+
+
+def _mouth(canvas: Canvas, t: Traits) -> None:
+    """Neutral: one line, about level. Smiling: a crescent, more or less open, with teeth."""
+    middle = canvas.window(0.15, 0.5, 0.85, 0.95)
+    x, y = middle.x - t.turn, middle.y - np.float32(0.51)
     lips = t.skin * np.array((0.82, 0.52, 0.50), dtype=np.float32)[:, None, None, None]
-    inner = np.empty((3, 1, 1, 1), dtype=np.float32)
-    inner[:, 0, 0, 0] = (0.35, 0.08, 0.10)
+    inner = np.array((0.35, 0.08, 0.10), dtype=np.float32)[:, None, None, None]
     teeth = np.full((3, 1, 1, 1), 0.96, dtype=np.float32)
-    y = y - np.float32(0.51)
     half = t.mouth * (1 + np.float32(0.22) * t.smile)
-    # Neutral: one line, the ends level or a little down. Smiling: a crescent, more or less open, with teeth.
-    neutral = parabola(x, y, half, np.float32(0.03) * (np.float32(0.4) - t.opened), 0.030)
-    middle.fill(neutral, lips, 1 - t.smile)
-    seam = parabola(x, y, half * np.float32(0.96), np.float32(0.03) * (np.float32(0.4) - t.opened), 0.009)
-    middle.fill(seam, inner, (1 - t.smile) * np.float32(0.8))
-    bend = x * x / (half * half)
-    upper = np.float32(0.055) - y - np.float32(0.115) * bend - 0.03
-    depth = np.float32(0.09) + np.float32(0.07) * t.opened
-    lower = y - depth + (depth + np.float32(0.09)) * bend
-    crescent = np.maximum(np.maximum(upper - 0.04, lower), np.abs(x) - half) * np.float32(0.8)
-    middle.fill(crescent - np.float32(0.022), lips, t.smile)
-    middle.fill(crescent, inner, t.smile)
-    middle.fill(np.maximum(crescent + 0.006, y - np.float32(0.05) + np.float32(0.09) * bend), teeth, t.smile)
+    neutral = 1 - t.smile
+    if neutral.any():
+        sag = np.float32(0.03) * (np.float32(0.4) - t.opened)
+        middle.fill(parabola(x, y, half, sag, 0.030), lips, neutral)
+        middle.fill(parabola(x, y, half * np.float32(0.96), sag, 0.009), inner, neutral * np.float32(0.8))
+    if t.smile.any():
+        bend = x * x / (half * half)
+        depth = np.float32(0.09) + np.float32(0.07) * t.opened
+        above = -y - np.float32(0.015) - np.float32(0.115) * bend
+        below = y - depth + (depth + np.float32(0.09)) * bend
+        crescent = np.maximum(np.maximum(above, below), np.abs(x) - half) * np.float32(0.8)
+        middle.fill(crescent - np.float32(0.022), lips, t.smile)
+        middle.fill(crescent, inner, t.smile)
+        bite = np.maximum(crescent + np.float32(0.006), y - np.float32(0.05) + np.float32(0.09) * bend)
+        middle.fill(bite, teeth, t.smile)
 
 
 def _beard(canvas: Canvas, t: Traits) -> None:
     """Over cheeks and chin up to the ears, and above the mouth."""
+    if not t.beard.any():
+        return
     lower = canvas.window(0.1, 0.42, 0.9, 1.0)
     x, y = lower.x, lower.y
     colour = t.hair * np.float32(0.80)
@@ -187,7 +208,7 @@ def _beard(canvas: Canvas, t: Traits) -> None:
 
 
 def _hair(canvas: Canvas, t: Traits) -> None:
-    top = canvas.window(0.0, 0.0, 1.0, 0.62)
+    top = canvas.window(0.0, 0.0, 1.0, 0.7)
     x, y = top.x, top.y
     # The hairline recedes with age, at the sides more than in the middle.
     line = t.hairline + np.float32(0.12) * t.age
@@ -195,27 +216,32 @@ def _hair(canvas: Canvas, t: Traits) -> None:
     front = y + line + slant * x - (np.float32(0.75) - np.float32(0.35) * t.age) * x * x
     cap = np.maximum(_skull(top, t, 0.07), front * np.float32(0.7))
     top.fill(cap, t.hair)
-    curls = np.maximum(ellipse(x, y + 0.30, t.width + 0.20, t.height - 0.12), front * np.float32(0.7))
-    top.fill(curls, t.hair, t.style == CURLY)
+    if (curly := t.style == CURLY).any():
+        curls = np.maximum(ellipse(x, y + 0.30, t.width + 0.20, t.height - 0.12), front * np.float32(0.7))
+        top.fill(curls, t.hair, curly)
     shine = parabola(x - np.float32(0.12), y + t.height - 0.13, 0.24, 0.09, 0.030)
     lighter = t.hair + (1 - t.hair) * np.float32(0.35)
     top.paint(top.cover(shine, 0.04) * np.float32(0.45), lighter)
-    locks = canvas.window(0.0, 0.15, 1.0, 0.9)
-    for side in (-1, 1):
-        lock = ellipse(locks.x - side * (t.width + 0.07), locks.y - 0.18, 0.15, 0.80)
-        locks.fill(lock, t.hair, t.style == LONG)
+    if (long := t.style == LONG).any():
+        for side in (-1, 1):
+            lock = ellipse(canvas.x - side * (t.width + 0.07), canvas.y - 0.18, 0.15, 0.80)
+            canvas.fill(lock, t.hair, long)
 
 
 def _glasses(canvas: Canvas, t: Traits) -> None:
-    band = canvas.window(0.02, 0.22, 0.98, 0.72)
-    x, y = band.x - t.turn, band.y + 0.05
+    if not t.glasses.any():
+        return
     glass = np.full((3, 1, 1, 1), 0.90, dtype=np.float32)
     for side in (-1, 1):
+        band = canvas.beside(side, -0.12, 0.5, 0.24, 0.8)
+        x, y = band.x - t.turn, band.y + 0.05
         rim = ellipse(x - side * (t.spacing + 0.01), y, 0.215 * t.lens, 0.185)
         band.fill(rim, glass, t.glasses * np.float32(0.16))
         band.fill(np.abs(rim) - np.float32(0.024), t.frame, t.glasses)
         temple = capsule(x, y, (side * (t.spacing + 0.22), -0.04), (side * (t.width + 0.02), -0.05), 0.022)
         band.fill(temple, t.frame, t.glasses)
+    band = canvas.window(0.3, 0.3, 0.7, 0.7)
+    x, y = band.x - t.turn, band.y + 0.05
     bridge = parabola(x, y + 0.04, np.maximum(t.spacing - 0.205 * t.lens, 0.02), 0.02, 0.022)
     band.fill(bridge, t.frame, t.glasses)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Canvas", "capsule", "ellipse", "parabola"]
+__all__ = ["Array", "Canvas", "capsule", "circle", "ellipse", "parabola"]
 
 Array = NDArray[np.float32]
 TINY = np.float32(1e-6)
@@ -38,6 +38,11 @@ class Canvas:
             self.rgb[:, :, rows, columns], self.x[:, rows, columns], self.y[:, rows, columns], self.pixel
         )
 
+    def beside(self, side: int, near: float, far: float, top: float, bottom: float) -> Canvas:
+        """The window from ``near`` to ``far`` right (side 1) or left (side -1) of the upright middle line."""
+        left, right = (0.5 + near, 0.5 + far) if side == 1 else (0.5 - far, 0.5 - near)
+        return self.window(left, top, right, bottom)
+
     def cover(self, distance: Array, softness: float | Array = 0.0) -> Array:
         """How far each pixel lies inside, 0..1, from its signed distance (negative inside).
 
@@ -51,22 +56,44 @@ class Canvas:
     def paint(self, cover: Array, colour: Array) -> None:
         """Lay ``colour`` (3, n, 1, 1) over the pictures with opacity ``cover`` (n, H, W)."""
         for plane, value in zip(self.rgb, colour, strict=True):
-            plane += cover * (value - plane)
+            change = value - plane
+            change *= cover
+            plane += change
 
-    def fill(self, distance: Array, colour: Array, opacity: float | Array = 1.0) -> None:
-        """Paint the inside of a signed distance."""
-        self.paint(self.cover(distance) * np.asarray(opacity, dtype=np.float32), colour)
+    def fill(self, distance: Array, colour: Array, opacity: Array | None = None) -> None:
+        """Paint the inside of a signed distance, everywhere or with ``opacity`` (n, 1, 1)."""
+        cover = self.cover(distance)
+        if opacity is not None:
+            cover *= opacity
+        self.paint(cover, colour)
 
 
 def ellipse(x: Array, y: Array, rx: Array | float, ry: Array | float) -> Array:
     """Signed distance, to first order, from an ellipse about the origin with half-axes ``rx`` and ``ry``."""
     u, v = x / rx, y / ry
-    k0 = np.sqrt(u * u + v * v)
+    k0 = _length(u, v)
     u /= rx
     v /= ry
-    k1 = np.sqrt(u * u + v * v)
+    k1 = _length(u, v)
     k1 += TINY
-    return np.asarray(k0 * (k0 - np.float32(1)) / k1)
+    distance = k0 - np.float32(1)
+    distance *= k0
+    distance /= k1
+    return distance
+
+
+def circle(x: Array, y: Array, radius: Array | float) -> Array:
+    """Signed distance from a circle about the origin."""
+    distance = _length(x, y)
+    distance -= radius
+    return distance
+
+
+def _length(u: Array, v: Array) -> Array:
+    square = u * u
+    square += v * v
+    np.sqrt(square, out=square)
+    return square
 
 
 def capsule(
@@ -82,7 +109,7 @@ def capsule(
     along = np.clip((px * dx + py * dy) / (dx * dx + dy * dy), 0.0, 1.0)
     px -= along * dx
     py -= along * dy
-    return np.asarray(np.sqrt(px * px + py * py) - radius)
+    return circle(px, py, radius)
 
 
 def parabola(x: Array, y: Array, half: Array | float, sag: Array | float, radius: Array | float) -> Array:

@@ -92,7 +92,7 @@ class Traits:
     warmth: Array
     grain: Array
 
-    def rows(self, part: slice) -> Traits:
+    def rows(self, part: NDArray[np.intp]) -> Traits:
         """The features of some of the pictures."""
         # Colours carry the pictures in their second axis, numbers in their first.
         return Traits(**{f.name: getattr(self, f.name)[..., part, :, :] for f in fields(self)})
