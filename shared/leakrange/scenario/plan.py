@@ -134,7 +134,7 @@ class PlannedTrial(_Strict):
     auxiliary_count: int = 0
     span: Span | None = None
 
-    def job(self, auxiliary: list[list[str]], observed: list[list[str]]) -> FitJob:
+    def job(self, release: ReleaseKind, auxiliary: list[list[str]], observed: list[list[str]]) -> FitJob:
         """The fleet's job, given the identities of the stored releases, chunk by chunk, each with its draws."""
         if self.span is None:
             raise ValueError("a trial that the provider infers has no job for the fleet")
@@ -142,6 +142,7 @@ class PlannedTrial(_Strict):
             attack=self.attack,
             parameters=self.parameters,
             knowledge=self.result.knowledge,  # type: ignore[arg-type]
+            release=release,
             sensitive=self.result.sensitive,
             auxiliary=auxiliary,
             auxiliary_count=self.auxiliary_count,

@@ -15,10 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from leakrange.wire.recipe import DataSpec, TrainingRecipe, digest
 
-__all__ = ["LEASE", "REPORTS", "FitJob", "Job", "JobReport", "ProbeJob", "Span", "TrainJob"]
+__all__ = ["CANCEL", "LEASE", "REPORTS", "FitJob", "Job", "JobReport", "ProbeJob", "Span", "TrainJob"]
 
 REPORTS = "leakrange:reports"
 LEASE = "leakrange:lease:{identity}"
+CANCEL = "leakrange:cancel:{identity}"
+"""Set by the controller: a queued job that finds it is dropped, a training that runs is stopped."""
 
 ReleaseKind = Literal["logits", "softmax", "features", "score", "sample"]
 Split = Literal["train", "validation", "auxiliary", "test"]
@@ -87,6 +89,7 @@ class FitJob(_Strict):
     attack: str
     parameters: dict[str, Any] = {}
     knowledge: Knowledge = "unaware"
+    release: ReleaseKind = "logits"
     sensitive: str
     auxiliary: list[list[str]]
     auxiliary_count: Annotated[int, Field(ge=1)]
