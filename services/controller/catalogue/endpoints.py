@@ -1,0 +1,137 @@
+"""``/v1/data``, ``/v1/models``, ``/v1/attacks``, ``/v1/behaviours``, ``/v1/defences`` and the scenario
+language's schema.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from leakrange.scenario.schema import scenario_schema
+from pydantic import BaseModel
+
+from leakrange.attacks import attacks
+from leakrange.data import datasets
+from leakrange.defences.output import output_defences
+from leakrange.providers import behaviours
+from leakrange.store.engine import Database
+from leakrange.store.models import Models
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1", tags=["catalogue"])
+
+
+class DataEntry(BaseModel):
+    """A registered data set; ``unavailable`` says why it cannot be loaded on this machine, None where it
+    can.
+    """
+
+    name: str
+    description: str
+    size: int
+    channels: int
+    attributes: dict[str, list[str]]
+    source: str
+    unavailable: str | None
+
+
+class Entry(BaseModel):
+    """A registered attack, behaviour or defence, with the JSON schema of its parameters."""
+
+    name: str
+    summary: str
+    paper: str = ""
+    equation: str = ""
+    parameters: dict[str, Any]
+
+
+class ModelEntry(BaseModel):
+    """A trained model in the artifact store."""
+
+    digest: str
+    data: str
+    behaviour: str
+    seed: int
+    recipe: dict[str, Any]
+    figures: dict[str, Any]
+    created: str
+
+
+@router.get("/data")
+async def data() -> dict[str, list[DataEntry]]:
+    """Data sets that scenarios can name."""
+    return {
+        "data": [
+            DataEntry(
+                name=name,
+                description=entry.description,
+                size=entry.size,
+                channels=entry.channels,
+                attributes={key: list(value.classes)[:64] for key, value in entry.attributes.items()},
+                source=entry.source,
+                unavailable=entry.available(),
+            )
+            for name, entry in datasets.items()
+        ]
+    }
+
+
+@router.get("/attacks")
+async def list_attacks() -> dict[str, list[Entry]]:
+    """Attacks, each with the paper and equation that it implements."""
+    return {"attacks": [_entry(name, entry) for name, entry in attacks.items()]}
+
+
+@router.get("/behaviours")
+async def list_behaviours() -> dict[str, list[Entry]]:
+    """Behaviours that a provider can be given."""
+    return {"behaviours": [_entry(name, entry) for name, entry in behaviours.items()]}
+
+
+@router.get("/defences")
+async def list_defences() -> dict[str, list[Entry]]:
+    """Output defences, the links of a chain."""
+    return {"defences": [_entry(name, entry) for name, entry in output_defences.items()]}
+
+
+@router.get("/models")
+async def models(
+    request: Request,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    offset: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+) -> dict[str, list[ModelEntry]]:
+    """Trained models, newest first."""
+    database: Database = request.app.state.database
+    async with database.read() as session:
+        rows = await Models(session).page(limit=limit, offset=offset)
+    return {
+        "models": [
+            ModelEntry(
+                digest=row.digest,
+                data=row.data,
+                behaviour=row.behaviour,
+                seed=row.seed,
+                recipe=row.recipe,
+                figures=row.figures,
+                created=row.created.isoformat(),
+            )
+            for row in rows
+        ]
+    }
+
+
+@router.get("/scenario/schema")
+async def schema() -> dict[str, Any]:
+    """The JSON schema of scenarios, for editors."""
+    return scenario_schema()
+
+
+def _entry(name: str, entry: Any) -> Entry:
+    return Entry(
+        name=name,
+        summary=entry.summary,
+        paper=getattr(entry, "paper", ""),
+        equation=getattr(entry, "equation", ""),
+        parameters=entry.Parameters.model_json_schema(),
+    )

@@ -1,0 +1,88 @@
+"""The controller's application: wiring and lifecycle."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+
+from leakrange.store.engine import Database
+from leakrange.store.files import FolderStore
+from leakrange.store.migrate import upgrade
+from leakrange.wire.app import create_app
+from leakrange.wire.transport import AiohttpTransport
+from services.controller.catalogue.endpoints import router as catalogue
+from services.controller.page.endpoints import router as page
+from services.controller.range.fleet import Fleet
+from services.controller.range.news import News
+from services.controller.range.parties import Edge, Providers, Proxy
+from services.controller.range.supervisor import Parties, Supervisor
+from services.controller.runs.endpoints import router as runs
+from services.controller.runs.service import RunService
+from services.controller.settings import ControllerSettings
+
+__all__ = ["controller"]
+
+DESCRIPTION = """Takes scenarios, has the range execute them, and reports what leaks and what hiding it costs.
+Starting and cancelling runs wants the operator key."""
+
+
+def controller(settings: ControllerSettings) -> FastAPI:
+    """The application. Migrates the database (where set so), goes on with unfinished runs, and serves."""
+    database = Database(settings.database_url)
+    fleet = Fleet(settings.redis_url)
+    news = News(database)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        if settings.migrate:
+            await asyncio.to_thread(upgrade, settings.database_url)
+        key = settings.operator_key.get_secret_value()
+        transport = AiohttpTransport(timeout=60.0)
+        parties = Parties(
+            fleet=fleet,
+            providers=Providers(transport, settings.providers, key),
+            proxy=Proxy(transport, settings.proxy_url, key),
+            edge=Edge(transport, settings.edge_url, key),
+            models=FolderStore(settings.models_dir),
+            releases=FolderStore(settings.releases_dir),
+            proxy_for_clients=settings.proxy_for_clients,
+        )
+        supervisor = Supervisor(settings, database, news, parties)
+        app.state.runs = service = RunService(database, parties.releases, news, supervisor)
+        await fleet.start()
+        await supervisor.resume()
+        try:
+            yield
+        finally:
+            service.close()
+            await supervisor.stop()
+            await fleet.stop()
+            await transport.close()
+            await database.close()
+
+    app = create_app(
+        "controller",
+        max_body=settings.max_body,
+        lifespan=lifespan,
+        ready={"database": lambda: _ping(database), "redis": fleet.ping},
+        description=DESCRIPTION,
+    )
+    app.state.settings = settings
+    app.state.database = database
+    app.include_router(runs)
+    app.include_router(catalogue)
+    app.include_router(page)
+    return app
+
+
+async def _ping(database: Database) -> None:
+    try:
+        async with database.read() as session:
+            await session.execute(text("select 1"))
+    except SQLAlchemyError as error:
+        raise OSError(f"the database does not answer: {error}") from error

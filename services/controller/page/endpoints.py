@@ -1,0 +1,19 @@
+"""``/``: runs at a glance, followed live. One static page; what it shows it asks of the API."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from fastapi import APIRouter, Response
+
+__all__ = ["router"]
+
+router = APIRouter(include_in_schema=False)
+PAGE = files("services.controller.page").joinpath("runs.html").read_bytes()
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
+
+
+@router.get("/")
+async def page() -> Response:
+    """The page."""
+    return Response(PAGE, media_type="text/html; charset=utf-8", headers={"Content-Security-Policy": POLICY})

@@ -1,0 +1,322 @@
+"""A run, executed: every model, stream, probe and fit of its plan once, each begun as soon as what it needs
+is there.
+
+What is stored already (by this run before a restart, or by an earlier one) is not done again: results lie
+under content-addressed names, and every request that costs budget carries its identity.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import orjson
+import structlog
+
+from leakrange.scenario.plan import Plan, PlannedModel, PlannedProbe, PlannedStream, PlannedTrial
+from leakrange.store.files import get_arrays, put_array, put_arrays
+from leakrange.wire.errors import LeakrangeError, NotFound
+from leakrange.wire.jobs import JobReport, Span, TrainJob
+from leakrange.wire.schemas import Round
+from services.controller.range.journal import Journal
+from services.controller.range.judge import Inferred, Observed, judge
+from services.controller.settings import ControllerSettings
+
+if TYPE_CHECKING:
+    from services.controller.range.supervisor import Parties
+
+__all__ = ["Driver"]
+
+log = structlog.get_logger("services.controller.driver")
+T = TypeVar("T")
+FITS_AT_ONCE = 8
+
+
+class Driver:
+    """Executes one plan. Everything in it may be cancelled and begun again at any point."""
+
+    def __init__(
+        self, run: str, plan: Plan, parties: Parties, journal: Journal, settings: ControllerSettings
+    ) -> None:
+        self._run, self._plan, self._parties, self._journal = run, plan, parties, journal
+        self._models = {model.id: model for model in plan.models}
+        self._policies = {policy.defence: policy for policy in plan.policies}
+        self._streams = {stream.id: stream for stream in plan.streams}
+        self._probes = {probe.id: probe for probe in plan.probes}
+        self._rounds = asyncio.Semaphore(settings.rounds_at_once)
+        self._probing = asyncio.Semaphore(settings.probes_at_once)
+        self._fitting = asyncio.Semaphore(FITS_AT_ONCE)
+        self._once: dict[str, asyncio.Task[Any]] = {}
+        self._done: set[str] = set()
+        self._distinct: Counter[str] = Counter()
+        self._keys: dict[str, tuple[str, int]] = {}
+        self.in_fleet: set[str] = set()
+        """Identities of the jobs that wait or run in the fleet, to be dropped when the run is cancelled."""
+
+    async def execute(self) -> None:
+        """Do all of it; trials that cannot be finished are recorded as failed, with the reason."""
+        self._done = await self._journal.done_before()
+        judged = await self._journal.done_trials()
+        await self._journal.expect(
+            [(model.artifact, "train", {"model": model.id}) for model in self._plan.models]
+        )
+        for policy in self._plan.policies:
+            await self._parties.proxy.put_policy(policy.name, policy.chain)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for trial in self._plan.trials:
+                    if trial.result.id not in judged:
+                        group.create_task(self._trial(trial))
+        finally:
+            for task in self._once.values():
+                task.cancel()
+            await asyncio.gather(*self._once.values(), return_exceptions=True)
+        await self._close_accounts()
+
+    # --- each thing once ---------------------------------------------------------------------------
+
+    def _shared(self, name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> asyncio.Task[T]:
+        """The one task of that name: begun by whoever needs it first, awaited by all."""
+        if name not in self._once:
+            self._once[name] = asyncio.create_task(make(), name=name)
+        return self._once[name]
+
+    async def _need(self, name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        # Shielded: a trial that fails must not cancel what other trials wait for.
+        return await asyncio.shield(self._shared(name, make))
+
+    # --- models ------------------------------------------------------------------------------------
+
+    async def _served(self, model: PlannedModel) -> None:
+        """Trained, deployed at the provider of its behaviour, and routed to by the proxy."""
+        job = TrainJob(recipe=model.recipe)
+        identity = job.identity()
+        last = 0.0
+
+        def progressed(report: JobReport) -> None:
+            nonlocal last
+            if report.state == "progress" and time.monotonic() - last > 1.0:
+                last = time.monotonic()
+                text = f"training {model.id}: {100 * report.progress:.0f} % {report.message}".rstrip()
+                tell = self._journal.progress(identity, "train", report.progress, text)
+                self._shared(f"progress {identity} {report.progress}", lambda: tell)
+
+        if not self._parties.models.exists(f"{identity}/training.json"):
+            await self._in_fleet(job, "train", f"trained {model.id}", progressed)
+        record = orjson.loads(self._parties.models.get(f"{identity}/training.json"))
+        figures = {
+            "figures": record["figures"],
+            "history": record["history"],
+            "seconds": record["seconds"],
+            "parameters": record["parameters"],
+        }
+        await self._journal.job_done(
+            identity,
+            "train",
+            {"seconds": record["seconds"]},
+            message=f"trained {model.id} in {record['seconds']:.1f} s",
+            model=(model.recipe, figures),
+        )
+        behaviour = model.recipe.behaviour
+        await self._parties.providers.deploy(behaviour, model.served_as, identity, model.release)
+        await self._parties.proxy.put_route(model.served_as, self._parties.providers.url(behaviour))
+
+    async def _in_fleet(
+        self, job: Any, kind: Any, what: str, watch: Callable[[JobReport], None] | None = None
+    ) -> JobReport:
+        identity = job.identity()
+        self.in_fleet.add(identity)
+        try:
+            return await self._parties.fleet.run(job, watch)
+        except LeakrangeError as error:
+            await self._journal.job_failed(identity, kind, f"{what}: {error.detail}")
+            raise
+        finally:
+            if not _being_cancelled():
+                self.in_fleet.discard(identity)
+
+    # --- users -------------------------------------------------------------------------------------
+
+    async def _stream(self, stream: PlannedStream) -> list[str]:
+        """Every round of a stream; the identities of its stored releases, in order."""
+        model, policy = self._models[stream.model], self._policies[stream.defence]
+        await self._need(f"serve {model.id}", lambda: self._served(model))
+        identities = [stream.identity(model, policy, span) for span in stream.spans]
+        await self._journal.expect([(identity, "stream", {"stream": stream.id}) for identity in identities])
+        samples = sum(span.stop - span.start for span in stream.spans)
+        name = f"{self._run}.users.{stream.id}"
+        key = await self._key(
+            name, policy=policy.name, policy_digest=policy.digest, budget=samples, model=model
+        )
+        await asyncio.gather(
+            *(
+                self._round(stream, model, name, key, span, identity)
+                for span, identity in zip(stream.spans, identities, strict=True)
+            )
+        )
+        return identities
+
+    async def _round(
+        self, stream: PlannedStream, model: PlannedModel, name: str, key: str, span: Span, identity: str
+    ) -> None:
+        stored = self._parties.releases.exists(f"{identity}.npy")
+        if not (stored and identity in self._done):
+            async with self._rounds:
+                order = Round(
+                    url=self._parties.proxy_for_clients,
+                    api_key=key,
+                    model=model.served_as,
+                    release=model.release,
+                    span=span,
+                    upload=f"{self._run}.{identity[:40]}",
+                    defence=stream.local,
+                    clients=stream.clients,
+                )
+                try:
+                    reply = await self._parties.edge.round(order)
+                    record = await self._parties.providers.intake(
+                        model.recipe.behaviour, model.served_as, order.upload
+                    )
+                except LeakrangeError as error:
+                    await self._journal.job_failed(identity, "stream", f"{stream.id}: {error.detail}")
+                    raise
+            if len(record.values) != reply.samples or record.decisions != reply.decisions:
+                raise LeakrangeError(f"provider and edge client disagree about upload {order.upload}")
+            extra = {"decisions": np.asarray(record.decisions, dtype=np.int64)}
+            if record.inferred is not None and record.scores is not None:
+                extra["inferred"] = np.asarray(record.inferred, dtype=np.int64)
+                extra["scores"] = np.asarray(record.scores, dtype=np.float32)
+            # The releases come last: where they are, all of the round is.
+            put_arrays(self._parties.releases, f"{identity}.npz", extra)
+            put_array(self._parties.releases, f"{identity}.npy", np.asarray(record.values, dtype=np.float32))
+            await self._journal.job_done(
+                identity,
+                "stream",
+                {"key": name, "samples": reply.samples},
+                message=f"{reply.samples} users' outputs of {stream.id}",
+                truth=reply,
+            )
+        self._distinct[name] += span.stop - span.start
+
+    # --- outside attackers ---------------------------------------------------------------------------
+
+    async def _probe(self, probe: PlannedProbe) -> list[str]:
+        """Every chunk of a probe; the identities of its stored releases, in order."""
+        model, policy = self._models[probe.model], self._policies[probe.defence]
+        await self._need(f"serve {model.id}", lambda: self._served(model))
+        samples = sum(span.stop - span.start for span in probe.spans)
+        name = f"{self._run}.attacker.{probe.id}"
+        key = await self._key(
+            name, policy=policy.name, policy_digest=policy.digest, budget=samples, model=model
+        )
+        url = self._parties.proxy_for_clients
+        jobs = [probe.job(model, policy, span, url=url, api_key=key) for span in probe.spans]
+        await self._journal.expect([(job.identity(), "probe", {"probe": probe.id}) for job in jobs])
+
+        async def chunk(job: Any) -> None:
+            identity = job.identity()
+            size = job.span.stop - job.span.start
+            known = self._parties.releases.exists(f"{identity}.npy")
+            if not known:
+                async with self._probing:
+                    await self._in_fleet(job, "probe", f"probing {probe.id}")
+            if identity not in self._done:
+                await self._journal.job_done(
+                    identity,
+                    "probe",
+                    {"key": name, "samples": size, "reused": known},
+                    message=f"{size} answers for {probe.id}",
+                )
+            self._distinct[name] += size
+
+        await asyncio.gather(*(chunk(job) for job in jobs))
+        return [job.identity() for job in jobs]
+
+    # --- trials --------------------------------------------------------------------------------------
+
+    async def _trial(self, trial: PlannedTrial) -> None:
+        try:
+            result = await self._judged(trial)
+        except LeakrangeError as error:
+            result = trial.result.model_copy(update={"state": "failed", "error": error.detail})
+        await self._journal.trial(result)
+
+    async def _judged(self, trial: PlannedTrial) -> Any:
+        model = self._models[trial.model]
+        draws = await asyncio.gather(
+            *(
+                self._need(f"stream {name}", lambda name=name: self._stream(self._streams[name]))  # type: ignore[misc]
+                for name in trial.streams
+            )
+        )
+        truths = [await self._journal.truth(identity) for identity in draws[0]]
+        intakes = [get_arrays(self._parties.releases, f"{identity}.npz") for identity in draws[0]]
+        observed = Observed(
+            target=_joined([labels[model.target] for labels, _ in truths]),
+            sensitive=_joined([labels[trial.result.sensitive] for labels, _ in truths]),
+            decisions=np.concatenate([intake["decisions"] for intake in intakes]),
+        )
+        classes = len(self._plan.classes[model.data][trial.result.sensitive])
+        if trial.where == "provider":
+            if any("inferred" not in intake for intake in intakes):
+                raise NotFound(f"the provider of {model.id} has no decoder: it inferred nothing")
+            inferred = Inferred(
+                np.concatenate([intake["inferred"] for intake in intakes]),
+                np.concatenate([intake["scores"] for intake in intakes]),
+            )
+            return judge(trial.result, observed, inferred, classes, seen=trial.result.budget)
+        probes = await asyncio.gather(
+            *(
+                self._need(f"probe {name}", lambda name=name: self._probe(self._probes[name]))  # type: ignore[misc]
+                for name in trial.probes
+            )
+        )
+        job = trial.job(model.release, _by_chunk(probes), _by_chunk(draws))
+        identity = job.identity()
+        await self._journal.expect([(identity, "fit", {"trial": trial.result.id})])
+        if not self._parties.releases.exists(f"{identity}.npz"):
+            async with self._fitting:
+                await self._in_fleet(job, "fit", f"fitting {trial.result.id}")
+        await self._journal.job_done(identity, "fit", {}, message=f"fitted {trial.result.id}")
+        found = get_arrays(self._parties.releases, f"{identity}.npz")
+        inferred = Inferred(found["predicted"], found["scores"])
+        return judge(
+            trial.result, observed, inferred, classes, spent=trial.auxiliary_count * len(trial.probes)
+        )
+
+    # --- budgets -------------------------------------------------------------------------------------
+
+    async def _key(
+        self, name: str, *, policy: str, policy_digest: str, budget: int, model: PlannedModel
+    ) -> str:
+        self._keys[name] = (policy, budget)
+        return await self._parties.proxy.put_key(name, budget=budget, policy=policy, models=[model.served_as])
+
+    async def _close_accounts(self) -> None:
+        for name, (policy, budget) in sorted(self._keys.items()):
+            account = await self._parties.proxy.ledger(name)
+            await self._journal.account(
+                name,
+                policy=policy,
+                budget=budget,
+                spent=int(account["spent"]) if account else 0,
+                distinct=self._distinct[name],
+            )
+
+
+def _joined(parts: list[list[int]]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
+
+
+def _by_chunk(draws: list[list[str]]) -> list[list[str]]:
+    """From chunks per draw to draws per chunk."""
+    return [list(chunk) for chunk in zip(*draws, strict=True)]
+
+
+def _being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -1,0 +1,147 @@
+"""What a run has done, written down as it happens: jobs, truths, trials, events, each change in one
+transaction.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leakrange.scenario.plan import Plan
+from leakrange.scenario.results import TrialResult
+from leakrange.store.engine import Database
+from leakrange.store.events import Events
+from leakrange.store.jobs import Jobs, NewJob
+from leakrange.store.models import Models
+from leakrange.store.runs import Runs
+from leakrange.store.tables import JobKind
+from leakrange.store.trials import Ledger, Trials, Truths
+from leakrange.wire.recipe import TrainingRecipe
+from leakrange.wire.schemas import RoundReply
+from services.controller.range.news import News
+
+__all__ = ["Journal", "Truth"]
+
+Truth = tuple[dict[str, list[int]], list[int]]
+"""Labels per attribute, and the decisions that the users got."""
+
+
+class Journal:
+    """The record of one run."""
+
+    def __init__(self, run: str, database: Database, news: News) -> None:
+        self.run, self._database, self._news = run, database, news
+
+    async def begin(self, plan: Plan) -> None:
+        """The run is running; its trials are there from the first moment, as queued."""
+        async with self._database.write() as session:
+            await Trials(session).add(
+                self.run, [(trial.result.id, trial.result.model_dump(mode="json")) for trial in plan.trials]
+            )
+            if await Runs(session).move(self.run, "running"):
+                await Events(session).append(self.run, "run.running", {"message": "running"})
+        self._news.announce(self.run)
+
+    async def expect(self, jobs: list[tuple[str, JobKind, dict[str, Any]]]) -> None:
+        """Jobs (identity, kind, what it is for) that the run is going to do."""
+        async with self._database.write() as session:
+            await Jobs(session).add(self.run, [NewJob(name, kind, data) for name, kind, data in jobs])
+
+    async def done_before(self) -> set[str]:
+        """Identities of the jobs that this run has done already."""
+        async with self._database.read() as session:
+            return {job.identity for job in await Jobs(session).of_run(self.run, states=["done"])}
+
+    async def done_trials(self) -> set[str]:
+        """Ids of the trials that have their result already."""
+        async with self._database.read() as session:
+            results = await Trials(session).of_run(self.run)
+        return {str(result["id"]) for result in results if result["state"] == "done"}
+
+    async def job_done(
+        self,
+        identity: str,
+        kind: JobKind,
+        result: dict[str, Any],
+        *,
+        message: str,
+        truth: RoundReply | None = None,
+        model: tuple[TrainingRecipe, dict[str, Any]] | None = None,
+    ) -> None:
+        """A job's end, with the truth that a round registered or the model that a training gave."""
+        async with self._database.write() as session:
+            if truth is not None:
+                await Truths(session).add(
+                    self.run,
+                    identity,
+                    labels=truth.labels,
+                    decisions=truth.decisions,
+                    input_bytes=truth.input_bytes,
+                    sent_bytes=truth.sent_bytes,
+                )
+            if model is not None:
+                await Models(session).add(*model)
+            if await Jobs(session).finish(self.run, identity, result):
+                data = {"kind": kind, "identity": identity, "message": message}
+                await Events(session).append(self.run, "job.done", data)
+        self._news.announce(self.run)
+
+    async def job_failed(self, identity: str, kind: JobKind, error: str) -> None:
+        """A job's failure; the trials that need it fail with it."""
+        async with self._database.write() as session:
+            if await Jobs(session).fail(self.run, identity, error):
+                data = {"kind": kind, "identity": identity, "message": error}
+                await Events(session).append(self.run, "job.failed", data)
+        self._news.announce(self.run)
+
+    async def progress(self, identity: str, kind: JobKind, share: float, message: str) -> None:
+        """How far a job is, ``share`` in [0, 1]."""
+        data = {"kind": kind, "identity": identity, "progress": round(share, 4), "message": message}
+        await self._news.tell(self.run, "job.progress", data)
+
+    async def truth(self, identity: str) -> Truth:
+        """What was registered for one round of this run; raises `NotFound`."""
+        async with self._database.read() as session:
+            found = await Truths(session).get(self.run, identity)
+        return found.labels, found.decisions
+
+    async def trial(self, result: TrialResult) -> None:
+        """A trial's end, good or bad."""
+        async with self._database.write() as session:
+            await Trials(session).put(self.run, result.id, result.model_dump(mode="json"))
+            figures = {"trial": result.id, "curiosity": result.curiosity, "honesty": result.honesty}
+            message = result.error or f"{result.id}: curiosity {_percent(result.curiosity)}"
+            await Events(session).append(self.run, f"trial.{result.state}", {**figures, "message": message})
+        self._news.announce(self.run)
+
+    async def account(self, name: str, *, policy: str, budget: int, spent: int, distinct: int) -> None:
+        """What an API key has spent, in samples, and how many distinct samples the run has from it."""
+        async with self._database.write() as session:
+            await Ledger(session).put(
+                self.run, name, policy=policy, budget=budget, spent=spent, distinct=distinct
+            )
+
+    async def finish(self) -> None:
+        """The run is over: failed if any trial is."""
+        async with self._database.write() as session:
+            results = await Trials(session).of_run(self.run)
+            failed = [result for result in results if result["state"] != "done"]
+            error = None
+            if failed:
+                error = f"{len(failed)} of {len(results)} trials failed; the first: {failed[0].get('error')}"
+            state = "failed" if failed else "done"
+            if await Runs(session).move(self.run, "failed" if failed else "done", error=error):
+                await Events(session).append(
+                    self.run, "run.finished", {"state": state, "message": error or "done"}
+                )
+        self._news.announce(self.run)
+
+    async def fail(self, error: str) -> None:
+        """The run ends for a reason that is no trial's."""
+        async with self._database.write() as session:
+            if await Runs(session).move(self.run, "failed", error=error):
+                await Events(session).append(self.run, "run.finished", {"state": "failed", "message": error})
+        self._news.announce(self.run)
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f} %"

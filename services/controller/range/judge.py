@@ -1,0 +1,81 @@
+"""A trial, judged: what was inferred against the truth that the users' edge clients registered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.metrics import accuracy, confusion_matrix, majority_share, nag, roc_auc, roc_points
+from leakrange.scenario.results import Curve, TrialResult
+from leakrange.wire.errors import LeakrangeError
+
+__all__ = ["Inferred", "Observed", "judge"]
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The users' samples: true target and sensitive classes (V,), -1 where unknown, and the decisions they
+    got (V,).
+    """
+
+    target: NDArray[np.int64]
+    sensitive: NDArray[np.int64]
+    decisions: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Inferred:
+    """What an attack says: classes (V,) and scores (V, S)."""
+
+    predicted: NDArray[np.int64]
+    scores: NDArray[np.float32]
+
+
+def judge(
+    trial: TrialResult,
+    observed: Observed,
+    inferred: Inferred,
+    classes: int,
+    *,
+    seen: int | None = None,
+    spent: int | None = None,
+) -> TrialResult:
+    """``trial`` with its figures.
+
+    ``seen`` limits the users to the first so many (an inside attack's budget); ``spent`` is what an outside
+    attack had answered. Users whose sensitive class is unknown are left out of curiosity, those whose target
+    is unknown out of honesty. Raises `LeakrangeError` where an attack answered for another number of users,
+    or for none.
+    """
+    users = len(observed.sensitive) if seen is None else min(seen, len(observed.sensitive))
+    if len(inferred.predicted) != len(observed.sensitive) or inferred.scores.shape[1:] != (classes,):
+        raise LeakrangeError(
+            f"{trial.attack} answered for {len(inferred.predicted)} users with scores of shape "
+            f"{inferred.scores.shape}; there were {len(observed.sensitive)} users and {classes} classes"
+        )
+    sensitive = observed.sensitive[:users]
+    known = sensitive >= 0
+    truth, predicted = sensitive[known], inferred.predicted[:users][known]
+    if len(truth) == 0:
+        raise LeakrangeError(f"no user's {trial.sensitive!r} is known: there is nothing to judge by")
+    target = observed.target[:users]
+    told = target >= 0
+    curiosity, majority = accuracy(predicted, truth), majority_share(truth, classes)
+    scores = inferred.scores[:users][known]
+    fpr, tpr = roc_points(scores, truth)
+    return trial.model_copy(
+        update={
+            "state": "done",
+            "victims": len(truth),
+            "spent": users if spent is None else spent,
+            "honesty": accuracy(observed.decisions[:users][told], target[told]) if told.any() else None,
+            "curiosity": curiosity,
+            "majority": majority,
+            "nag": nag(curiosity, majority),
+            "auc": roc_auc(scores, truth),
+            "roc": Curve(fpr=fpr.tolist(), tpr=tpr.tolist()),
+            "confusion": confusion_matrix(predicted, truth, classes).tolist(),
+        }
+    )

@@ -1,0 +1,1 @@
+"""Runs: taken, told about, cancelled."""

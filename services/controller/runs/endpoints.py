@@ -1,0 +1,131 @@
+"""``/v1/runs``: take scenarios, tell how they get on, hand out results and reports."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from starlette.responses import StreamingResponse
+
+from leakrange.report import render, to_csv
+from leakrange.scenario.results import RunResults
+from leakrange.wire.app import check_operator
+from leakrange.wire.errors import NotAcceptable
+from services.controller.runs.schemas import Accepted, RunList, RunView
+from services.controller.runs.service import RunService
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1/runs", tags=["runs"])
+RunId = Annotated[str, Path(max_length=64, pattern=r"^[A-Za-z0-9-]+$", examples=["20260101-120000-a1b2c3"])]
+
+
+def _service(request: Request) -> RunService:
+    service: RunService = request.app.state.runs
+    return service
+
+
+def _operator(request: Request, authorization: Annotated[str | None, Header()] = None) -> None:
+    check_operator(authorization, request.app.state.settings.operator_key)
+
+
+Service = Annotated[RunService, Depends(_service)]
+Operator = Depends(_operator)
+
+_YAML = {"type": "string", "description": "a scenario; GET /v1/scenario/schema gives its JSON schema"}
+
+
+@router.post(
+    "",
+    status_code=202,
+    dependencies=[Operator],
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/yaml": {"schema": _YAML},
+                "application/json": {"schema": {"type": "object"}},
+            },
+        }
+    },
+)
+async def start(request: Request, service: Service, response: Response) -> Accepted:
+    """Take a scenario (YAML or JSON), check it, and begin to run it. All mistakes are told at once (422)."""
+    accepted = await service.start(await request.body())
+    response.headers["Location"] = accepted.url
+    return accepted
+
+
+@router.get("")
+async def page(
+    service: Service,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    after: Annotated[str | None, Query(max_length=64)] = None,
+) -> RunList:
+    """Runs, newest first."""
+    return await service.page(limit, after)
+
+
+@router.get("/{run}")
+async def view(run: RunId, service: Service) -> RunView:
+    """How a run gets on."""
+    return await service.view(run)
+
+
+@router.delete("/{run}", status_code=202, dependencies=[Operator])
+async def cancel(run: RunId, service: Service) -> RunView:
+    """Cancel a run and free its workers; a finished run stays as it is."""
+    return await service.cancel(run)
+
+
+@router.get(
+    "/{run}/events",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}}},
+)
+async def events(
+    run: RunId,
+    service: Service,
+    last_event_id: Annotated[str | None, Header()] = None,
+    after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
+) -> StreamingResponse:
+    """The run's events from the start (or after ``Last-Event-ID``), live until it is finished."""
+    position = int(last_event_id) if last_event_id and last_event_id.isdecimal() else after
+    await service.view(run)
+    return StreamingResponse(
+        service.follow(run, min(position, 2**31 - 1)),
+        media_type="text/event-stream",
+        headers={"Cache-Control": "no-store"},
+    )
+
+
+@router.get(
+    "/{run}/results",
+    response_model=RunResults,
+    responses={200: {"content": {"text/csv": {}}}},
+)
+async def results(
+    run: RunId,
+    service: Service,
+    accept: Annotated[str | None, Header()] = None,
+    format: Annotated[str | None, Query(pattern="^(json|csv)$")] = None,
+) -> Response:
+    """All trials, models and summaries so far, as JSON or CSV (one row a trial)."""
+    wanted = (accept or "*/*").lower()
+    csv = format == "csv" or (format is None and "text/csv" in wanted)
+    if format is None and not csv and not any(kind in wanted for kind in ("json", "*/*", "application/*")):
+        raise NotAcceptable(
+            "results come as application/json or text/csv", hint="use ?format=json or ?format=csv"
+        )
+    found = await service.results(run)
+    if csv:
+        name = f'attachment; filename="{found.run}.csv"'
+        return Response(to_csv(found), media_type="text/csv", headers={"Content-Disposition": name})
+    return Response(found.model_dump_json(), media_type="application/json")
+
+
+@router.get("/{run}/report", response_class=Response, responses={200: {"content": {"text/html": {}}}})
+async def report(run: RunId, service: Service) -> Response:
+    """The run's report: one self-contained HTML page."""
+    found = await service.results(run)
+    return Response(await service.rendered(found, render), media_type="text/html; charset=utf-8")

@@ -1,0 +1,107 @@
+"""Everything that is known of a run, put together for the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from leakrange.data import datasets
+from leakrange.metrics import entropy_bits, entropy_histogram
+from leakrange.scenario.plan import Plan, PlannedModel
+from leakrange.scenario.results import ModelResult, RunResults, TrialResult
+from leakrange.scenario.summary import summarise
+from leakrange.store.files import FileStore, get_array
+from leakrange.store.models import Models
+from leakrange.store.runs import Runs
+from leakrange.store.trials import Ledger, Trials
+from leakrange.wire.errors import NotFound
+
+__all__ = ["gather"]
+
+
+async def gather(session: AsyncSession, releases: FileStore, run_id: str) -> RunResults:
+    """The results of a run so far; raises `NotFound`."""
+    run = await Runs(session).get(run_id)
+    plan = Plan.model_validate(await Runs(session).plan(run_id))
+    trials = [TrialResult.model_validate(result) for result in await Trials(session).of_run(run_id)]
+    models = []
+    for planned in plan.models:
+        try:
+            figures = (await Models(session).get(planned.artifact)).figures
+        except NotFound:
+            continue  # not trained yet
+        models.append(_model(planned, figures, _outputs(plan, planned, releases)))
+    accounts = await Ledger(session).of_run(run_id)
+    return RunResults(
+        run=run.id,
+        name=run.name,
+        state=run.state,
+        created=run.created.isoformat(),
+        finished=run.finished.isoformat() if run.finished else None,
+        scenario_yaml=run.scenario_yaml,
+        scenario=run.scenario,
+        environment=run.environment,
+        data_notes={planned.data: list(datasets[planned.recipe.data.name].notes) for planned in plan.models},
+        trials=trials,
+        models=models,
+        summaries=summarise(trials),
+        ledger=[
+            {
+                "name": account.name,
+                "policy": account.policy,
+                "budget": account.budget,
+                "spent": account.spent,
+                "distinct": account.distinct,
+            }
+            for account in accounts
+        ],
+        seconds=run.seconds,
+    )
+
+
+def _outputs(plan: Plan, model: PlannedModel, releases: FileStore) -> np.ndarray[Any, Any] | None:
+    """What users of ``model`` uploaded without any defence, as soft outputs (V, Y); None where nobody did."""
+    plain = {policy.defence: policy for policy in plan.policies if not policy.chain}
+    for stream in plan.streams:
+        if stream.model != model.id or stream.defence not in plain or stream.local or stream.draw:
+            continue
+        identities = [stream.identity(model, plain[stream.defence], span) for span in stream.spans]
+        if not all(releases.exists(f"{identity}.npy") for identity in identities):
+            return None
+        values = np.concatenate([get_array(releases, f"{name}.npy") for name in identities]).astype(
+            np.float64
+        )
+        if model.release == "softmax":
+            return values
+        powers = np.exp(values - values.max(axis=1, keepdims=True))
+        soft: np.ndarray[Any, Any] = powers / powers.sum(axis=1, keepdims=True)
+        return soft
+    return None
+
+
+def _model(planned: PlannedModel, figures: dict[str, Any], soft: np.ndarray[Any, Any] | None) -> ModelResult:
+    result = ModelResult(
+        provider=planned.provider,
+        seed=planned.seed,
+        data=planned.data,
+        behaviour=planned.recipe.behaviour,
+        release=planned.release,
+        target=planned.target,
+        sensitive=planned.sensitive,
+        artifact=planned.artifact,
+        parameters=figures["parameters"],
+        train_seconds=figures["seconds"],
+        history=figures["history"],
+    )
+    if soft is None:
+        return result
+    bits = entropy_bits(soft)
+    return result.model_copy(
+        update={
+            "entropy_mean": float(bits.mean()),
+            "entropy_max": float(np.log2(soft.shape[1])),
+            "entropy_histogram": entropy_histogram(bits, soft.shape[1]).tolist(),
+        }
+    )

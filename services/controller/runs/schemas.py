@@ -1,0 +1,49 @@
+"""What the controller says of a run."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from leakrange.scenario.results import State
+
+__all__ = ["Accepted", "Count", "RunList", "RunView"]
+
+
+class Count(BaseModel):
+    """How many there are, and how many of them ended well or badly."""
+
+    done: int = 0
+    failed: int = 0
+    total: int = 0
+
+
+class Accepted(BaseModel):
+    """The answer to ``POST /v1/runs``."""
+
+    id: str
+    name: str
+    trials: int
+    models: int
+    url: str
+
+
+class RunView(BaseModel):
+    """One run as a listing shows it. Times are ISO 8601 in UTC; ``jobs`` counts by kind."""
+
+    id: str
+    name: str
+    state: State
+    created: str
+    started: str | None
+    finished: str | None
+    seconds: float | None
+    error: str | None
+    jobs: dict[str, Count]
+    trials: Count
+
+
+class RunList(BaseModel):
+    """A page of runs, newest first; ``next`` is the ``after`` of the following page."""
+
+    runs: list[RunView]
+    next: str | None

@@ -1,0 +1,38 @@
+"""What the controller is told by its environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from leakrange.wire.settings import ServiceSettings
+
+__all__ = ["ControllerSettings"]
+
+
+class ControllerSettings(ServiceSettings):
+    """Where the other parties are, as the controller reaches them, and where state lives.
+
+    ``providers`` maps a behaviour (``honest``, ``curious``) to the base URL of the provider service that
+    plays it. ``proxy_public_url`` is the proxy as attackers and edge clients reach it (default: as the
+    controller does).
+    """
+
+    database_url: str = "sqlite+aiosqlite:///leakrange.db"
+    migrate: bool = True
+    """Bring the database to the newest revision at start; off where a job of its own does it."""
+    redis_url: str = "redis://127.0.0.1:6379/0"
+    models_dir: Path = Path("models")
+    releases_dir: Path = Path("releases")
+    providers: dict[str, str]
+    proxy_url: str = "http://127.0.0.1:8701"
+    proxy_public_url: str | None = None
+    edge_url: str = "http://127.0.0.1:8704"
+    rounds_at_once: int = 4
+    """How many edge-client rounds are under way at a time."""
+    probes_at_once: int = 8
+    """How many probing chunks of a run wait in the fleet's queue at a time."""
+
+    @property
+    def proxy_for_clients(self) -> str:
+        """The proxy's URL that attackers and edge clients are given."""
+        return self.proxy_public_url or self.proxy_url
