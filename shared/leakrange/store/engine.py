@@ -1,0 +1,97 @@
+"""Connections to the controller's database: SQLite (WAL) or PostgreSQL, under one set of rules.
+
+SQLite lets a transaction begin as a reader and fails it at once, without waiting, when it turns writer
+after somebody else has written. So transactions that write say so from the start (`Database.write`, ``BEGIN
+IMMEDIATE``) and queue up; readers never wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, event, make_url
+from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+
+__all__ = ["Database", "create_engine"]
+
+DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
+BUSY_TIMEOUT_MS = 30_000
+
+
+def _dumps(value: Any) -> str:
+    # orjson writes NaN and infinities as null: PostgreSQL refuses them in JSON, and SQLite would keep them
+    # silently.
+    return orjson.dumps(value).decode()
+
+
+def create_engine(url: str) -> AsyncEngine:
+    """An engine for ``sqlite:///path`` or ``postgresql://…``, with or without the asynchronous driver's name.
+
+    SQLite: write-ahead log, foreign keys enforced, writers wait up to 30 s for each other. PostgreSQL: a
+    pool that checks its connections before use. Raises `ValueError` for any other database.
+    """
+    parsed = make_url(url)
+    backend = parsed.get_backend_name()
+    if backend not in DRIVERS and parsed.drivername not in DRIVERS:
+        raise ValueError(f"database {parsed.drivername!r} is not supported: use sqlite or postgresql")
+    if "+" not in parsed.drivername:
+        parsed = parsed.set(drivername=DRIVERS[parsed.drivername])
+    if parsed.get_backend_name() == "postgresql":
+        return create_async_engine(
+            parsed,
+            pool_size=10,
+            max_overflow=10,
+            pool_pre_ping=True,
+            json_serializer=_dumps,
+            json_deserializer=orjson.loads,
+        )
+    engine = create_async_engine(parsed, json_serializer=_dumps, json_deserializer=orjson.loads)
+    event.listen(engine.sync_engine, "connect", _prepare_sqlite)
+    event.listen(engine.sync_engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    connection.isolation_level = None  # the driver begins no transactions of its own: `_begin_sqlite` does
+    cursor = connection.cursor()
+    for pragma in (
+        f"busy_timeout={BUSY_TIMEOUT_MS}",
+        "journal_mode=WAL",
+        "synchronous=NORMAL",  # with WAL: no corruption on power loss, and a killed process loses nothing
+        "foreign_keys=ON",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("leakrange_writes", True)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN DEFERRED")
+
+
+class Database:
+    """Sessions on one engine: ``async with database.write() as session`` commits at the end, or rolls back
+    on an error."""
+
+    def __init__(self, url: str) -> None:
+        self.engine = create_engine(url)
+        self._reader = self.engine.execution_options(leakrange_writes=False)
+
+    @asynccontextmanager
+    async def write(self) -> AsyncIterator[AsyncSession]:
+        """A session in one transaction that may write. Keep it short: on SQLite other writers wait for it."""
+        async with AsyncSession(self.engine, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    @asynccontextmanager
+    async def read(self) -> AsyncIterator[AsyncSession]:
+        """A session that only reads, from one consistent snapshot on SQLite."""
+        async with AsyncSession(self._reader, expire_on_commit=False) as session:
+            yield session
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self.engine.dispose()

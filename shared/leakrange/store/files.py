@@ -1,0 +1,147 @@
+"""Artifacts and releases as files under content-addressed names, written atomically. Needs no database."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import secrets
+import shutil
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.wire.errors import InvalidInput, NotFound
+
+__all__ = ["FileStore", "FolderStore", "get_array", "get_arrays", "put_array", "put_arrays"]
+
+_NAME = re.compile(
+    r"(?P<digest>[0-9a-f]{16,64})(?P<suffix>(\.[a-z0-9]{1,16}){0,2})(/[a-z0-9][a-z0-9_-]{0,63}(\.[a-z0-9]{1,16}){0,2})?"
+)
+
+
+class FileStore(Protocol):
+    """Bytes by name. A name is a hex digest with an optional suffix, or a file inside a folder so named: ``<digest>/model.safetensors``."""
+
+    def put(self, name: str, content: bytes) -> None:
+        """Store ``content`` whole or not at all; raises `InvalidInput` for a name of another form."""
+
+    def get(self, name: str) -> bytes:
+        """The content; raises `NotFound`."""
+
+    def exists(self, name: str) -> bool:
+        """Whether ``put`` of that name has finished."""
+
+
+class FolderStore:
+    """A `FileStore` in a folder that several processes may share; a reader never sees half a file.
+
+    Content under a name is always the same, so the last of several writers may win.
+    """
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = Path(root)
+
+    def path(self, name: str) -> Path:
+        """Where ``name`` lies or would lie; raises `InvalidInput` for a name that is not a digest (with suffix, with file)."""
+        if _NAME.fullmatch(name) is None:
+            raise InvalidInput(
+                f"{name[:80]!r} names no stored file", hint="names are hex digests, e.g. '<digest>.npy'"
+            )
+        return self.root / name
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write to a temporary file beside it, force it to the disk, then rename: whole or not at all."""
+        target = self.path(name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        temporary = target.parent / f".{target.name}.{secrets.token_hex(6)}"
+        try:
+            with temporary.open("xb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        finally:
+            temporary.unlink(missing_ok=True)
+        _sync_folder(target.parent)
+
+    def put_folder(self, name: str, files: Mapping[str, bytes]) -> None:
+        """Store several files as one folder that appears whole or not at all; where it is there already it stays."""
+        target = self.path(name)
+        for file in files:
+            self.path(f"{name}/{file}")
+        temporary = self.root / f".{name}.{secrets.token_hex(6)}"
+        temporary.mkdir(parents=True)
+        try:
+            for file, content in files.items():
+                with (temporary / file).open("xb") as handle:
+                    handle.write(content)
+                    handle.flush()
+                    os.fsync(handle.fileno())
+            _sync_folder(temporary)
+            try:
+                temporary.rename(target)
+            except OSError:
+                if not target.is_dir():  # anything but "somebody has stored the same before us"
+                    raise
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+        _sync_folder(self.root)
+
+    def get(self, name: str) -> bytes:
+        """The content; raises `NotFound`."""
+        try:
+            return self.path(name).read_bytes()
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
+            raise NotFound(f"nothing is stored under {name!r}") from error
+
+    def exists(self, name: str) -> bool:
+        """Whether a file or folder is stored under ``name``, whole."""
+        return self.path(name).exists()
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename survive a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def put_array(store: FileStore, name: str, array: NDArray[Any]) -> None:
+    """Store one array of numbers as npy."""
+    stream = io.BytesIO()
+    np.lib.format.write_array(stream, np.asarray(array), allow_pickle=False)
+    store.put(name, stream.getvalue())
+
+
+def get_array(store: FileStore, name: str) -> NDArray[Any]:
+    """The array; raises `NotFound`, or `InvalidInput` where the content is no npy of numbers (nothing is unpickled)."""
+    try:
+        array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(store.get(name)), allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise InvalidInput(f"{name!r} holds no array of numbers") from error
+    return array
+
+
+def put_arrays(store: FileStore, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Store named arrays of numbers as one npz."""
+    stream = io.BytesIO()
+    np.savez_compressed(stream, allow_pickle=False, **dict(arrays))
+    store.put(name, stream.getvalue())
+
+
+def get_arrays(store: FileStore, name: str) -> dict[str, NDArray[Any]]:
+    """The named arrays; raises `NotFound`, or `InvalidInput` where the content is no npz of numbers (nothing is unpickled)."""
+    try:
+        with np.load(io.BytesIO(store.get(name)), allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise InvalidInput(f"{name!r} holds one array, not an npz")
+            return {key: archive[key] for key in archive.files}
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InvalidInput(f"{name!r} holds no npz of numbers") from error

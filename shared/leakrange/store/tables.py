@@ -1,0 +1,221 @@
+"""The SQL tables: runs and everything that belongs to them, the models, and the controller's position in the report stream."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, Literal, get_args
+
+from sqlalchemy import (
+    JSON,
+    CheckConstraint,
+    DateTime,
+    Dialect,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Text,
+    TypeDecorator,
+    UniqueConstraint,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+__all__ = [
+    "Base",
+    "Cursor",
+    "Event",
+    "Instant",
+    "Job",
+    "JobKind",
+    "JobState",
+    "LedgerEntry",
+    "Model",
+    "Run",
+    "RunState",
+    "Trial",
+    "Truth",
+    "now",
+]
+
+RunState = Literal["queued", "running", "done", "failed", "cancelled"]
+JobState = Literal["pending", "dispatched", "running", "done", "failed", "cancelled"]
+JobKind = Literal["train", "deploy", "stream", "probe", "fit", "evaluate"]
+
+
+def now() -> datetime:
+    """The present instant in UTC."""
+    return datetime.now(UTC)
+
+
+class Instant(TypeDecorator[datetime]):
+    """A point in time: always UTC, always aware, whether or not the database keeps time zones (SQLite does not)."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """To the database, in UTC; a naive time is refused, since nobody knows what it means."""
+        if value is not None and value.tzinfo is None:
+            raise ValueError("times are stored with their zone: use leakrange.store.tables.now()")
+        return value.astimezone(UTC) if value is not None else None
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
+        """From the database, aware."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def _one_of(column: str, literal: Any) -> CheckConstraint:
+    allowed = ", ".join(f"'{value}'" for value in get_args(literal))
+    return CheckConstraint(f"{column} IN ({allowed})", name=column)
+
+
+class Base(DeclarativeBase):
+    """Constraints carry names by rule, so that a later migration can name the one it changes."""
+
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+    # JSON, not JSONB: a scenario keeps the order in which its author named the parties.
+    type_annotation_map = {dict[str, Any]: JSON, list[int]: JSON, datetime: Instant}  # noqa: RUF012
+
+
+class Run(Base):
+    """One execution of a scenario. ``events`` is the number of events so far, the lock under which they are numbered."""
+
+    __tablename__ = "runs"
+    __table_args__ = (_one_of("state", RunState), Index(None, "created", "id"), Index(None, "state"))
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    name: Mapped[str] = mapped_column(String(128))
+    scenario_yaml: Mapped[str] = mapped_column(Text)
+    scenario: Mapped[dict[str, Any]]
+    plan: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), deferred=True)
+    """The expanded matrix, kept so that a later version of the code goes on with what was begun."""
+    state: Mapped[RunState] = mapped_column(String(16), default="queued")
+    created: Mapped[datetime] = mapped_column(default=now)
+    started: Mapped[datetime | None]
+    finished: Mapped[datetime | None]
+    error: Mapped[str | None] = mapped_column(Text)
+    environment: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
+    seconds: Mapped[float | None] = mapped_column(Float)
+    events: Mapped[int] = mapped_column(Integer, default=0)
+
+
+class Job(Base):
+    """One piece of work of a run. ``identity`` is the same for the same work in any run."""
+
+    __tablename__ = "jobs"
+    __table_args__ = (
+        _one_of("state", JobState),
+        _one_of("kind", JobKind),
+        UniqueConstraint("run_id", "identity"),
+        Index(None, "identity"),
+        Index(None, "run_id", "state"),
+    )
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
+    identity: Mapped[str] = mapped_column(String(128))
+    kind: Mapped[JobKind] = mapped_column(String(16))
+    payload: Mapped[dict[str, Any]]
+    state: Mapped[JobState] = mapped_column(String(16), default="pending")
+    attempts: Mapped[int] = mapped_column(Integer, default=0)
+    progress: Mapped[float] = mapped_column(Float, default=0.0)
+    worker: Mapped[str | None] = mapped_column(String(256))
+    created: Mapped[datetime] = mapped_column(default=now)
+    started: Mapped[datetime | None]
+    finished: Mapped[datetime | None]
+    heartbeat: Mapped[datetime | None]
+    """When the job was last heard of: its dispatch, its start, or its latest progress."""
+    result: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    error: Mapped[str | None] = mapped_column(Text)
+
+
+class Trial(Base):
+    """One cell of a run's matrix: ``result`` is a `leakrange.scenario.results.TrialResult`."""
+
+    __tablename__ = "trials"
+    __table_args__ = (UniqueConstraint("run_id", "trial"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
+    trial: Mapped[str] = mapped_column(String(256))
+    result: Mapped[dict[str, Any]]
+
+
+class Truth(Base):
+    """What edge clients registered of one upload: labels per attribute (-1 where unknown) and the decisions they got."""
+
+    __tablename__ = "truths"
+    __table_args__ = (UniqueConstraint("run_id", "upload"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
+    upload: Mapped[str] = mapped_column(String(128))
+    labels: Mapped[dict[str, Any]]
+    decisions: Mapped[list[int]]
+    input_bytes: Mapped[int] = mapped_column(Integer, default=0)
+    sent_bytes: Mapped[int] = mapped_column(Integer, default=0)
+
+
+class Event(Base):
+    """One event of a run's stream; ``seq`` counts from 1 without a gap."""
+
+    __tablename__ = "events"
+    __table_args__ = (UniqueConstraint("run_id", "seq"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
+    seq: Mapped[int] = mapped_column(Integer)
+    kind: Mapped[str] = mapped_column(String(64))
+    data: Mapped[dict[str, Any]]
+    at: Mapped[datetime] = mapped_column(default=now)
+
+
+class Model(Base):
+    """A trained model that any run may use again: ``digest`` names its artifact, ``figures`` are what training reached."""
+
+    __tablename__ = "models"
+
+    digest: Mapped[str] = mapped_column(String(64), primary_key=True)
+    data: Mapped[str] = mapped_column(String(128))
+    behaviour: Mapped[str] = mapped_column(String(128))
+    seed: Mapped[int] = mapped_column(Integer)
+    recipe: Mapped[dict[str, Any]]
+    figures: Mapped[dict[str, Any]]
+    created: Mapped[datetime] = mapped_column(default=now)
+
+
+class Cursor(Base):
+    """How far a stream has been read, e.g. the last report that the controller has taken in."""
+
+    __tablename__ = "cursors"
+
+    name: Mapped[str] = mapped_column(String(128), primary_key=True)
+    position: Mapped[str] = mapped_column(String(128))
+
+
+class LedgerEntry(Base):
+    """The proxy's account of one API key of a run, as last seen: samples allowed, answered, and distinct ones among them."""
+
+    __tablename__ = "ledger"
+    __table_args__ = (UniqueConstraint("run_id", "name"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
+    name: Mapped[str] = mapped_column(String(128))
+    policy: Mapped[str] = mapped_column(String(128))
+    budget: Mapped[int] = mapped_column(Integer)
+    spent: Mapped[int] = mapped_column(Integer)
+    distinct: Mapped[int] = mapped_column(Integer)
+    seen: Mapped[datetime] = mapped_column(default=now)

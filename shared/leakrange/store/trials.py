@@ -1,0 +1,105 @@
+"""Results of trials, the users' ground truth they were judged by, and what the API keys spent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from leakrange.store.insert import insert_new, insert_or_replace
+from leakrange.store.tables import LedgerEntry, Trial, Truth, now
+from leakrange.wire.errors import NotFound
+
+__all__ = ["Ledger", "Trials", "Truths"]
+
+
+class Trials:
+    """Trial results by run and trial id."""
+
+    def __init__(self, session: AsyncSession) -> None:
+        self.session = session
+
+    async def add(self, run_id: str, results: Iterable[tuple[str, dict[str, Any]]]) -> int:
+        """Add the run's trials before they have a result; those that are there stay as they are. Returns how many were new."""
+        rows = [{"run_id": run_id, "trial": trial, "result": result} for trial, result in results]
+        return await insert_new(self.session, Trial, rows, (Trial.run_id, Trial.trial))
+
+    async def put(self, run_id: str, trial: str, result: dict[str, Any]) -> None:
+        """Set a trial's result; putting it again replaces it, so a trial is never there twice."""
+        row = {"run_id": run_id, "trial": trial, "result": result}
+        await insert_or_replace(self.session, Trial, row, (Trial.run_id, Trial.trial))
+
+    async def of_run(self, run_id: str) -> Sequence[dict[str, Any]]:
+        """All results of a run in the order of its matrix."""
+        query = select(Trial.result).where(Trial.run_id == run_id).order_by(Trial.id)
+        return (await self.session.scalars(query)).all()
+
+
+class Truths:
+    """Ground truth by run and upload; the first registration stands."""
+
+    def __init__(self, session: AsyncSession) -> None:
+        self.session = session
+
+    async def add(
+        self,
+        run_id: str,
+        upload: str,
+        *,
+        labels: dict[str, list[int]],
+        decisions: list[int],
+        input_bytes: int = 0,
+        sent_bytes: int = 0,
+    ) -> bool:
+        """Register an upload; False, and nothing changes, where it is registered already."""
+        row = {
+            "run_id": run_id,
+            "upload": upload,
+            "labels": labels,
+            "decisions": decisions,
+            "input_bytes": input_bytes,
+            "sent_bytes": sent_bytes,
+        }
+        return await insert_new(self.session, Truth, [row], (Truth.run_id, Truth.upload)) == 1
+
+    async def get(self, run_id: str, upload: str) -> Truth:
+        """Raises `NotFound` where nothing was registered."""
+        query = select(Truth).where(Truth.run_id == run_id, Truth.upload == upload)
+        truth = await self.session.scalar(query)
+        if truth is None:
+            raise NotFound(f"no ground truth was registered for upload {upload!r}")
+        return truth
+
+    async def of_run(self, run_id: str) -> Sequence[Truth]:
+        """All of a run in the order in which they came."""
+        query = select(Truth).where(Truth.run_id == run_id).order_by(Truth.id)
+        return (await self.session.scalars(query)).all()
+
+
+class Ledger:
+    """The latest account of each API key of a run."""
+
+    def __init__(self, session: AsyncSession) -> None:
+        self.session = session
+
+    async def put(
+        self, run_id: str, name: str, *, policy: str, budget: int, spent: int, distinct: int
+    ) -> None:
+        """Set the account of a key, in samples."""
+        row = {
+            "run_id": run_id,
+            "name": name,
+            "policy": policy,
+            "budget": budget,
+            "spent": spent,
+            "distinct": distinct,
+            "seen": now(),
+        }
+        await insert_or_replace(self.session, LedgerEntry, row, (LedgerEntry.run_id, LedgerEntry.name))
+
+    async def of_run(self, run_id: str) -> Sequence[LedgerEntry]:
+        """All keys of a run by name."""
+        query = select(LedgerEntry).where(LedgerEntry.run_id == run_id).order_by(LedgerEntry.name)
+        return (await self.session.scalars(query.execution_options(populate_existing=True))).all()
