@@ -7,6 +7,8 @@ same picture has the same digest (and so the same sticky noise) whichever way it
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,7 +92,10 @@ def count_images(content_type: str | None, body: bytes, *, limits: ImageLimits) 
 def multipart_files(content_type: str, body: bytes, *, most: int) -> list[bytes]:
     """The file parts of a multipart body in order; raises `MalformedBody` or, for more than ``most``,
     `BodyTooLarge`."""
-    boundary = parse_options_header(content_type)[1].get(b"boundary")
+    try:
+        boundary = parse_options_header(content_type)[1].get(b"boundary")
+    except ValueError as error:
+        raise MalformedBody("the multipart content type cannot be read") from error
     if not boundary:
         raise MalformedBody("the multipart content type names no boundary")
     files: list[bytearray] = []
@@ -125,6 +130,8 @@ def _inputs(body: bytes) -> Any:
     value = parse_json(body)
     if not isinstance(value, dict) or set(value) != {"inputs"}:
         raise InvalidInput('the JSON body must be {"inputs": [...]} and nothing else')
+    if b"true" in body or b"false" in body:  # among numbers, NumPy would take them for 1 and 0
+        raise InvalidInput("'inputs' must hold numbers only, not booleans")
     return value["inputs"]
 
 
@@ -145,7 +152,12 @@ def _picture(
                 )
             channels = shape[2] if shape is not None else 1 if picture.mode in ("1", "L") else 3
             pixels = np.asarray(picture.convert("L" if channels == 1 else "RGB"), dtype=np.uint8)
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise BodyTooLarge(
+            f"picture {number} declares too many pixels; at most {limits.pixels} in all",
+            hint="shrink the picture to the model's input size",
+        ) from error
+    except (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error, OverflowError) as error:
         raise MalformedBody(f"picture {number} is not a PNG or JPEG that can be read") from error
     return pixels.reshape(height, width, channels)
 

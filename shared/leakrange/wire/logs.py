@@ -45,3 +45,4 @@ def configure_logs(party: str, level: str = "info") -> None:
     root.setLevel(level.upper())
     for noisy in ("uvicorn.access", "httpx", "httpcore", "aiosqlite"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)  # warns of every malformed body
