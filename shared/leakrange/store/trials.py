@@ -22,7 +22,8 @@ class Trials:
         self.session = session
 
     async def add(self, run_id: str, results: Iterable[tuple[str, dict[str, Any]]]) -> int:
-        """Add the run's trials before they have a result; those that are there stay as they are. Returns how many were new."""
+        """Add the run's trials before they have a result; those that are there stay as they are. Returns
+        how many were new."""
         rows = [{"run_id": run_id, "trial": trial, "result": result} for trial, result in results]
         return await insert_new(self.session, Trial, rows, (Trial.run_id, Trial.trial))
 
@@ -30,6 +31,13 @@ class Trials:
         """Set a trial's result; putting it again replaces it, so a trial is never there twice."""
         row = {"run_id": run_id, "trial": trial, "result": result}
         await insert_or_replace(self.session, Trial, row, (Trial.run_id, Trial.trial))
+
+    async def cancel(self, run_id: str) -> None:
+        """Mark the trials of a run that have no result yet as cancelled."""
+        query = select(Trial).where(Trial.run_id == run_id).with_for_update()
+        for trial in (await self.session.scalars(query)).all():
+            if trial.result["state"] in ("queued", "running"):
+                trial.result = {**trial.result, "state": "cancelled"}
 
     async def of_run(self, run_id: str) -> Sequence[dict[str, Any]]:
         """All results of a run in the order of its matrix."""
