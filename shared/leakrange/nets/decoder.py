@@ -6,6 +6,8 @@ from typing import cast
 
 from torch import Tensor, nn
 
+from leakrange.nets.dropout import Dropout
+
 __all__ = ["AttackNet"]
 
 WIDEST = 16
@@ -26,10 +28,10 @@ class AttackNet(nn.Module):
         self.layers = nn.Sequential(
             nn.Linear(inputs, 20 * scale),
             nn.LeakyReLU(0.01),
-            nn.Dropout(dropout),
+            Dropout(dropout),
             nn.Linear(20 * scale, 10 * scale),
             nn.LeakyReLU(0.01),
-            nn.Dropout(dropout),
+            Dropout(dropout),
             nn.Linear(10 * scale, classes),
         )
 

@@ -36,6 +36,7 @@ class HbcClassifier:
         from torch import nn
 
         from leakrange.nets.classifier import Classifier
+        from leakrange.nets.dropout import Dropout
 
         height, breadth, channels = shape
         if min(height, breadth) < HbcClassifier.smallest:
@@ -49,11 +50,11 @@ class HbcClassifier:
                 nn.Conv2d(before, after, kernel_size=2, stride=2),
                 nn.BatchNorm2d(after),
                 nn.LeakyReLU(0.01),
-                nn.Dropout(0.2),
+                Dropout(0.2),
             ]
             before = after
         features = max(1, round(FEATURES * width))
         flat = before * (height >> blocks) * (breadth >> blocks)
         body = nn.Sequential(*layers, nn.Flatten(), nn.Linear(flat, features), nn.LeakyReLU(0.01))
-        head = nn.Sequential(nn.Dropout(0.5), nn.Linear(features, classes))
+        head = nn.Sequential(Dropout(0.5), nn.Linear(features, classes))
         return Classifier(body, head, shape=shape, features=features, classes=classes)
