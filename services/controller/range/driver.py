@@ -149,9 +149,7 @@ class Driver:
         await self._journal.expect([(identity, "stream", {"stream": stream.id}) for identity in identities])
         samples = sum(span.stop - span.start for span in stream.spans)
         name = f"{self._run}.users.{stream.id}"
-        key = await self._key(
-            name, policy=policy.name, policy_digest=policy.digest, budget=samples, model=model
-        )
+        key = await self._key(name, policy=policy.name, budget=samples, model=model)
         await asyncio.gather(
             *(
                 self._round(stream, model, name, key, span, identity)
@@ -210,9 +208,7 @@ class Driver:
         await self._need(f"serve {model.id}", lambda: self._served(model))
         samples = sum(span.stop - span.start for span in probe.spans)
         name = f"{self._run}.attacker.{probe.id}"
-        key = await self._key(
-            name, policy=policy.name, policy_digest=policy.digest, budget=samples, model=model
-        )
+        key = await self._key(name, policy=policy.name, budget=samples, model=model)
         url = self._parties.proxy_for_clients
         jobs = [probe.job(model, policy, span, url=url, api_key=key) for span in probe.spans]
         await self._journal.expect([(job.identity(), "probe", {"probe": probe.id}) for job in jobs])
@@ -290,9 +286,7 @@ class Driver:
 
     # --- budgets -------------------------------------------------------------------------------------
 
-    async def _key(
-        self, name: str, *, policy: str, policy_digest: str, budget: int, model: PlannedModel
-    ) -> str:
+    async def _key(self, name: str, *, policy: str, budget: int, model: PlannedModel) -> str:
         self._keys[name] = (policy, budget)
         return await self._parties.proxy.put_key(name, budget=budget, policy=policy, models=[model.served_as])
 

@@ -1,0 +1,63 @@
+"""A trial's figures, against a case worked out by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakrange.scenario.results import TrialResult
+from leakrange.wire.errors import LeakrangeError
+from services.controller.range.judge import Inferred, Observed, judge
+
+
+@pytest.fixture
+def trial() -> TrialResult:
+    return TrialResult(
+        id="t", provider="p", data="d", behaviour="honest", release="logits", target="y", sensitive="s",
+        defence="none", attack="a", knowledge="unaware", budget=4, seed=0,
+    )  # fmt: skip
+
+
+def _observed() -> Observed:
+    return Observed(
+        target=np.array([0, 1, 1, 0, 1, -1]),
+        sensitive=np.array([0, 0, 1, 1, 0, -1]),
+        decisions=np.array([0, 1, 0, 0, 1, 1]),
+    )
+
+
+def _inferred() -> Inferred:
+    predicted = np.array([0, 1, 1, 1, 1, 0])
+    return Inferred(predicted, np.eye(2, dtype=np.float32)[predicted])
+
+
+def test_figures_of_all_users(trial: TrialResult) -> None:
+    judged = judge(trial, _observed(), _inferred(), 2, spent=500)
+    # Five users' s is known, three of them class 0; guessed right: users 0, 2, 3. Five users' y is known, four decided right.
+    assert judged.state == "done"
+    assert judged.victims == 5
+    assert judged.spent == 500
+    assert judged.curiosity == pytest.approx(3 / 5)
+    assert judged.majority == pytest.approx(3 / 5)
+    assert judged.nag == 0.0
+    assert judged.honesty == pytest.approx(4 / 5)
+    assert judged.confusion == [[1, 2], [0, 2]]
+    # Pairs (one, other class): six; the score is higher for class 1 in 2 of 6, equal in 4 of 6.
+    assert judged.auc == pytest.approx((2 + 4 / 2) / 6)
+
+
+def test_an_inside_attack_sees_no_more_users_than_its_budget(trial: TrialResult) -> None:
+    judged = judge(trial, _observed(), _inferred(), 2, seen=2)
+    assert (judged.victims, judged.spent, judged.curiosity, judged.honesty) == (2, 2, 0.5, 1.0)
+
+
+def test_an_attack_that_skips_users_is_refused(trial: TrialResult) -> None:
+    short = Inferred(np.zeros(5, dtype=np.int64), np.zeros((5, 2), dtype=np.float32))
+    with pytest.raises(LeakrangeError, match="answered for 5 users"):
+        judge(trial, _observed(), short, 2)
+
+
+def test_users_of_unknown_class_cannot_be_judged(trial: TrialResult) -> None:
+    unknown = Observed(np.zeros(2, int), np.full(2, -1), np.zeros(2, int))
+    with pytest.raises(LeakrangeError, match="nothing to judge by"):
+        judge(trial, unknown, Inferred(np.zeros(2, int), np.zeros((2, 2), np.float32)), 2)
