@@ -19,13 +19,13 @@ from leakrange.wire.errors import InvalidInput, NotFound
 
 __all__ = ["FileStore", "FolderStore", "get_array", "get_arrays", "put_array", "put_arrays"]
 
-_NAME = re.compile(
-    r"(?P<digest>[0-9a-f]{16,64})(?P<suffix>(\.[a-z0-9]{1,16}){0,2})(/[a-z0-9][a-z0-9_-]{0,63}(\.[a-z0-9]{1,16}){0,2})?"
-)
+_SUFFIX = r"(\.[a-z0-9]{1,16}){0,2}"
+_NAME = re.compile(rf"[0-9a-f]{{16,64}}{_SUFFIX}(/[a-z0-9][a-z0-9_-]{{0,63}}{_SUFFIX})?")
 
 
 class FileStore(Protocol):
-    """Bytes by name. A name is a hex digest with an optional suffix, or a file inside a folder so named: ``<digest>/model.safetensors``."""
+    """Bytes by name. A name is a hex digest with an optional suffix, or a file inside a folder so named:
+    ``<digest>/model.safetensors``."""
 
     def put(self, name: str, content: bytes) -> None:
         """Store ``content`` whole or not at all; raises `InvalidInput` for a name of another form."""
@@ -47,7 +47,8 @@ class FolderStore:
         self.root = Path(root)
 
     def path(self, name: str) -> Path:
-        """Where ``name`` lies or would lie; raises `InvalidInput` for a name that is not a digest (with suffix, with file)."""
+        """Where ``name`` lies or would lie; raises `InvalidInput` for a name that is not a digest (with
+        suffix, with file)."""
         if _NAME.fullmatch(name) is None:
             raise InvalidInput(
                 f"{name[:80]!r} names no stored file", hint="names are hex digests, e.g. '<digest>.npy'"
@@ -70,7 +71,8 @@ class FolderStore:
         _sync_folder(target.parent)
 
     def put_folder(self, name: str, files: Mapping[str, bytes]) -> None:
-        """Store several files as one folder that appears whole or not at all; where it is there already it stays."""
+        """Store several files as one folder that appears whole or not at all; where it is there already it
+        stays."""
         target = self.path(name)
         for file in files:
             self.path(f"{name}/{file}")
@@ -121,7 +123,8 @@ def put_array(store: FileStore, name: str, array: NDArray[Any]) -> None:
 
 
 def get_array(store: FileStore, name: str) -> NDArray[Any]:
-    """The array; raises `NotFound`, or `InvalidInput` where the content is no npy of numbers (nothing is unpickled)."""
+    """The array; raises `NotFound`, or `InvalidInput` where the content is no npy of numbers (nothing is
+    unpickled)."""
     try:
         array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(store.get(name)), allow_pickle=False)
     except (ValueError, EOFError) as error:
@@ -137,7 +140,8 @@ def put_arrays(store: FileStore, name: str, arrays: Mapping[str, NDArray[Any]]) 
 
 
 def get_arrays(store: FileStore, name: str) -> dict[str, NDArray[Any]]:
-    """The named arrays; raises `NotFound`, or `InvalidInput` where the content is no npz of numbers (nothing is unpickled)."""
+    """The named arrays; raises `NotFound`, or `InvalidInput` where the content is no npz of numbers
+    (nothing is unpickled)."""
     try:
         with np.load(io.BytesIO(store.get(name)), allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile):

@@ -25,7 +25,8 @@ async def insert_new(
     rows: Sequence[dict[str, Any]],
     unique: Sequence[InstrumentedAttribute[Any]],
 ) -> int:
-    """Insert the rows whose ``unique`` columns are not taken; the others are left as they are. Returns how many were new."""
+    """Insert the rows whose ``unique`` columns are not taken; the others are left as they are. Returns how
+    many were new."""
     if not rows:
         return 0
     statement = _insert(session, table).on_conflict_do_nothing(index_elements=[c.key for c in unique])

@@ -1,4 +1,5 @@
-"""Jobs in the database: every change of state is one conditional update, so that a report that comes twice counts once."""
+"""Jobs in the database: every change of state is one conditional update, so that a report that comes twice
+counts once."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ class Jobs:
         self.session = session
 
     async def add(self, run_id: str, jobs: Iterable[NewJob]) -> int:
-        """Add pending jobs; those that the run has already are left as they are. Returns how many were new."""
+        """Add pending jobs; those that the run has already are left as they are. Returns how many were
+        new."""
         rows = [
             {
                 "run_id": run_id,

@@ -1,4 +1,5 @@
-"""Bring a database to the present tables: ``python -m leakrange.store.migrate`` (LEAKRANGE_DATABASE_URL, or ``--url``)."""
+"""Bring a database to the present tables: ``python -m leakrange.store.migrate`` (LEAKRANGE_DATABASE_URL, or
+``--url``)."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _LOCK = 0x1EA4  # any number that only we use: the key of the advisory lock
 
 
 def locate() -> Path:
-    """The folder of migrations: LEAKRANGE_MIGRATIONS, else inside the package, else ``infra/migrations`` of the source checkout.
+    """The folder of migrations: LEAKRANGE_MIGRATIONS, else inside the package, else ``infra/migrations`` of
+    the source checkout.
 
     Raises `FileNotFoundError`, which says what to set.
     """
@@ -53,8 +55,16 @@ def head() -> str:
     return revision
 
 
-async def upgrade(url: str, revision: str = "head") -> None:
-    """Migrate the database at ``url`` in one transaction. Several processes may try at once: the others wait, then find it done."""
+def upgrade(url: str, revision: str = "head") -> None:
+    """Migrate the database at ``url`` in one transaction.
+
+    Several processes may try at once: the others wait, then find it done. Inside an event loop call it in a
+    thread (``asyncio.to_thread``).
+    """
+    asyncio.run(_upgrade(url, revision))
+
+
+async def _upgrade(url: str, revision: str) -> None:
     engine = create_engine(url)
     try:
         async with engine.begin() as connection:
@@ -73,7 +83,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = parser.parse_args(arguments)
     if not given.url:
         parser.error("no database: set LEAKRANGE_DATABASE_URL or give --url")
-    asyncio.run(upgrade(given.url, given.revision))
+    upgrade(given.url, given.revision)
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ class Models:
         self.session = session
 
     async def add(self, recipe: TrainingRecipe, figures: dict[str, Any]) -> bool:
-        """Record a trained model; False where it is recorded already. ``figures`` are what its training reached."""
+        """Record a trained model; False where it is recorded already. ``figures`` are what its training
+        reached."""
         row = {
             "digest": recipe.digest(),
             "data": recipe.data.name,

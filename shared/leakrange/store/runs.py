@@ -27,7 +27,8 @@ _FROM: dict[RunState, tuple[RunState, ...]] = {
 
 
 class Runs:
-    """Runs by id. Ids begin with the UTC time of creation, so that they sort and a person can tell them apart."""
+    """Runs by id. Ids begin with the UTC time of creation, so that they sort and a person can tell them
+    apart."""
 
     def __init__(self, session: AsyncSession) -> None:
         self.session = session
@@ -74,7 +75,8 @@ class Runs:
     async def page(
         self, *, limit: int = 50, after: str | None = None, state: RunState | None = None
     ) -> tuple[Sequence[Run], str | None]:
-        """Newest first: up to ``limit`` runs older than run ``after``, and the ``after`` of the next page (None: no more).
+        """Newest first: up to ``limit`` runs older than run ``after``, and the ``after`` of the next page
+        (None: no more).
 
         Raises `InvalidInput` where ``after`` names no run.
         """
@@ -95,9 +97,11 @@ class Runs:
         return (await self.session.scalars(query)).all()
 
     async def move(self, run_id: str, to: RunState, *, error: str | None = None) -> bool:
-        """Move a run on; True if this call did it, False where it is not in a state that leads there (so twice is once).
+        """Move a run on; True if this call did it, False where it is not in a state that leads there (so
+        twice is once).
 
-        Stamps ``started`` and ``finished``; ``seconds`` is the time between them. A finished run never moves again.
+        Stamps ``started`` and ``finished``; ``seconds`` is the time between them. A finished run never
+        moves again.
         """
         values: dict[str, Any] = {"state": to}
         at = now()

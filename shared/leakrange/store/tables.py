@@ -1,4 +1,5 @@
-"""The SQL tables: runs and everything that belongs to them, the models, and the controller's position in the report stream."""
+"""The SQL tables: runs and everything that belongs to them, the models, and the controller's position in
+the report stream."""
 
 from __future__ import annotations
 
@@ -50,7 +51,8 @@ def now() -> datetime:
 
 
 class Instant(TypeDecorator[datetime]):
-    """A point in time: always UTC, always aware, whether or not the database keeps time zones (SQLite does not)."""
+    """A point in time: always UTC, always aware, whether or not the database keeps time zones (SQLite does
+    not)."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
@@ -90,7 +92,8 @@ class Base(DeclarativeBase):
 
 
 class Run(Base):
-    """One execution of a scenario. ``events`` is the number of events so far, the lock under which they are numbered."""
+    """One execution of a scenario. ``events`` is the number of events so far, the lock under which they are
+    numbered."""
 
     __tablename__ = "runs"
     __table_args__ = (_one_of("state", RunState), Index(None, "created", "id"), Index(None, "state"))
@@ -154,7 +157,8 @@ class Trial(Base):
 
 
 class Truth(Base):
-    """What edge clients registered of one upload: labels per attribute (-1 where unknown) and the decisions they got."""
+    """What edge clients registered of one upload: labels per attribute (-1 where unknown) and the decisions
+    they got."""
 
     __tablename__ = "truths"
     __table_args__ = (UniqueConstraint("run_id", "upload"),)
@@ -183,7 +187,8 @@ class Event(Base):
 
 
 class Model(Base):
-    """A trained model that any run may use again: ``digest`` names its artifact, ``figures`` are what training reached."""
+    """A trained model that any run may use again: ``digest`` names its artifact, ``figures`` are what
+    training reached."""
 
     __tablename__ = "models"
 
@@ -206,7 +211,8 @@ class Cursor(Base):
 
 
 class LedgerEntry(Base):
-    """The proxy's account of one API key of a run, as last seen: samples allowed, answered, and distinct ones among them."""
+    """The proxy's account of one API key of a run, as last seen: samples allowed, answered, and distinct
+    ones among them."""
 
     __tablename__ = "ledger"
     __table_args__ = (UniqueConstraint("run_id", "name"),)
