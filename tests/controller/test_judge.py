@@ -33,7 +33,7 @@ def _inferred() -> Inferred:
 
 def test_figures_of_all_users(trial: TrialResult) -> None:
     judged = judge(trial, _observed(), _inferred(), 2, spent=500)
-    # Five users' s is known, three of them class 0; guessed right: users 0, 2, 3. Five users' y is known, four decided right.
+    # Five users' s is known, three of them 0; guessed right: users 0, 2, 3. Of five known y four are right.
     assert judged.state == "done"
     assert judged.victims == 5
     assert judged.spent == 500

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.metrics import accuracy, confusion_matrix, majority_share, nag, roc_auc, roc_points
+from leakrange.metrics import accuracy, confusion_matrix, majority_share, mean_auc, nag, roc_curve
 from leakrange.scenario.results import Curve, TrialResult
 from leakrange.wire.errors import LeakrangeError
 
 __all__ = ["Inferred", "Observed", "judge"]
+
+POINTS = 101
+"""Of a ROC curve that is stored: enough for any screen."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,6 @@ def judge(
     told = target >= 0
     curiosity, majority = accuracy(predicted, truth), majority_share(truth, classes)
     scores = inferred.scores[:users][known]
-    fpr, tpr = roc_points(scores, truth)
     return trial.model_copy(
         update={
             "state": "done",
@@ -74,8 +76,22 @@ def judge(
             "curiosity": curiosity,
             "majority": majority,
             "nag": nag(curiosity, majority),
-            "auc": roc_auc(scores, truth),
-            "roc": Curve(fpr=fpr.tolist(), tpr=tpr.tolist()),
+            "auc": mean_auc(scores, truth),
+            "roc": _curve(scores, truth),
             "confusion": confusion_matrix(predicted, truth, classes).tolist(),
         }
     )
+
+
+def _curve(scores: NDArray[np.float32], truth: NDArray[np.int64]) -> Curve | None:
+    """Of class 1 where there are two classes; of more, all one-vs-rest decisions pooled. None where one
+    class is all there is.
+    """
+    if len(np.unique(truth)) < 2:
+        return None
+    if scores.shape[1] == 2:
+        curve = roc_curve(scores[:, 1] - scores[:, 0], truth == 1, points=POINTS)
+    else:
+        positive = truth[:, np.newaxis] == np.arange(scores.shape[1])
+        curve = roc_curve(scores.ravel(), positive.ravel(), points=POINTS)
+    return Curve(fpr=curve.fpr.tolist(), tpr=curve.tpr.tolist())
