@@ -4,6 +4,7 @@ middleware only."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -81,7 +82,7 @@ class BodyLimit:
         )
         for name, value in scope["headers"]:
             if name == b"content-length" and value.isdigit() and int(value) > self.limit:
-                return await send_problem(too_large, scope, receive, send)
+                return await _refuse_early(too_large, scope, receive, send)
         seen = 0
         started = False
 
@@ -95,15 +96,35 @@ class BodyLimit:
 
         async def watched(message: Message) -> None:
             nonlocal started
+            if seen > self.limit and not started:
+                return  # the framework's own answer to our exception, which it takes for a broken body
             started = True
             await send(message)
 
-        try:
+        with contextlib.suppress(BodyTooLarge):
             await self.app(scope, limited, watched)
-        except BodyTooLarge as error:
-            if started:
-                raise
-            await send_problem(error, scope, receive, send)
+        if seen > self.limit and not started:
+            await _refuse_early(too_large, scope, receive, send)
+
+
+LINGER = 2.0
+"""Seconds for which the rest of a refused body is thrown away."""
+
+
+async def _refuse_early(error: LeakrangeError, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer before the body has come, and only then close.
+
+    A connection that is closed over unread bytes is reset, and the reset can overtake the answer: so the
+    answer is sent whole, and what the client still sends is thrown away for a while, unless it hangs up.
+    """
+    answer = problem_response(error, scope.get("path"))
+    await send({"type": "http.response.start", "status": answer.status_code, "headers": answer.raw_headers})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": True})
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(LINGER):
+            while (await receive()).get("more_body", False):
+                pass
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 class Measure:
@@ -205,7 +226,7 @@ def create_app(
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> Response:
-        slug = {404: "not-found", 405: "method-not-allowed"}.get(error.status_code, "http-error")
+        slug = _SLUGS.get(error.status_code, "http-error")
         body = {
             "type": PROBLEM_BASE + slug,
             "title": str(error.detail),
@@ -243,6 +264,9 @@ def create_app(
 
     return app
 
+
+_SLUGS = {400: "malformed-body", 404: "not-found", 405: "method-not-allowed"}
+"""Problem types of the framework's own errors."""
 
 _PROBLEM_SCHEMA: dict[str, Any] = {
     "type": "object",

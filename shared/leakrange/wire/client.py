@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
-from leakrange.wire import errors
-from leakrange.wire.errors import LeakrangeError, Unavailable, UpstreamFailed
+from leakrange.wire.errors import InvalidInput, LeakrangeError, MalformedBody, Unavailable, UpstreamFailed
 from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.schemas import Decisions, ModelCard
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy, media_type, release_array
@@ -18,6 +21,7 @@ from leakrange.wire.transport import Answer, Transport
 
 __all__ = ["NativeClient", "call", "raise_problem"]
 
+_SENDABLE = re.compile(r"[!-~]+")
 RETRIED = (409, 502, 503)
 """In flight, upstream failed, unavailable: the same request may succeed later, and cost nothing so far."""
 
@@ -33,10 +37,18 @@ def _by_slug() -> dict[str, type[LeakrangeError]]:
 
 
 def raise_problem(answer: Answer) -> None:
-    """Raise the error that a problem answer describes (or one of its status); return for any answer below
-    400."""
-    if answer.status < 400:
+    """Raise the error that a problem answer describes (or one of its status); return for any answer of
+    success.
+
+    A redirect is not followed, since it could lead a key elsewhere: it is `UpstreamFailed`.
+    """
+    if 200 <= answer.status < 300:
         return
+    if answer.status < 400:
+        raise UpstreamFailed(
+            f"HTTP {answer.status} instead of an answer",
+            hint="give the server's own address, not one that redirects",
+        )
     problem: dict[str, Any] = {}
     if "json" in media_type(answer.headers.get("content-type")):
         try:
@@ -50,18 +62,32 @@ def raise_problem(answer: Answer) -> None:
     extra = {
         k: v for k, v in problem.items() if k not in ("type", "title", "status", "detail", "hint", "instance")
     }
-    hint = problem.get("hint")
-    if slug == errors.InvalidScenario.slug:
-        raise errors.InvalidScenario(extra.get("mistakes", []), hint=hint)
-    if slug not in known:
-        by_status = {kind.status: kind for kind in reversed(known.values()) if kind is not LeakrangeError}
-        fallback = by_status.get(answer.status, UpstreamFailed)
-        raise fallback(f"HTTP {answer.status}: {detail}", hint=hint)
+    hint = str(problem["hint"]) if problem.get("hint") else None
     wait = answer.headers.get("retry-after", "")
-    error = known[slug](detail, hint=hint)
+    kind = known.get(slug)
+    if kind is None:
+        by_status = {kind.status: kind for kind in reversed(known.values()) if kind is not LeakrangeError}
+        kind = by_status.get(answer.status, UpstreamFailed)
+        detail = f"HTTP {answer.status}: {detail}"
+    # Subclasses have constructors of their own; what came over the wire is complete without them.
+    error = kind.__new__(kind, detail)
+    LeakrangeError.__init__(error, detail, hint=hint, retry_after=float(wait) if wait.isdecimal() else None)
     error.extra = extra
-    error.retry_after = float(wait) if wait.isdigit() else error.retry_after
+    vars(error).update({name: extra[name] for name in ("mistakes",) if name in extra})
     raise error
+
+
+@contextmanager
+def _understanding(url: str) -> Iterator[None]:
+    """Whatever cannot be read in a server's answer is that server's failure, not our caller's."""
+    try:
+        yield
+    except (MalformedBody, InvalidInput) as error:
+        raise UpstreamFailed(f"the answer from {url} cannot be used: {error.detail}") from error
+    except (ValidationError, orjson.JSONDecodeError, KeyError, TypeError) as error:
+        raise UpstreamFailed(
+            f"the answer from {url} is not of the native API", hint="is it a provider?"
+        ) from error
 
 
 async def call(
@@ -78,10 +104,15 @@ async def call(
     """Send a request; raise what a problem answer describes. 409, 502, 503 and unreachable servers are tried
     ``attempts`` times.
 
-    Waits as ``Retry-After`` says, at least 0.1 s and at most 5 s, doubling where the server does not say.
+    Waits as ``Retry-After`` says (1 s where nobody answers), or doubling from 0.1 s, whichever is more; at
+    most 5 s.
     """
     sent = {"Accept": JSON, **(headers or {})}
     if key is not None:
+        if not _SENDABLE.fullmatch(key):
+            raise InvalidInput(
+                "an API key is printable ASCII without blanks", hint="check the key for a stray line end"
+            )
         sent["Authorization"] = f"Bearer {key}"
     if json is not None:
         body = orjson.dumps(json)
@@ -110,11 +141,14 @@ class NativeClient:
     async def models(self) -> list[ModelCard]:
         """The cards of all models that this key may use."""
         answer = await self._call("GET", "/v1/models")
-        return [ModelCard.model_validate(card) for card in orjson.loads(answer.body)["models"]]
+        with _understanding(self.url):
+            return [ModelCard.model_validate(card) for card in orjson.loads(answer.body)["models"]]
 
     async def card(self, model: str) -> ModelCard:
         """One model's card."""
-        return ModelCard.model_validate_json((await self._call("GET", f"/v1/models/{model}")).body)
+        answer = await self._call("GET", f"/v1/models/{model}")
+        with _understanding(self.url):
+            return ModelCard.model_validate_json(answer.body)
 
     async def artifact(self, model: str) -> bytes:
         """The public artifact, a safetensors file; check its SHA-256 against the card's before loading it."""
@@ -136,7 +170,11 @@ class NativeClient:
             body=encode_npy(images),
             idempotency_key=idempotency_key,
         )
-        return release_array(decode_npy(answer.body), max_samples=len(images))
+        with _understanding(self.url):
+            values = release_array(decode_npy(answer.body), max_samples=len(images))
+        if len(values) != len(images):
+            raise UpstreamFailed(f"{self.url} answered {len(values)} of {len(images)} samples")
+        return values
 
     async def upload(
         self,
@@ -154,7 +192,11 @@ class NativeClient:
             idempotency_key=idempotency_key,
             extra={"X-Release": release},
         )
-        return Decisions.model_validate_json(answer.body).decisions
+        with _understanding(self.url):
+            decisions = Decisions.model_validate_json(answer.body).decisions
+        if len(decisions) != len(values):
+            raise UpstreamFailed(f"{self.url} decided on {len(decisions)} of {len(values)} samples")
+        return decisions
 
     async def _call(
         self,

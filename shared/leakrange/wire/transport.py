@@ -3,15 +3,20 @@ they can be swapped."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import aiohttp
 import httpx
 
-from leakrange.wire.errors import Unavailable
+from leakrange.wire.errors import InvalidInput, Unavailable, UpstreamFailed
 
 __all__ = ["AiohttpTransport", "Answer", "HttpxTransport", "Transport"]
+
+MAX_ANSWER = 272 * 2**20
+"""A little over the largest model file that is read."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +29,10 @@ class Answer:
 
 
 class Transport(Protocol):
-    """Sends one request and gives the whole answer; a server that cannot be reached is `Unavailable`."""
+    """Sends one request and gives the whole answer, redirects included, which are never followed.
+
+    A server that cannot be reached or breaks off is `Unavailable`; what is no HTTP address is `InvalidInput`.
+    """
 
     async def send(self, method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:
         """Send and wait for the whole answer."""
@@ -44,13 +52,15 @@ class HttpxTransport:
 
     async def send(self, method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:
         """As of `Transport`."""
+        place = _place(url)
         try:
-            answer = await self._client.request(method, url, headers=headers, content=body)
-        except httpx.TransportError as error:
+            async with self._client.stream(method, url, headers=headers, content=body) as answer:
+                received = await _whole(answer.aiter_bytes(), place)
+        except httpx.RequestError as error:
             raise Unavailable(
-                f"no answer from {_place(url)}: {error or type(error).__name__}", hint="is the server up?"
+                f"no answer from {place}: {error or type(error).__name__}", hint="is the server up?"
             ) from error
-        return Answer(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, answer.content)
+        return Answer(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, received)
 
     async def close(self) -> None:
         """As of `Transport`."""
@@ -69,13 +79,16 @@ class AiohttpTransport:
 
     async def send(self, method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:
         """As of `Transport`."""
+        place = _place(url)
         try:
-            async with self._session.request(method, url, headers=headers, data=body) as answer:
-                content = await answer.read()
-                return Answer(answer.status, {k.lower(): v for k, v in answer.headers.items()}, content)
+            async with self._session.request(
+                method, url, headers=headers, data=body, allow_redirects=False
+            ) as answer:
+                received = await _whole(answer.content.iter_any(), place)
+                return Answer(answer.status, {k.lower(): v for k, v in answer.headers.items()}, received)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise Unavailable(
-                f"no answer from {_place(url)}: {error or type(error).__name__}", hint="is the server up?"
+                f"no answer from {place}: {error or type(error).__name__}", hint="is the server up?"
             ) from error
 
     async def close(self) -> None:
@@ -83,6 +96,23 @@ class AiohttpTransport:
         await self._session.close()
 
 
+async def _whole(pieces: AsyncIterator[bytes], place: str) -> bytes:
+    """The body, which no server can make longer than `MAX_ANSWER`, compressed or not."""
+    body = bytearray()
+    async for piece in pieces:
+        body += piece
+        if len(body) > MAX_ANSWER:
+            raise UpstreamFailed(f"the answer from {place} is longer than {MAX_ANSWER} bytes")
+    return bytes(body)
+
+
+@lru_cache(maxsize=1024)
 def _place(url: str) -> str:
-    parsed = httpx.URL(url)
+    """Scheme, host and port, for messages: the rest of an address may hold names."""
+    try:
+        parsed = httpx.URL(url)
+    except (httpx.InvalidURL, UnicodeError) as error:
+        raise InvalidInput(f"{url[:200]!r} is not an address") from error
+    if parsed.scheme not in ("http", "https") or not parsed.host:
+        raise InvalidInput(f"{url[:200]!r} is not an HTTP address", hint="write it as http://host:port")
     return f"{parsed.scheme}://{parsed.netloc.decode()}"

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+from pydantic import ValidationError
+
+from leakrange.wire.settings import ServiceSettings
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEAKRANGE_OPERATOR_KEY", "0123456789abcdef")
+    monkeypatch.setenv("LEAKRANGE_PORT", "9001")
+    settings = ServiceSettings()
+    assert settings.port == 9001
+    assert settings.operator_key.get_secret_value() == "0123456789abcdef"
+    assert "0123456789abcdef" not in repr(settings)
+
+
+@pytest.mark.parametrize("key", ["", "short", "changeme-changeme-changeme", "Password0123456789"])
+def test_weak_operator_keys_are_refused(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    monkeypatch.setenv("LEAKRANGE_OPERATOR_KEY", key)
+    with pytest.raises(ValidationError, match="random secret"):
+        ServiceSettings()
+
+
+def test_logs_are_one_json_object_a_line() -> None:
+    """In a process of its own: logging is configured once and for all."""
+    code = """
+import logging, structlog, warnings
+from leakrange.wire.logs import configure_logs
+configure_logs("edge", "info")
+structlog.get_logger("a").info("enrolled", model="m\\n{}")
+structlog.get_logger("a").debug("hidden")
+logging.getLogger("b").warning("from %s", "elsewhere")
+logging.getLogger("httpx").info("hidden")
+try:
+    1 / 0
+except ZeroDivisionError:
+    logging.getLogger("b").exception("failed")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [line["event"] for line in lines] == ["enrolled", "from elsewhere", "failed"]
+    assert lines[0]["model"] == "m\n{}"
+    assert "ZeroDivisionError" in lines[2]["exception"]
+    for line in lines:
+        assert line["party"] == "edge"
+        assert line["timestamp"].endswith("Z")
+    assert [line["level"] for line in lines] == ["info", "warning", "error"]
