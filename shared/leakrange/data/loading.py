@@ -103,6 +103,9 @@ def _check(entry: type[DataSet], content: Content) -> None:
         raise DataUnavailable(
             f"data set {entry.name!r} lacks labels: {set(entry.attributes) ^ set(content.labels)}"
         )
+    for name, values in (("group", content.group), ("official split", content.official)):
+        if values is not None and values.shape != (n,):
+            raise DataUnavailable(f"data set {entry.name!r}: {name} must have {n} values, one an image")
     for name, values in content.labels.items():
         classes = len(entry.attributes[name].classes)
         if values.shape != (n,) or values.min() < -1 or values.max() >= classes:
@@ -123,7 +126,7 @@ def _moved(content: Content, group: NDArray[np.int64]) -> tuple[str, ...]:
     moved = int((whole_groups(content.official, group) != content.official).sum())
     if not moved:
         return ()
-    return (f"{moved} official training images copy test or validation images and were put with those",)
+    return (f"official training images that copy test or validation images were put with those: {moved}",)
 
 
 def resized(images: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:

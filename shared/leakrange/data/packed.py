@@ -1,0 +1,152 @@
+"""Data sets packed into one ``.npz`` each, found through the environment variable ``LEAKRANGE_DATA``.
+
+The layout is ``$LEAKRANGE_DATA/<set>/<set>.npz``, one array per property of the images; pictures are JPEG
+streams joined end to end (``jpeg``, with ``offset``) or plain arrays. Nothing in a file is ever unpickled.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+import zlib
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from leakrange.data.catalogue import Content, GivenSet
+from leakrange.wire.errors import DataUnavailable
+
+__all__ = ["AGAIN", "Arrays", "PackedSet", "decode", "read_arrays", "require_classes", "require_range"]
+
+Arrays = Mapping[str, NDArray[Any]]
+
+AGAIN = "pack or download it again"
+
+
+class PackedSet(GivenSet):
+    """A set in a packed file; subclasses name the file and its arrays, and make images and labels of them."""
+
+    packed: ClassVar[str]
+    """Name of the folder and of the file in it."""
+    layout: ClassVar[Mapping[str, tuple[str, int]]]
+    """The arrays needed: dtype (``str`` for text of any length) and number of axes."""
+
+    @classmethod
+    def path(cls) -> Path | None:
+        """Where the file should be; None when ``LEAKRANGE_DATA`` is not set."""
+        root = os.environ.get("LEAKRANGE_DATA")
+        return Path(root) / cls.packed / f"{cls.packed}.npz" if root else None
+
+    @classmethod
+    def available(cls) -> str | None:
+        """None where the file exists (whether it is whole shows when it is loaded)."""
+        path = cls.path()
+        if path is None:
+            return f"set LEAKRANGE_DATA to the folder that holds {cls.packed}/{cls.packed}.npz"
+        if not path.is_file():
+            return f"there is no {path}; put it there, or point LEAKRANGE_DATA at the folder that has it"
+        return None
+
+    @classmethod
+    def content(cls) -> Content:
+        """The unpacked file, remembered until it changes: pictures are decoded once, however they are then
+        split.
+        """
+        path = cls.path()
+        if path is None or not path.is_file():
+            raise DataUnavailable(f"data set {cls.name!r} cannot be loaded: {cls.available()}")
+        status = path.stat()
+        return _unpacked(cls, path, status.st_mtime_ns, status.st_size)
+
+    @classmethod
+    @abstractmethod
+    def unpack(cls, arrays: Arrays) -> Content:
+        """Images and labels from the arrays. Raises `DataUnavailable` where they contradict the layout."""
+
+
+@lru_cache(maxsize=2)
+def _unpacked(entry: type[PackedSet], path: Path, _mtime: int, _size: int) -> Content:
+    return entry.unpack(read_arrays(path, entry.layout))
+
+
+def read_arrays(path: Path, layout: Mapping[str, tuple[str, int]]) -> dict[str, NDArray[Any]]:
+    """The arrays of ``layout`` from an ``.npz``, checked for dtype and axes.
+
+    Raises `DataUnavailable` naming the file and what is wrong with it.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            if not isinstance(stored, np.lib.npyio.NpzFile):
+                raise DataUnavailable(f"{path} is a single array, not an .npz", hint=AGAIN)
+            missing = sorted(set(layout) - set(stored.files))
+            if missing:
+                raise DataUnavailable(f"{path} lacks the arrays: {', '.join(missing)}", hint=AGAIN)
+            arrays = {name: stored[name] for name in layout}
+    # What NumPy lets through from its own checks, zipfile, zlib and the file system, e.g. for a file cut
+    # short.
+    except (
+        OSError,
+        ValueError,
+        EOFError,
+        MemoryError,
+        TypeError,
+        NotImplementedError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as broken:
+        raise DataUnavailable(f"{path} cannot be read: {broken}", hint=AGAIN) from broken
+    for name, (dtype, axes) in layout.items():
+        array = arrays[name]
+        fits = array.dtype.kind == "U" if dtype == "str" else array.dtype == np.dtype(dtype)
+        if not fits or array.ndim != axes:
+            found = f"{array.dtype} with {array.ndim} axes"
+            raise DataUnavailable(f"{path}: {name!r} is {found}, not {dtype} with {axes}", hint=AGAIN)
+    return arrays
+
+
+def decode(jpeg: NDArray[np.uint8], offset: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """uint8 (N, H, W, 3) pictures from joined JPEG streams; picture i is ``jpeg[offset[i]:offset[i + 1]]``.
+
+    Raises `DataUnavailable` for offsets outside the streams, a stream that is no JPEG, and pictures of
+    different sizes.
+    """
+    if len(offset) < 2 or offset[0] < 0 or offset[-1] > len(jpeg) or (np.diff(offset) <= 0).any():
+        raise DataUnavailable("the offsets do not cut the JPEG streams into pictures", hint=AGAIN)
+    pictures: NDArray[np.uint8] | None = None
+    for i in range(len(offset) - 1):
+        stream = io.BytesIO(jpeg[offset[i] : offset[i + 1]].tobytes())
+        try:
+            with Image.open(stream, formats=("JPEG",)) as opened:
+                picture = np.asarray(opened.convert("RGB"))
+        except (OSError, Image.DecompressionBombError) as broken:
+            raise DataUnavailable(f"picture {i} is not a JPEG: {broken}", hint=AGAIN) from broken
+        if pictures is None:
+            pictures = np.empty((len(offset) - 1, *picture.shape), dtype=np.uint8)
+        if picture.shape != pictures.shape[1:]:
+            raise DataUnavailable(f"picture {i} has another size than the first", hint=AGAIN)
+        pictures[i] = picture
+    assert pictures is not None
+    return pictures
+
+
+def require_range(what: str, values: NDArray[Any], low: int, high: int) -> NDArray[np.int64]:
+    """``values`` as int64; raises `DataUnavailable` if one lies outside ``low``..``high``."""
+    numbers = values.astype(np.int64)
+    if len(numbers) and (numbers.min() < low or numbers.max() > high):
+        raise DataUnavailable(f"array {what!r} holds values outside {low}..{high}", hint=AGAIN)
+    return numbers
+
+
+def require_classes(what: str, found: NDArray[Any], expected: Sequence[str]) -> None:
+    """Raises `DataUnavailable` unless the names in the file are the expected ones in the expected order."""
+    if found.tolist() != list(expected):
+        raise DataUnavailable(
+            f"array {what!r} should name {list(expected)}, not {found.tolist()}", hint=AGAIN
+        )

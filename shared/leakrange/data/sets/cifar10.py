@@ -1,0 +1,47 @@
+"""CIFAR-10, packed."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import numpy as np
+
+from leakrange.data.catalogue import Content, datasets
+from leakrange.data.class_names import CIFAR10_ATTRIBUTES, CIFAR10_OBJECTS, cifar10_labels
+from leakrange.data.imageset import SPLITS
+from leakrange.data.packed import Arrays, PackedSet, decode, require_classes, require_range
+
+__all__ = ["CIFAR10"]
+
+
+@datasets.register("cifar10")
+class CIFAR10(PackedSet):
+    """60,000 small photographs of animals and vehicles."""
+
+    name = packed = "cifar10"
+    description = "60,000 small photographs of animals and vehicles"
+    attributes = CIFAR10_ATTRIBUTES
+    size = 32
+    channels = 3
+    source = "CIFAR-10, A. Krizhevsky 2009; no licence stated"
+    official_split = True
+    notes = ("pixels carry JPEG loss against the original arrays",)
+    layout = MappingProxyType(
+        {
+            "jpeg": ("uint8", 1),
+            "offset": ("int64", 1),
+            "label": ("uint8", 1),
+            "test": ("bool", 1),
+            "classes": ("str", 1),
+        }
+    )
+
+    @classmethod
+    def unpack(cls, arrays: Arrays) -> Content:
+        """Pictures, labels and official split."""
+        require_classes("classes", arrays["classes"], CIFAR10_OBJECTS)
+        return Content(
+            images=decode(arrays["jpeg"], arrays["offset"]),
+            labels=cifar10_labels(require_range("label", arrays["label"], 0, 9)),
+            official=np.where(arrays["test"], SPLITS.index("test"), SPLITS.index("train")).astype(np.uint8),
+        )

@@ -1,0 +1,34 @@
+"""Fashion-MNIST, packed."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from leakrange.data.catalogue import Content, datasets
+from leakrange.data.class_names import FASHION_ITEMS
+from leakrange.data.imageset import Attribute
+from leakrange.data.packed import Arrays, require_classes, require_range
+from leakrange.data.train_test import TrainTestSet, joined
+
+__all__ = ["FashionMNIST"]
+
+
+@datasets.register("fashion_mnist")
+class FashionMNIST(TrainTestSet):
+    """70,000 photographs of clothes."""
+
+    name = packed = "fashion_mnist"
+    description = "70,000 photographs of clothes"
+    attributes = MappingProxyType({"item": Attribute("item", FASHION_ITEMS, "the article shown")})
+    size = 28
+    channels = 1
+    source = "Fashion-MNIST, Zalando Research; MIT"
+    layout = MappingProxyType({**TrainTestSet.layout, "classes": ("str", 1)})
+
+    @classmethod
+    def unpack(cls, arrays: Arrays) -> Content:
+        """Official training images, then the test images."""
+        require_classes("classes", arrays["classes"], FASHION_ITEMS)
+        images, label, official = joined(arrays)
+        labels = {"item": require_range("y_train, y_test", label, 0, 9)}
+        return Content(images=images, labels=labels, official=official)

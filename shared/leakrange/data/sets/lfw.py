@@ -1,0 +1,55 @@
+"""Labeled Faces in the Wild, packed."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import numpy as np
+
+from leakrange.data.catalogue import Content, datasets
+from leakrange.data.imageset import Attribute
+from leakrange.data.packed import Arrays, PackedSet, decode, require_range
+
+__all__ = ["LFW"]
+
+PEOPLE = 5747
+
+
+@datasets.register("lfw")
+class LFW(PackedSet):
+    """13,231 faces of 5,747 people with gender."""
+
+    name = packed = "lfw"
+    description = "13,231 faces of 5,747 people with gender and identity"
+    attributes = MappingProxyType(
+        {
+            "gender": Attribute("gender", ("female", "male"), "0 female, 1 male; -1 for 9 images"),
+            "identity": Attribute("identity", tuple(f"person-{i}" for i in range(PEOPLE)), "who is shown"),
+        }
+    )
+    size = 64
+    channels = 3
+    source = "LFW, University of Massachusetts Amherst; research use, the photographs belong to their owners"
+    notes = (
+        "no training split is official: 20 % test, drawn by group of near-copies with the data seed",
+        "most people have one image; people may be on both sides of the split",
+    )
+    layout = MappingProxyType(
+        {
+            "jpeg": ("uint8", 1),
+            "offset": ("int64", 1),
+            "identity": ("int32", 1),
+            "gender": ("int8", 1),
+            "group": ("int32", 1),
+        }
+    )
+
+    @classmethod
+    def unpack(cls, arrays: Arrays) -> Content:
+        """Pictures, gender, identity and groups of near-copies; people's names stay in the file."""
+        labels = {
+            "gender": require_range("gender", arrays["gender"], -1, 1),
+            "identity": require_range("identity", arrays["identity"], 0, PEOPLE - 1),
+        }
+        images = decode(arrays["jpeg"], arrays["offset"])
+        return Content(images=images, labels=labels, group=arrays["group"].astype(np.int64))

@@ -1,0 +1,32 @@
+"""MNIST, packed."""
+
+from __future__ import annotations
+
+from leakrange.data.catalogue import Content, datasets
+from leakrange.data.digit_attributes import DIGIT_ATTRIBUTES, digit_labels
+from leakrange.data.packed import Arrays, require_range
+from leakrange.data.train_test import TrainTestSet, joined
+
+__all__ = ["MNIST"]
+
+
+@datasets.register("mnist")
+class MNIST(TrainTestSet):
+    """70,000 handwritten digits."""
+
+    name = packed = "mnist"
+    description = "70,000 handwritten digits"
+    attributes = DIGIT_ATTRIBUTES
+    size = 28
+    channels = 1
+    source = "MNIST, LeCun, Cortes and Burges; commonly listed as CC BY-SA 3.0"
+
+    @classmethod
+    def unpack(cls, arrays: Arrays) -> Content:
+        """Official training images, then the test images."""
+        images, label, official = joined(arrays)
+        return Content(
+            images=images,
+            labels=digit_labels(require_range("y_train, y_test", label, 0, 9)),
+            official=official,
+        )
