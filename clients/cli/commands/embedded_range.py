@@ -1,0 +1,167 @@
+"""``up``, ``down``, ``status``: the embedded range."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import httpx
+import typer
+from rich.live import Live
+from rich.table import Table
+
+from clients.cli.connection import state_folder
+from clients.cli.console import note, print_json, print_table, told
+from clients.cli.embedded.launcher import Settings, detach, serve, stop
+from clients.cli.embedded.ports import DEFAULT_BASE
+from clients.cli.embedded.state import RangeRecord
+from clients.cli.exits import CliError, Exit
+from clients.cli.options import AsJson, State
+
+__all__ = ["down", "status", "up"]
+
+
+def up(
+    detached: Annotated[bool, typer.Option("--detach", help="return once the range is ready")] = False,
+    state: State = None,
+    ports: Annotated[
+        int, typer.Option(help="first of six consecutive ports on 127.0.0.1; 0: any free ones")
+    ] = DEFAULT_BASE,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="attackers besides the trainer")] = 1,
+) -> None:
+    """Stand up the embedded range: one process per party, all on this machine alone. Ctrl-C stops all."""
+    settings = Settings(state_folder(state), ports, workers)
+    display = _Display()
+    try:
+        if detached:
+            record = detach(settings, starting=display.show)
+            display.close()
+            _welcome(record)
+            note(f"it runs in {settings.folder.root} until 'leakrange down'")
+            return
+
+        def ready(record: RangeRecord) -> None:
+            display.close()
+            _welcome(record)
+            note("Ctrl-C stops it")
+
+        stood = serve(settings, announce=note, starting=display.show, ready=ready)
+    finally:
+        display.close()
+    if not stood:
+        raise typer.Exit(Exit.INTERRUPTED)
+
+
+def down(
+    state: State = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="say nothing where nothing was running")] = False,
+) -> None:
+    """Stop the embedded range and wait until all its processes are gone."""
+    folder = state_folder(state)
+    if stop(folder, note):
+        note(f"stopped the range in {folder.root}")
+    elif not quiet:
+        note(f"no range was running in {folder.root}")
+
+
+def status(state: State = None, as_json: AsJson = False) -> None:
+    """Show the parties of the embedded range. Ends with 1 where one is not ready, 3 where none is running."""
+    folder = state_folder(state)
+    record, held = folder.record(), folder.held()
+    if record is None or not held:
+        reason = f"no range is running in {folder.root}"
+        hint = "start one with 'leakrange up'"
+        if record is not None and record.state == "failed":
+            reason = f"the range in {folder.root} did not start: {record.error}"
+            hint = record.hint or hint
+        elif record is not None:
+            reason = f"the range in {folder.root} ended without stopping"
+            hint = "'leakrange up' tidies up and starts it again"
+        raise CliError(reason, code=Exit.UNREACHABLE, hint=hint)
+    rows = [
+        {
+            "party": entry.name,
+            "state": entry.state,
+            "ready": entry.state == "ready" and _answers(entry.name, entry.port),
+            "pid": entry.pid,
+            "port": entry.port,
+            "restarts": entry.restarts,
+            "log": str(folder.log(entry.name)),
+        }
+        for entry in record.parties
+    ]
+    if as_json:
+        print_json(
+            {
+                "state": record.state,
+                "launcher": record.launcher,
+                "controller": record.controller,
+                "proxy": record.proxy,
+                "edge": record.edge,
+                "parties": rows,
+            }
+        )
+    else:
+        print_table(
+            ("party", "ready", "pid", "port", "restarts", "log"),
+            [
+                (
+                    row["party"],
+                    "yes" if row["ready"] else f"no ({row['state']})",
+                    row["pid"],
+                    row["port"],
+                    row["restarts"],
+                    row["log"],
+                )
+                for row in rows
+            ],
+            empty="no parties",
+        )
+    if record.state != "ready" or not all(row["ready"] for row in rows):
+        raise typer.Exit(Exit.FAILED)
+
+
+def _answers(name: str, port: int | None) -> bool:
+    """Whether a party that listens answers now; workers and Redis are as the launcher saw them last."""
+    if port is None or name == "redis":
+        return True
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=3.0).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+class _Display:
+    """A table of parties on a terminal, kept fresh while they start; elsewhere one line."""
+
+    def __init__(self) -> None:
+        self._live: Live | None = None
+        self._record: RangeRecord | None = None
+        self._closed = False
+
+    def show(self, record: RangeRecord) -> None:
+        first, self._record = self._record is None, record
+        if not first or self._closed:
+            return
+        if told.is_terminal:
+            self._live = Live(get_renderable=self._table, console=told, refresh_per_second=5, transient=True)
+            self._live.start()
+        else:
+            note(f"starting {len(record.parties)} parties")
+
+    def close(self) -> None:
+        self._closed = True
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def _table(self) -> Table:
+        table = Table(box=None, pad_edge=False, show_header=False)
+        for entry in self._record.parties if self._record else ():
+            colour = {"ready": "green", "starting": "yellow"}.get(entry.state, "dim")
+            where = f"127.0.0.1:{entry.port}" if entry.port else ""
+            table.add_row(entry.name, f"[{colour}]{entry.state}[/]", where)
+        return table
+
+
+def _welcome(record: RangeRecord) -> None:
+    note(f"the range is ready: controller {record.controller}, proxy {record.proxy}, edge {record.edge}")

@@ -1,0 +1,70 @@
+"""``data list``, ``models list``: what there is to choose from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+
+from clients.cli.connection import connect
+from clients.cli.console import print_json, print_table
+from clients.cli.options import AsJson, State, Url
+
+__all__ = ["data", "models"]
+
+SHOWN = 9
+"""Attributes of a data set in the table; JSON has them all."""
+
+data = typer.Typer(help="Data sets.", no_args_is_help=True)
+models = typer.Typer(help="Trained models.", no_args_is_help=True)
+
+
+@data.command("list")
+def list_data(as_json: AsJson = False) -> None:
+    """List data sets, their attributes, and why one cannot be loaded on this machine. Needs no range."""
+    from leakrange.data.catalogue import datasets  # brings scikit-learn and all sets: only where it is used
+
+    rows = [
+        {
+            "name": name,
+            "size": entry.size,
+            "channels": entry.channels,
+            "attributes": {key: len(value.classes) for key, value in entry.attributes.items()},
+            "description": entry.description,
+            "source": entry.source,
+            "unavailable": entry.available(),
+        }
+        for name, entry in datasets.items()
+    ]
+    if as_json:
+        print_json(rows)
+        return
+    print_table(
+        ("data set", "size", "attributes (classes)", "available"),
+        [(row["name"], _size(row), _attributes(row), row["unavailable"] or "yes") for row in rows],
+        empty="no data sets",
+    )
+
+
+@models.command("list")
+def list_models(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
+    """List the models that the range has trained, newest first."""
+    found = connect(state, url).get("/v1/models", limit=500).json()["models"]
+    if as_json:
+        print_json(found)
+        return
+    print_table(
+        ("model", "data", "behaviour", "seed", "created"),
+        [(m["digest"], m["data"], m["behaviour"], m["seed"], m["created"][:19]) for m in found],
+        empty="no models yet: a run trains those that it needs",
+    )
+
+
+def _size(row: dict[str, Any]) -> str:
+    return f"{row['size']}x{row['size']}x{row['channels']}"
+
+
+def _attributes(row: dict[str, Any]) -> str:
+    named = [f"{name} ({classes})" for name, classes in row["attributes"].items()]
+    more = [f"and {len(named) - SHOWN} more"] if len(named) > SHOWN else []
+    return ", ".join(named[:SHOWN] + more)

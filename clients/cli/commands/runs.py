@@ -1,0 +1,149 @@
+"""``run``, ``follow``, ``runs``, ``cancel``, ``report``: runs of scenarios."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from clients.cli.connection import Connection, Refused, connect
+from clients.cli.console import note, open_page, out, print_json, print_table
+from clients.cli.exits import CliError, Exit
+from clients.cli.options import AsJson, Open, State, Url
+from clients.cli.progress import watch
+from clients.cli.scenario_files import mistake_lines, read_scenario
+
+__all__ = ["cancel", "follow", "report", "run", "runs"]
+
+RunId = Annotated[str, typer.Argument(metavar="RUN", help="the run's id, as 'leakrange runs' lists it")]
+ReportPath = Annotated[
+    Path | None,
+    typer.Option("--report", help="write the report here when the run is finished"),
+]
+
+
+def run(
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="a YAML or JSON file")],
+    followed: Annotated[
+        bool, typer.Option("--follow/--detach", help="watch it to its end, or return at once")
+    ] = True,
+    report: ReportPath = None,
+    opened: Open = False,
+    state: State = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a scenario. Ends with 1 where the run fails, with 2 where the scenario has mistakes."""
+    if report is not None and not followed:
+        raise typer.BadParameter("--report needs the run's end: leave out --detach")
+    text = read_scenario(scenario)
+    connection = connect(state, url)
+    media = "application/json" if scenario.suffix == ".json" else "application/yaml"
+    try:
+        accepted = connection.operate("POST", "/v1/runs", content=text, media_type=media).json()
+    except Refused as error:
+        if not error.problem.get("mistakes"):
+            raise
+        lines = mistake_lines(scenario, error.problem["mistakes"])
+        raise CliError(error.message, code=Exit.USAGE, hint=error.hint, lines=lines) from error
+    note(f"run {accepted['id']}: {accepted['name']}, {accepted['trials']} trials")
+    if not followed:
+        if as_json:
+            print_json(accepted)
+        else:
+            out.print(accepted["id"])
+        return
+    _to_its_end(connection, accepted["id"], report, opened, as_json)
+
+
+def follow(
+    run: RunId,
+    report: ReportPath = None,
+    opened: Open = False,
+    state: State = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Watch a run to its end. Ends with 1 where the run failed."""
+    _to_its_end(connect(state, url), run, report, opened, as_json)
+
+
+def runs(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
+    """List runs, newest first."""
+    found = connect(state, url).get("/v1/runs").json()
+    if as_json:
+        print_json(found["runs"])
+        return
+    print_table(
+        ("run", "name", "state", "trials", "seconds", "created"),
+        [
+            (
+                view["id"],
+                view["name"],
+                view["state"],
+                f"{view['trials']['done']}/{view['trials']['total']}",
+                _seconds(view["seconds"]),
+                view["created"][:19],
+            )
+            for view in found["runs"]
+        ],
+        empty="no runs yet: 'leakrange run SCENARIO' starts one",
+    )
+
+
+def cancel(run: RunId, state: State = None, url: Url = None) -> None:
+    """Cancel a run and free its workers."""
+    view = connect(state, url).operate("DELETE", f"/v1/runs/{run}").json()
+    note(f"run {run} is {view['state']}")
+
+
+def report(
+    run: RunId,
+    target: Annotated[
+        Path | None,
+        typer.Option("--out", help="file to write (default: leakrange-RUN.html)"),
+    ] = None,
+    opened: Open = False,
+    state: State = None,
+    url: Url = None,
+) -> None:
+    """Write a run's report, one self-contained HTML page, and say where it is."""
+    path = target or Path(f"leakrange-{run}.html")
+    _write_report(connect(state, url), run, path, opened)
+
+
+def _to_its_end(connection: Connection, run: str, report: Path | None, opened: bool, as_json: bool) -> None:
+    try:
+        view = watch(connection, run)
+    except KeyboardInterrupt:
+        raise CliError(
+            "interrupted; the run goes on",
+            code=Exit.INTERRUPTED,
+            hint=f"'leakrange follow {run}' watches it again, 'leakrange cancel {run}' ends it",
+        ) from None
+    if as_json:
+        print_json(view)
+    else:
+        note(f"run {run} is {view['state']} after {_seconds(view['seconds'])} s")
+    if view["state"] != "cancelled" and (report is not None or opened):
+        _write_report(connection, run, report or Path(f"leakrange-{run}.html"), opened)
+    if view["state"] != "done":
+        raise CliError(
+            view["error"] or f"the run was {view['state']}",
+            code=Exit.FAILED,
+            hint="the logs of the parties tell more" if view["state"] == "failed" else None,
+        )
+
+
+def _write_report(connection: Connection, run: str, path: Path, opened: bool) -> None:
+    page = connection.get(f"/v1/runs/{run}/report").content
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(page)
+    out.print(f"report: {path.resolve().as_uri()}")
+    if opened:
+        open_page(path)
+
+
+def _seconds(value: Any) -> str:
+    return "" if value is None else f"{float(value):.1f}"

@@ -1,0 +1,48 @@
+"""``python -m clients.cli.embedded``: the launcher that ``leakrange up --detach`` leaves behind."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from clients.cli.embedded.launcher import Settings, serve
+from clients.cli.embedded.state import RangeRecord, StateFolder
+from clients.cli.exits import CliError
+
+
+def main() -> int:
+    """Serve until SIGTERM; what happens is told on standard output, which is the launcher's log."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--state", type=Path, required=True)
+    parser.add_argument("--ports", type=int, required=True)
+    parser.add_argument("--workers", type=int, required=True)
+    given = parser.parse_args()
+
+    def announce(message: str) -> None:
+        sys.stdout.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {message}\n")
+        sys.stdout.flush()
+
+    def starting(record: RangeRecord) -> None:
+        announce(f"starting {len(record.parties)} parties")
+
+    def ready(record: RangeRecord) -> None:
+        announce(f"ready: the controller is at {record.controller}")
+
+    try:
+        serve(
+            Settings(StateFolder(given.state), given.ports, given.workers),
+            announce=announce,
+            starting=starting,
+            ready=ready,
+        )
+    except CliError as error:
+        for line in (*error.lines, error.message, error.hint or ""):
+            announce(line)
+        return error.code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

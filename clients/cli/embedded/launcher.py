@@ -1,0 +1,214 @@
+"""Stand up an embedded range, in this process or in one that outlives it; find and stop one."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from clients.cli.embedded.parties import parties
+from clients.cli.embedded.ports import assign, check_free
+from clients.cli.embedded.process import last_lines, rotate
+from clients.cli.embedded.state import PartyRecord, RangeRecord, StateFolder
+from clients.cli.embedded.supervisor import Supervisor, end_leftovers
+from clients.cli.exits import CliError, Exit
+
+__all__ = ["Settings", "detach", "serve", "stop"]
+
+NEEDED = ("alembic", "celery", "matplotlib", "redis", "safetensors", "sklearn", "sqlalchemy", "torch")
+STOP_SECONDS = 40.0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What ``leakrange up`` is told."""
+
+    folder: StateFolder
+    base: int
+    workers: int
+
+
+def serve(
+    settings: Settings,
+    *,
+    announce: Callable[[str], None],
+    starting: Callable[[RangeRecord], None],
+    ready: Callable[[RangeRecord], None],
+) -> bool:
+    """Run the range in this process until a signal asks for its end; False where that came before it stood.
+
+    ``starting`` is told the record, which changes under way, ``ready`` when all parties are. Raises
+    `CliError` where the folder is in use, a port is taken, something is not installed, or a party dies at
+    start; all others are stopped then.
+    """
+    folder = settings.folder
+    if not folder.hold():
+        raise already_running(folder)
+    _clear(folder, announce)
+    try:
+        supervisor = _prepare(settings, announce)
+    except CliError as error:
+        folder.write(_failed(_record(folder, {}), error))
+        raise
+    before = {
+        number: signal.signal(number, supervisor.request_stop)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        starting(supervisor.record)
+        stood = supervisor.start()
+        if stood:
+            ready(supervisor.record)
+            supervisor.watch()
+    except CliError as error:
+        supervisor.stop()
+        folder.write(_failed(supervisor.record, error))
+        raise
+    except BaseException:
+        supervisor.stop()
+        folder.forget()
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    announce("stopping all parties")
+    supervisor.stop()
+    folder.forget()
+    return stood
+
+
+def detach(settings: Settings, *, starting: Callable[[RangeRecord], None]) -> RangeRecord:
+    """Have a process of its own serve the range; the record once it is ready. ``starting`` is told every
+    state of the record on the way. Raises `CliError` as `serve` does.
+    """
+    folder = settings.folder
+    if folder.held():
+        raise already_running(folder)
+    folder.prepare()
+    log = folder.log("launcher")
+    rotate(log)
+    options = ["--state", str(folder.root), "--ports", str(settings.base), "--workers", str(settings.workers)]
+    with log.open("ab") as output:
+        launcher = subprocess.Popen(
+            [sys.executable, "-m", "clients.cli.embedded", *options],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        while True:
+            code = launcher.poll()
+            record = folder.record()
+            if record is not None and record.launcher == launcher.pid:
+                starting(record)
+                if record.state == "ready":
+                    return record
+            if code is not None:
+                raise _told(record if record and record.launcher == launcher.pid else None, folder)
+            time.sleep(0.1)
+    except KeyboardInterrupt:
+        launcher.terminate()
+        launcher.wait()
+        raise CliError("interrupted; nothing was left running", code=Exit.INTERRUPTED) from None
+
+
+def stop(folder: StateFolder, announce: Callable[[str], None]) -> bool:
+    """Stop the range of ``folder`` and wait until its processes are gone; False where none was."""
+    record = folder.record()
+    if not folder.held():
+        _clear(folder, announce)
+        return False
+    deadline = time.monotonic() + STOP_SECONDS
+    while record is None:  # its launcher is so young that it has not written yet
+        if time.monotonic() > deadline:
+            raise CliError(f"{folder.root} is in use by an unknown process", code=Exit.NOT_STARTED)
+        time.sleep(0.05)
+        record = folder.record()
+    os.kill(record.launcher, signal.SIGTERM)
+    while folder.held():
+        if time.monotonic() > deadline:
+            os.kill(record.launcher, signal.SIGKILL)
+            end_leftovers(record)
+            folder.forget()
+            raise CliError(
+                f"the range did not stop within {STOP_SECONDS:.0f} s and was killed", code=Exit.NOT_STARTED
+            )
+        time.sleep(0.05)
+    return True
+
+
+def already_running(folder: StateFolder) -> CliError:
+    """The error of a second start in one folder."""
+    record = folder.record()
+    where = f": its controller is at {record.controller}" if record else ""
+    return CliError(
+        f"a range is running in {folder.root}{where}",
+        code=Exit.NOT_STARTED,
+        hint="stop it with 'leakrange down', or give another folder with --state (and other --ports)",
+    )
+
+
+def _prepare(settings: Settings, announce: Callable[[str], None]) -> Supervisor:
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing:
+        raise CliError(
+            f"the embedded range needs packages that are not installed: {', '.join(missing)}",
+            code=Exit.NOT_STARTED,
+            hint="pip install 'leakrange[embedded]'",
+        )
+    ports = assign(settings.base)
+    check_free(ports)
+    folder = settings.folder
+    chosen = parties(folder, ports, workers=settings.workers)
+    record = _record(folder, ports)
+    record.parties = [PartyRecord(name=party.name, port=party.port) for party in chosen]
+    return Supervisor(folder, chosen, record, announce)
+
+
+def _record(folder: StateFolder, ports: dict[str, int]) -> RangeRecord:
+    return RangeRecord(
+        launcher=os.getpid(),
+        controller=f"http://127.0.0.1:{ports.get('controller', 0)}",
+        proxy=f"http://127.0.0.1:{ports.get('proxy', 0)}",
+        edge=f"http://127.0.0.1:{ports.get('edge', 0)}",
+        operator_key=folder.secret("operator"),
+        parties=[],
+    )
+
+
+def _failed(record: RangeRecord, error: CliError) -> RangeRecord:
+    record.state, record.error, record.hint = "failed", error.message, error.hint
+    record.error_lines = list(error.lines)
+    return record
+
+
+def _told(record: RangeRecord | None, folder: StateFolder) -> CliError:
+    if record is not None and record.error is not None:
+        return CliError(
+            record.error, code=Exit.NOT_STARTED, hint=record.hint, lines=tuple(record.error_lines)
+        )
+    log = folder.log("launcher")
+    return CliError(
+        "the launcher ended before the range stood",
+        code=Exit.NOT_STARTED,
+        hint=f"the whole log is {log}",
+        lines=last_lines(log),
+    )
+
+
+def _clear(folder: StateFolder, announce: Callable[[str], None]) -> None:
+    """Tidy up after a launcher that crashed or failed. Only for who holds the folder, or when nobody does."""
+    record = folder.record()
+    if record is None:
+        return
+    if record.state != "failed":
+        announce(f"the last range here (launcher {record.launcher}) ended without stopping: tidying up")
+        if ended := end_leftovers(record):
+            announce(f"ended what was left of it: {', '.join(ended)}")
+    folder.forget()

@@ -1,0 +1,134 @@
+"""The parties of an embedded range: what each is started with, and no more than it needs to know.
+
+Attackers get neither the operator key nor the database: what they learn, they learn over the wire.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import orjson
+
+from clients.cli.embedded.redis_server import redis_command
+from clients.cli.embedded.state import StateFolder
+
+__all__ = ["Party", "parties"]
+
+# glibc gives each large activation back to the kernel and fetches it again; kept, training is up to twice
+# as fast.
+ALLOCATOR = {
+    "MALLOC_MMAP_THRESHOLD_": "4294967296",
+    "MALLOC_TRIM_THRESHOLD_": "8589934592",
+    "MALLOC_TOP_PAD_": "268435456",
+}
+# One thread for each process that computes: the parties share the cores, and OpenMP collapses when it waits.
+SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+PASSED_ON = ("LEAKRANGE_CACHE", "LEAKRANGE_LOG_LEVEL")
+
+
+@dataclass(frozen=True)
+class Party:
+    """A process to run. ``answers`` is how its readiness is seen: over HTTP at ``port``, by Redis' own
+    protocol, or by a line in its log.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    port: int | None
+    answers: Literal["http", "redis", "log"]
+
+
+def parties(folder: StateFolder, ports: Mapping[str, int], *, workers: int) -> list[Party]:
+    """All parties, the Redis-protocol server first. ``workers`` is how many attackers there are besides the
+    trainer.
+    """
+    password = folder.secret("redis")
+    redis_url = f"redis://:{password}@127.0.0.1:{ports['redis']}/0"
+    urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
+    shared = _inherited() | {"LEAKRANGE_REDIS_URL": redis_url}
+    operated = shared | {"LEAKRANGE_OPERATOR_KEY": folder.secret("operator")}
+    models = {"LEAKRANGE_MODELS_DIR": str(folder.models)}
+    releases = {"LEAKRANGE_RELEASES_DIR": str(folder.releases)}
+    computing = ALLOCATOR | SINGLE_THREAD
+
+    def server(name: str, module: str, *environments: Mapping[str, str]) -> Party:
+        environment = {
+            "LEAKRANGE_HOST": "127.0.0.1",
+            "LEAKRANGE_PORT": str(ports[name]),
+            "LEAKRANGE_STATE_DIR": str(folder.of_party(name)),
+        }
+        for more in environments:
+            environment |= more
+        return Party(name, (sys.executable, "-m", module), environment, ports[name], "http")
+
+    def provider(behaviour: str) -> Party:
+        name = f"provider-{behaviour}"
+        named = {"LEAKRANGE_PROVIDER_NAME": behaviour}
+        return server(name, "services.provider", operated, models, computing, named)
+
+    def worker(name: str, queues: str, concurrency: int, *environments: Mapping[str, str]) -> Party:
+        environment = {"LEAKRANGE_STATE_DIR": str(folder.of_party(name))}
+        for more in environments:
+            environment |= more
+        command = (
+            sys.executable,
+            "-m",
+            "services.attacker",
+            "--queues",
+            queues,
+            "--concurrency",
+            str(concurrency),
+        )
+        return Party(name, command, environment, None, "log")
+
+    cores = os.cpu_count() or 1
+    return [
+        Party(
+            "redis", redis_command(folder, ports["redis"], password), _inherited(), ports["redis"], "redis"
+        ),
+        server("proxy", "services.proxy", operated),
+        provider("honest"),
+        provider("curious"),
+        server("edge", "clients.edge", operated, computing),
+        server(
+            "controller",
+            "services.controller",
+            operated,
+            models,
+            releases,
+            SINGLE_THREAD,
+            {
+                "LEAKRANGE_DATABASE_URL": f"sqlite+aiosqlite:///{folder.database}",
+                "LEAKRANGE_PROVIDERS": orjson.dumps(
+                    {behaviour: urls[f"provider-{behaviour}"] for behaviour in ("honest", "curious")}
+                ).decode(),
+                "LEAKRANGE_PROXY_URL": urls["proxy"],
+                "LEAKRANGE_PROXY_PUBLIC_URL": urls["proxy"],
+                "LEAKRANGE_EDGE_URL": urls["edge"],
+            },
+        ),
+        *(
+            worker(f"attacker-{i}", "probe,fit", 2, shared, releases, computing)
+            for i in range(1, workers + 1)
+        ),
+        worker(
+            "trainer", "train", cores, shared, models, releases, computing, {"LEAKRANGE_TRAIN_THREADS": "1"}
+        ),
+    ]
+
+
+def _inherited() -> dict[str, str]:
+    """Our own environment without its LEAKRANGE_ variables, but for those that every party may have."""
+    passed = {name: value for name, value in os.environ.items() if not name.startswith("LEAKRANGE_")}
+    for name in PASSED_ON:
+        if value := os.environ.get(name):
+            passed[name] = value
+    if data := os.environ.get("LEAKRANGE_DATA"):
+        passed["LEAKRANGE_DATA"] = str(Path(data).absolute())  # parties work in folders of their own
+    return passed

@@ -1,0 +1,71 @@
+"""Which party listens where on 127.0.0.1, and whether it can."""
+
+from __future__ import annotations
+
+import socket
+
+import httpx
+
+from clients.cli.exits import CliError, Exit
+
+__all__ = ["DEFAULT_BASE", "LISTENING", "assign", "check_free"]
+
+DEFAULT_BASE = 8700
+LISTENING = ("controller", "proxy", "provider-honest", "provider-curious", "edge", "redis")
+"""In the order of their ports: the base, and the five after it."""
+
+
+def assign(base: int) -> dict[str, int]:
+    """A port for each party of `LISTENING`; a base of 0 takes any free ones."""
+    if base:
+        if not 1 <= base <= 65535 - len(LISTENING):
+            raise CliError(
+                f"{base} cannot be the first of {len(LISTENING)} ports",
+                code=Exit.USAGE,
+                hint="give a number from 1024 to 65529, or 0 for any free ports",
+            )
+        return {name: base + i for i, name in enumerate(LISTENING)}
+    probes = [socket.socket() for _ in LISTENING]
+    try:
+        for probe in probes:  # all open at once, so that no number comes twice
+            probe.bind(("127.0.0.1", 0))
+        return {name: probe.getsockname()[1] for name, probe in zip(LISTENING, probes, strict=True)}
+    finally:
+        for probe in probes:
+            probe.close()
+
+
+def check_free(ports: dict[str, int]) -> None:
+    """Raise `CliError` naming every port that is taken, the party that wanted it, and what answers there."""
+    taken = [
+        f"port {port} is taken{_who(port)}: {name} needs it"
+        for name, port in ports.items()
+        if not _bindable(port)
+    ]
+    if taken:
+        raise CliError(
+            "the range cannot start",
+            lines=tuple(taken),
+            code=Exit.NOT_STARTED,
+            hint="choose other ports, e.g. --ports 9700 (or --ports 0 for any that are free),"
+            " or stop what listens there",
+        )
+
+
+def _bindable(port: int) -> bool:
+    with socket.socket() as probe:
+        # As the servers do: connections of an earlier range that are closing do not count.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
+def _who(port: int) -> str:
+    try:
+        health = httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=0.5).json()
+        return f" by the {health['party']} of another range"
+    except (httpx.HTTPError, ValueError, KeyError, TypeError):
+        return ""

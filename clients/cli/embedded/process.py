@@ -1,0 +1,77 @@
+"""One child process: its log, its group, and its death with ours."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+__all__ = ["command_line", "kill_group", "last_lines", "rotate", "spawn"]
+
+_PR_SET_PDEATHSIG = 1
+
+
+def _dying_with(parent: int) -> Callable[[], None] | None:
+    """Linux only: have the kernel kill the child when the launcher dies, even by SIGKILL."""
+    if sys.platform != "linux":
+        return None
+    libc = ctypes.CDLL(None)  # loaded before the fork: a forked child should do as little as it can
+
+    def arrange() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it died in between
+            os._exit(1)
+
+    return arrange
+
+
+def spawn(
+    command: Sequence[str], environment: Mapping[str, str], folder: Path, log: Path
+) -> subprocess.Popen[bytes]:
+    """Start ``command`` in a session of its own (so that Ctrl-C reaches the launcher alone), output to
+    ``log``. Call it from the main thread: the kernel's "parent" is the thread.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command,
+            cwd=folder,
+            env=dict(environment),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=_dying_with(os.getpid()),
+        )
+
+
+def kill_group(pid: int, sign: signal.Signals) -> None:
+    """Signal a session that `spawn` began, with all its descendants; nothing where it is gone."""
+    try:
+        os.killpg(pid, sign)
+    except (ProcessLookupError, PermissionError):  # macOS says EPERM for a group of zombies
+        return
+
+
+def command_line(pid: int) -> str:
+    """The command of a living process, else an empty string."""
+    found = subprocess.run(["ps", "-p", str(pid), "-o", "command="], capture_output=True, text=True)
+    return found.stdout.strip()
+
+
+def rotate(log: Path) -> None:
+    """Begin a new log; the one before is kept as ``.1``."""
+    if log.exists():
+        os.replace(log, log.with_suffix(".log.1"))
+
+
+def last_lines(log: Path, count: int = 15) -> tuple[str, ...]:
+    """The end of a log."""
+    try:
+        return tuple(log.read_text(errors="replace").splitlines()[-count:])
+    except FileNotFoundError:
+        return ()

@@ -1,0 +1,139 @@
+"""The state folder of an embedded range: where everything lies, who holds it, and what runs in it."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Literal
+
+from pydantic import BaseModel, ValidationError
+
+__all__ = ["PartyRecord", "RangeRecord", "StateFolder"]
+
+
+class PartyRecord(BaseModel):
+    """One process of the range. ``restarts`` counts how often it died and was started again."""
+
+    name: str
+    port: int | None
+    pid: int | None = None
+    state: Literal["waiting", "starting", "ready", "restarting", "stopped"] = "waiting"
+    restarts: int = 0
+
+
+class RangeRecord(BaseModel):
+    """What ``range.json`` holds: enough to talk to the range, to watch it and to stop it."""
+
+    launcher: int
+    state: Literal["starting", "ready", "stopping", "failed"] = "starting"
+    error: str | None = None
+    hint: str | None = None
+    error_lines: list[str] = []
+    controller: str
+    proxy: str
+    edge: str
+    operator_key: str
+    parties: list[PartyRecord]
+
+
+class StateFolder:
+    """The files of a range below ``root``. Secrets are readable by their owner alone."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+        self._lock: IO[str] | None = None
+
+    @property
+    def models(self) -> Path:
+        """Trained models, by digest."""
+        return self.root / "models"
+
+    @property
+    def releases(self) -> Path:
+        """What attackers were answered, by identity."""
+        return self.root / "releases"
+
+    @property
+    def database(self) -> Path:
+        """The controller's SQLite file."""
+        return self.root / "leakrange.db"
+
+    def of_party(self, name: str) -> Path:
+        """The working folder of one party."""
+        return self.root / "parties" / name
+
+    def log(self, name: str) -> Path:
+        """The log of one party (or of the launcher)."""
+        return self.root / "logs" / f"{name}.log"
+
+    @property
+    def record_file(self) -> Path:
+        """Where the record lies."""
+        return self.root / "range.json"
+
+    def prepare(self) -> None:
+        """Make the folders."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        for folder in (self.models, self.releases, self.root / "parties", self.root / "logs"):
+            folder.mkdir(exist_ok=True)
+
+    def hold(self) -> bool:
+        """Take the folder for this process until it ends, however it ends; False where another holds it."""
+        self.prepare()
+        lock = (self.root / "lock").open("a")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.close()
+            return False
+        self._lock = lock
+        return True
+
+    def held(self) -> bool:
+        """Whether a living launcher holds the folder. The kernel lets go of the lock when the holder dies,
+        so a record without a holder was left by a crash.
+        """
+        try:
+            lock = (self.root / "lock").open("a")
+        except OSError:
+            return False
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+            return False
+
+    def record(self) -> RangeRecord | None:
+        """The record, None where there is none."""
+        try:
+            return RangeRecord.model_validate_json(self.record_file.read_bytes())
+        except (FileNotFoundError, NotADirectoryError, ValidationError):
+            return None
+
+    def write(self, record: RangeRecord) -> None:
+        """Replace the record at once, so that nobody reads half of it."""
+        self._write_secret(self.record_file, record.model_dump_json(indent=2))
+
+    def forget(self) -> None:
+        """Remove the record."""
+        self.record_file.unlink(missing_ok=True)
+
+    def secret(self, name: str, make: Callable[[], str] = lambda: secrets.token_hex(24)) -> str:
+        """The secret of that name: made at the first call, and the same at every later start."""
+        path = self.root / "secrets.json"
+        known: dict[str, str] = json.loads(path.read_bytes()) if path.exists() else {}
+        if name not in known:
+            known[name] = make()
+            self._write_secret(path, json.dumps(known))
+        return known[name]
+
+    def _write_secret(self, path: Path, text: str) -> None:
+        new = path.with_suffix(f".{os.getpid()}.new")
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(text)
+        os.replace(new, path)

@@ -1,0 +1,179 @@
+"""Start all parties, keep them running, stop them all."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from clients.cli.embedded.parties import Party
+from clients.cli.embedded.process import command_line, kill_group, last_lines, rotate, spawn
+from clients.cli.embedded.readiness import is_ready
+from clients.cli.embedded.state import RangeRecord, StateFolder
+from clients.cli.exits import CliError, Exit
+
+__all__ = ["Supervisor", "end_leftovers"]
+
+START_SECONDS = 120.0
+"""A cold disk needs most of it to import the deep learning framework several times at once."""
+GRACE_SECONDS = 8.0
+FIRST_PAUSE, LONGEST_PAUSE, LONG_LIFE = 1.0, 30.0, 60.0
+
+
+class Supervisor:
+    """Holds the processes of a range. All methods belong to the main thread, but for `request_stop`."""
+
+    def __init__(
+        self,
+        folder: StateFolder,
+        parties: Sequence[Party],
+        record: RangeRecord,
+        announce: Callable[[str], None],
+    ) -> None:
+        self._folder, self._parties, self.record, self._announce = folder, parties, record, announce
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._records = {entry.name: entry for entry in record.parties}
+        self._born: dict[str, float] = {}
+        self._pause: dict[str, float] = {}
+        self._due: dict[str, float] = {}
+        self._stopping = threading.Event()
+
+    def request_stop(self, *_: object) -> None:
+        """Have `start` or `watch` return soon; a signal handler."""
+        self._stopping.set()
+
+    def start(self) -> bool:
+        """Start every party and wait until all are ready; False where a stop was asked for meanwhile.
+
+        Raises `CliError` with the last lines of the party's log where one dies, or is not ready in time.
+        """
+        self._folder.write(self.record)
+        redis, *others = self._parties
+        for wave in ([redis], others):
+            for party in wave:
+                rotate(self._folder.log(party.name))
+                self._spawn(party)
+            self._folder.write(self.record)
+            if not self._await(wave):
+                return False
+        self.record.state = "ready"
+        self._folder.write(self.record)
+        return True
+
+    def watch(self) -> None:
+        """Restart whatever dies, after a pause that grows, until a stop is asked for."""
+        while not self._stopping.wait(0.25):
+            changed = False
+            for party in self._parties:
+                changed |= self._look_after(party)
+            if changed:
+                self._folder.write(self.record)
+
+    def stop(self) -> None:
+        """End every party: ask, wait, kill. The Redis-protocol server goes last, since the others need it to
+        end well.
+        """
+        self.record.state = "stopping"
+        self._folder.write(self.record)
+        redis, *others = self._parties
+        for wave in (others, [redis]):
+            processes = [self._processes[p.name] for p in wave if p.name in self._processes]
+            for process in processes:
+                if process.poll() is None:
+                    process.terminate()
+            deadline = time.monotonic() + GRACE_SECONDS
+            for process in processes:
+                try:
+                    process.wait(max(0.0, deadline - time.monotonic()))
+                except subprocess.TimeoutExpired:
+                    kill_group(process.pid, signal.SIGKILL)
+                    process.wait()
+                kill_group(process.pid, signal.SIGKILL)  # what it left behind
+
+    def _spawn(self, party: Party) -> None:
+        folder = self._folder
+        process = spawn(party.command, party.environment, folder.of_party(party.name), folder.log(party.name))
+        self._processes[party.name] = process
+        self._born[party.name] = time.monotonic()
+        entry = self._records[party.name]
+        entry.pid, entry.state = process.pid, "starting"
+
+    def _await(self, wave: Sequence[Party]) -> bool:
+        waiting = list(wave)
+        deadline = time.monotonic() + START_SECONDS
+        while waiting:
+            if self._stopping.wait(0.1):
+                return False
+            for party in list(waiting):
+                code = self._processes[party.name].poll()
+                if code is not None:
+                    raise self._failed(party, f"{party.name} ended at start ({_ending(code)})")
+                if is_ready(party, self._folder):
+                    waiting.remove(party)
+                    self._records[party.name].state = "ready"
+                    self._folder.write(self.record)
+            if waiting and time.monotonic() > deadline:
+                raise self._failed(waiting[0], f"{waiting[0].name} was not ready after {START_SECONDS:.0f} s")
+        return True
+
+    def _failed(self, party: Party, message: str) -> CliError:
+        log = self._folder.log(party.name)
+        return CliError(
+            message,
+            lines=last_lines(log),
+            code=Exit.NOT_STARTED,
+            hint=f"the whole log is {log}",
+        )
+
+    def _look_after(self, party: Party) -> bool:
+        """Restart a dead party when its pause is over, note when it is ready again; True for any change."""
+        entry, now = self._records[party.name], time.monotonic()
+        if party.name in self._due:
+            if now < self._due[party.name]:
+                return False
+            del self._due[party.name]
+            rotate(self._folder.log(party.name))
+            self._spawn(party)
+            return True
+        process = self._processes[party.name]
+        code = process.poll()
+        if code is None:
+            if entry.state == "starting" and is_ready(party, self._folder):
+                entry.state = "ready"
+                self._announce(f"{party.name} is ready again")
+                return True
+            return False
+        kill_group(process.pid, signal.SIGKILL)  # children that outlived it would answer beside its successor
+        if now - self._born[party.name] > LONG_LIFE:
+            self._pause.pop(party.name, None)
+        pause = self._pause.get(party.name, FIRST_PAUSE)
+        self._pause[party.name] = min(LONGEST_PAUSE, pause * 2)
+        self._due[party.name] = now + pause
+        entry.state, entry.pid = "restarting", None
+        entry.restarts += 1
+        self._announce(
+            f"{party.name} ended ({_ending(code)}); starting it again in {pause:.0f} s, its log is"
+            f" {self._folder.log(party.name)}"
+        )
+        return True
+
+
+def _ending(code: int) -> str:
+    return f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+def end_leftovers(record: RangeRecord) -> list[str]:
+    """Kill parties that outlived a launcher that crashed (the kernel does so on Linux); their names."""
+    ended = []
+    for entry in record.parties:
+        if entry.pid is None or entry.pid == os.getpid():
+            continue
+        line = command_line(entry.pid)
+        # Process numbers are used again: only what still looks like the party is ended.
+        if any(sign in line for sign in ("-m services.", "-m clients.edge", "redis.conf")):
+            kill_group(entry.pid, signal.SIGKILL)
+            ended.append(entry.name)
+    return ended

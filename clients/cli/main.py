@@ -1,0 +1,62 @@
+"""The ``leakrange`` command: its commands, and how it ends."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+import leakrange
+from clients.cli.commands import embedded_range, keys, listings, runs, scenarios
+from clients.cli.console import out, problem
+from clients.cli.exits import CliError, Exit
+
+__all__ = ["app", "main"]
+
+EPILOG = (
+    "Ends with 0: done. 1: the run failed or was cancelled, or a party is not ready. 2: wrong usage, or"
+    " mistakes in a scenario. 3: no range answers. 4: the range refused (key, unknown run). 5: the range could"
+    " not be started or stopped. 130: interrupted."
+)
+
+app = typer.Typer(
+    help="A privacy range for machine learning as a service: stand it up, run scenarios, see what leaks.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(embedded_range.up)
+app.command()(embedded_range.down)
+app.command()(embedded_range.status)
+app.command()(runs.run)
+app.command()(runs.follow)
+app.command()(runs.runs)
+app.command()(runs.cancel)
+app.command()(runs.report)
+app.add_typer(scenarios.scenario, name="scenario")
+app.add_typer(listings.data, name="data")
+app.add_typer(listings.models, name="models")
+app.add_typer(keys.keys, name="keys")
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", help="show the version")] = False,
+) -> None:
+    if version:
+        out.print(leakrange.__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command; what can be foreseen ends with a message and an exit code, not with a traceback."""
+    try:
+        app()
+    except CliError as error:
+        problem(error)
+        sys.exit(error.code)
+    except OSError as error:  # a file that cannot be read or written, a full disk
+        problem(CliError(str(error), code=Exit.FAILED))
+        sys.exit(Exit.FAILED)

@@ -1,0 +1,136 @@
+"""A run, watched: bars for each kind of job on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from clients.cli.connection import Connection
+from clients.cli.console import note, told
+from clients.cli.events import Event, follow
+from clients.cli.exits import CliError, Exit
+
+__all__ = ["watch"]
+
+ORDER = ("train", "round", "probe", "fit", "evaluate")
+LABELS = {
+    "train": "training",
+    "round": "users' rounds",
+    "probe": "probing",
+    "fit": "fitting attacks",
+    "evaluate": "evaluating",
+}
+ASK_EVERY, LINE_EVERY = 0.5, 10.0
+
+
+def watch(connection: Connection, run: str) -> dict[str, Any]:
+    """Show how ``run`` gets on until it is finished; its last view."""
+    screen = _Bars() if told.is_terminal else _Lines()
+    asked = 0.0
+    with screen:
+        for event in follow(connection, run):
+            screen.event(event)
+            now = time.monotonic()
+            if now - asked >= ASK_EVERY:
+                asked = now
+                try:
+                    screen.view(_view(connection, run))
+                except CliError as error:
+                    # A controller that restarts is waited for by `follow`; the bars can wait as well.
+                    if error.code is not Exit.UNREACHABLE:
+                        raise
+        last = _view(connection, run)
+        screen.view(last)
+    return last
+
+
+def _view(connection: Connection, run: str) -> dict[str, Any]:
+    view: dict[str, Any] = connection.get(f"/v1/runs/{run}").json()
+    return view
+
+
+class _Bars:
+    """One bar for each kind of job and one for the trials; below, the last message of the run."""
+
+    def __init__(self) -> None:
+        self._progress = Progress(
+            TextColumn("{task.fields[label]:<15}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[message]}", style="dim"),
+            console=told,
+        )
+        self._bars: dict[str, TaskID] = {}
+
+    def __enter__(self) -> _Bars:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def event(self, event: Event) -> None:
+        kind = str(event.data.get("kind", "trials" if event.kind.startswith("trial.") else ""))
+        message = str(event.data.get("message", ""))
+        if kind in self._bars and message:
+            self._progress.update(self._bars[kind], message=_short(message))
+
+    def view(self, view: dict[str, Any]) -> None:
+        counts = {**view["jobs"], "trials": view["trials"]}
+        for kind in sorted(counts, key=_rank):
+            count = counts[kind]
+            if count["total"] == 0:
+                continue
+            if kind not in self._bars:
+                label = LABELS.get(kind, kind)
+                self._bars[kind] = self._progress.add_task("", label=label, message="", total=count["total"])
+            bar = self._bars[kind]
+            finished = count["done"] + count["failed"]
+            self._progress.update(bar, completed=finished, total=count["total"])
+            if finished == count["total"]:
+                failed = f"{count['failed']} failed" if count["failed"] else ""
+                self._progress.update(bar, message=failed)
+
+
+class _Lines:
+    """For logs and pipes: the counts, every ten seconds."""
+
+    def __init__(self) -> None:
+        self._said = time.monotonic()
+        self._last = ""
+
+    def __enter__(self) -> _Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def event(self, event: Event) -> None:
+        if event.kind.endswith(".failed"):
+            note(str(event.data.get("message", event.kind)))
+
+    def view(self, view: dict[str, Any]) -> None:
+        now = time.monotonic()
+        final = view["state"] not in ("queued", "running")
+        if now - self._said < LINE_EVERY and not final:
+            return
+        counts = {**view["jobs"], "trials": view["trials"]}
+        parts = [
+            f"{kind} {counts[kind]['done'] + counts[kind]['failed']}/{counts[kind]['total']}"
+            for kind in sorted(counts, key=_rank)
+        ]
+        line = f"{view['state']}: {', '.join(parts)}"
+        if line != self._last:
+            note(line)
+            self._said, self._last = now, line
+
+
+def _rank(kind: str) -> tuple[int, str]:
+    return (len(ORDER) + (kind == "trials"), kind) if kind not in ORDER else (ORDER.index(kind), kind)
+
+
+def _short(message: str, width: int = 60) -> str:
+    return message if len(message) <= width else message[: width - 1] + "…"
