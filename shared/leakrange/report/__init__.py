@@ -1,0 +1,9 @@
+"""Reports of runs: a page that stands on its own, and the trials as CSV.
+
+The JSON is `RunResults.model_dump_json`.
+"""
+
+from leakrange.report.page import render
+from leakrange.report.table import to_csv
+
+__all__ = ["render", "to_csv"]

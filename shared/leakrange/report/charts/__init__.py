@@ -1,0 +1,1 @@
+"""Pictures of a run: each module draws one kind of chart as small multiples and gives `Picture`s."""

@@ -1,0 +1,119 @@
+"""How figures are written: rounded half to even, and never to a bound that was not reached.
+
+A share of 0.9996 is not "100 %" and one of 0.0004 is not "0 %": they read ">99.9 %" and "<0.1 %". A figure
+that was not measured reads "–".
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_HALF_EVEN, Decimal
+
+__all__ = [
+    "MISSING",
+    "SPACE",
+    "compared",
+    "count",
+    "deviation",
+    "duration",
+    "interval",
+    "percent",
+    "points",
+    "share",
+    "signed",
+    "unit",
+]
+
+MISSING = "–"
+SPACE = "\N{NO-BREAK SPACE}"
+
+
+def _rounded(value: float, scale: int, places: int) -> Decimal:
+    """``value`` × ``scale`` to ``places`` decimals, from the shortest decimal that is ``value``."""
+    return (Decimal(repr(value)) * scale).quantize(Decimal(1).scaleb(-places), rounding=ROUND_HALF_EVEN)
+
+
+def _bounded(value: float, scale: int, places: int) -> str:
+    if not math.isfinite(value):
+        return MISSING
+    shown, step = _rounded(value, scale, places), Decimal(1).scaleb(-places)
+    if value < 1 and shown >= scale:
+        return f">{scale - step}"
+    if value > 0 and shown <= 0:
+        return f"<{step}"
+    return str(abs(shown) if shown == 0 else shown)
+
+
+def share(value: float | None) -> str:
+    """A share of 1 in percent with one decimal, without the sign: 0.981 → "98.1"."""
+    return MISSING if value is None else _bounded(value, 100, 1)
+
+
+def percent(value: float | None) -> str:
+    """A share of 1 in percent with one decimal: 0.981 → "98.1 %", 0.9996 → ">99.9 %"."""
+    return MISSING if value is None else share(value) + SPACE + "%"
+
+
+def unit(value: float | None) -> str:
+    """A figure between 0 and 1, such as an AUC, with three decimals: 0.9996 → ">0.999"."""
+    return MISSING if value is None else _bounded(value, 1, 3)
+
+
+def deviation(value: float | None, *, of_percent: bool) -> str:
+    """A sample deviation with its sign, in percentage points or as it stands: "± 0.4"; "" for none."""
+    if value is None:
+        return ""
+    return "±" + SPACE + (_bounded(value, 100, 1) if of_percent else _bounded(value, 1, 3))
+
+
+def interval(bounds: tuple[float, float] | None, *, of_percent: bool) -> str:
+    """A 95 % interval, cut at the 0 and 1 that no share can leave: "95.1 to 98.9"; "" where there is none."""
+    if bounds is None:
+        return ""
+    low, high = (min(1.0, max(0.0, bound)) for bound in bounds)
+    show = share if of_percent else unit
+    return f"{show(low)} to {show(high)}"
+
+
+def points(difference: float) -> str:
+    """A difference of two shares in percentage points, without its direction: −0.0123 → "1.2 points".
+
+    A difference that is there but smaller than the last digit is "less than 0.1 points".
+    """
+    shown = abs(_rounded(difference, 100, 1))
+    if shown == 0 and difference != 0:
+        return f"less than 0.1{SPACE}points"
+    return f"{shown}{SPACE}points"
+
+
+def signed(difference: float) -> str:
+    """The same with its sign, for where there is no room for words: −0.0123 → "−1.2"."""
+    sign = "" if difference == 0 else "+" if difference > 0 else "\N{MINUS SIGN}"
+    return f"{sign}{abs(_rounded(difference, 100, 1))}"
+
+
+def compared(difference: float, what: str) -> str:
+    """A difference in words: "1.2 points above the majority class", "as high as the honest provider's"."""
+    if difference == 0:
+        return f"as high as {what}"
+    return f"{points(difference)} {'above' if difference > 0 else 'below'} {what}"
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """``number`` with its noun: "1 trial", "2 trials"."""
+    return f"{number:,}{SPACE}{noun if number == 1 else plural or noun + 's'}"
+
+
+def duration(seconds: float | None) -> str:
+    """Seconds in words: 192.4 → "3 min 12 s"."""
+    if seconds is None:
+        return MISSING
+    if seconds < 60:
+        return f"{_rounded(seconds, 1, 1)}{SPACE}s"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return (
+        (f"{hours}{SPACE}h " if hours else "")
+        + f"{minutes}{SPACE}min"
+        + ("" if hours else f" {rest}{SPACE}s")
+    )

@@ -1,0 +1,152 @@
+"""The chart sections of the page: which pictures each holds, or in one line why it is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from leakrange.report.charts.adaptivity import KNOWLEDGES, adaptivity
+from leakrange.report.charts.budgets import budget_lines
+from leakrange.report.charts.canvas import Key, Picture
+from leakrange.report.charts.entropy import entropies
+from leakrange.report.charts.plane import planes
+from leakrange.report.charts.roc import rocs
+from leakrange.report.charts.training import histories
+from leakrange.report.findings import Findings
+
+__all__ = ["Group", "Section", "chart_sections"]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Pictures under one heading; beyond the first few they fold away."""
+
+    heading: str
+    pictures: list[Picture]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of charts. ``missing`` says why there is none, and then ``groups`` is empty."""
+
+    anchor: str
+    title: str
+    lead: str
+    groups: list[Group] = field(default_factory=list)
+    keys: list[Key] = field(default_factory=list)
+    missing: str = ""
+    wide: bool = False
+
+
+def chart_sections(findings: Findings) -> list[Section]:
+    """All chart sections in the order of the page; none of them holds an empty chart."""
+    return [
+        _plane(findings),
+        _roc(findings),
+        _entropy(findings),
+        _budget(findings),
+        _adaptivity(findings),
+        _training(findings),
+    ]
+
+
+def _per_data(findings: Findings, make: Callable[[Findings, str], list[Picture]]) -> list[Group]:
+    names = list(dict.fromkeys([*findings.datasets, *(model.data for model in findings.results.models)]))
+    return [Group(name, pictures) for name in names if (pictures := make(findings, name))]
+
+
+def _defence_keys(findings: Findings, *, lines: bool = False) -> list[Key]:
+    drawn = [name for name in findings.defences if any(defence == name for _, defence in findings.best)]
+    if not lines:
+        return [Key(name, colour=findings.colour(name)) for name in drawn]
+    return [Key(name, colour=(i := findings.colour(name)), marker=i, dash=i) for name in drawn]
+
+
+def _plane(findings: Findings) -> Section:
+    pictures = planes(findings)
+    return Section(
+        "plane",
+        "Honesty against curiosity",
+        "Each point is one provider under one defence, judged by the strongest attack at the largest "
+        "budget; bars are one sample deviation over seeds. Further right, users are served better; close "
+        "to the dashed majority class, nothing is learnt about them.",
+        [Group("", pictures)] if pictures else [],
+        _defence_keys(findings),
+        "" if pictures else "No finished trial has both an honesty and a curiosity.",
+        wide=True,
+    )
+
+
+def _roc(findings: Findings) -> Section:
+    groups = _per_data(findings, rocs)
+    return Section(
+        "roc",
+        "ROC curves",
+        "The strongest attack on each provider and defence at the largest budget. Thick: mean over seeds; "
+        "thin: single seeds; dashed: guessing.",
+        groups,
+        missing="" if groups else "No finished trial has a ROC curve.",
+    )
+
+
+def _entropy(findings: Findings) -> Section:
+    groups = _per_data(findings, entropies)
+    return Section(
+        "entropy",
+        "Entropy of the outputs",
+        "A secret that is hidden in an output needs room there: curious providers’ outputs tend to carry "
+        "more bits than the task asks for. Undefended outputs, all seeds together; dashed: the mean.",
+        groups,
+        [Key("this provider", colour=1), Key("honest provider of the same task (outline)", colour=0, dash=0)],
+        "" if groups else "No model’s outputs have an entropy histogram.",
+    )
+
+
+def _budget(findings: Findings) -> Section:
+    groups = _per_data(findings, budget_lines)
+    budgets = {row.budget for row in findings.summaries if row.curiosity is not None}
+    reason = "Only one budget was tried" if len(budgets) == 1 else "No attack has finished at two budgets"
+    return Section(
+        "budget",
+        "Leakage against budget",
+        "How often the secret is guessed right with so many samples answered; bars are one sample "
+        "deviation over seeds, dashed is the majority class.",
+        groups,
+        _defence_keys(findings, lines=True),
+        "" if groups else f"{reason}, so there is nothing to draw a line through.",
+    )
+
+
+def _adaptivity(findings: Findings) -> Section:
+    groups = _per_data(findings, adaptivity)
+    found = {row.knowledge for row in findings.summaries if row.curiosity is not None}
+    names = [*(name for name in KNOWLEDGES if name in found), *sorted(found - set(KNOWLEDGES))]
+    keys = [
+        Key(
+            name,
+            colour=(i := KNOWLEDGES.index(name) if name in KNOWLEDGES else len(KNOWLEDGES)) + 1,
+            marker=i,
+        )
+        for name in names
+    ]
+    return Section(
+        "adaptivity",
+        "Adaptivity gap",
+        "The same attack by an attacker who does not know the defence (unaware), who was fitted on defended "
+        "outputs (aware), and who repeats each query and averages. A defence with a wide gap protects by "
+        "obscurity.",
+        groups,
+        keys,
+        "" if groups else "No attack was made with more than one knowledge of the defence.",
+    )
+
+
+def _training(findings: Findings) -> Section:
+    groups = _per_data(findings, histories)
+    return Section(
+        "training",
+        "Training",
+        "Per epoch, on validation samples where it is a share. Thick: mean over seeds; thin: single seeds.",
+        groups,
+        missing="" if groups else "No model has a training history.",
+    )
