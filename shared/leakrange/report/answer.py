@@ -70,10 +70,11 @@ def _attack(row: Summary) -> str:
 
 def _nothing(findings: Findings, kind: Literal["honest", "curious"]) -> str:
     """Why nothing can be said about providers of that kind."""
-    if not any(subject.honest == (kind == "honest") for subject in findings.subjects): return f"The scenario
-    attacks no {kind} provider, so nothing is said about one." if findings.undefended is None: return f"What
-    {kind} providers leak undefended was not measured: no defence has an empty chain." return f"What the
-    {kind} providers leak is not known yet: no attack on their undefended outputs has finished."
+    if not any(subject.honest == (kind == "honest") for subject in findings.subjects):
+        return f"The scenario attacks no {kind} provider, so nothing is said about one."
+    if findings.undefended is None:
+        return f"What {kind} providers leak undefended was not measured: no defence has an empty chain."
+    return f"What {kind} providers leak is not known yet: no attack on their undefended outputs has finished."
 
 
 def _honest(findings: Findings) -> str:
