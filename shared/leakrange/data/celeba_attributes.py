@@ -12,7 +12,7 @@ from leakrange.data.imageset import Attribute
 
 __all__ = ["CELEBA_NAMES", "celeba_attributes", "celeba_labels", "hair_colour"]
 
-CELEBA_NAMES = [
+CELEBA_NAMES = (
     "5_o_Clock_Shadow",
     "Arched_Eyebrows",
     "Attractive",
@@ -53,7 +53,7 @@ CELEBA_NAMES = [
     "Wearing_Necklace",
     "Wearing_Necktie",
     "Young",
-]
+)
 """CelebA's own names, in its order; here they are written ``5-o-clock-shadow``, ..., ``young``."""
 
 HAIR = ("Black_Hair", "Blond_Hair", "Brown_Hair")

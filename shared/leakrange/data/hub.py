@@ -1,0 +1,190 @@
+"""Data sets from the Hugging Face hub, converted once and kept as an ``.npz``.
+
+The file lies in ``$LEAKRANGE_CACHE/hub`` (``~/.cache/leakrange/hub`` where that is not set); with it no
+network and no ``datasets`` package is needed any more.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from leakrange.data.catalogue import Content, GivenSet
+from leakrange.data.imageset import SPLITS
+from leakrange.data.packed import read_arrays
+from leakrange.wire.errors import DataUnavailable
+
+__all__ = ["HubSet", "convert", "numbers"]
+
+LAYOUT = MappingProxyType({"images": ("uint8", 4), "official": ("uint8", 1)})
+EACH_LABEL = ("int64", 1)
+OFFLINE = ("1", "ON", "YES", "TRUE")
+
+Progress = Callable[[int, int], None]
+"""Told after each image how many of how many are converted."""
+
+
+class HubSet(GivenSet):
+    """A set on the hub; subclasses say where it is and what its columns mean."""
+
+    hub_id: ClassVar[str]
+    config: ClassVar[str | None] = None
+    parts: ClassVar[Mapping[str, str]]
+    """The hub's splits to those of `SPLITS`, e.g. ``{"train": "train", "valid": "validation"}``."""
+    image_column: ClassVar[str] = "image"
+    label_columns: ClassVar[tuple[str, ...]]
+    crop: ClassVar[int | None] = None
+    """Side of the square in the middle that is kept, in the hub's pixels; None: everything."""
+
+    @classmethod
+    def cached(cls) -> Path:
+        """Where the converted set is kept."""
+        root = os.environ.get("LEAKRANGE_CACHE")
+        return (Path(root) if root else Path.home() / ".cache" / "leakrange") / "hub" / f"{cls.name}.npz"
+
+    @classmethod
+    def available(cls) -> str | None:
+        """None where the set was converted before, or nothing is known to prevent its download."""
+        if cls.cached().is_file():
+            return None
+        if find_spec("datasets") is None:
+            return "it is downloaded with Hugging Face datasets: pip install 'leakrange[hub]'"
+        if os.environ.get("HF_HUB_OFFLINE", "").upper() in OFFLINE:
+            return (
+                f"it is not in {cls.cached().parent} and HF_HUB_OFFLINE forbids to download it; unset that, "
+                "or copy the file from a machine that has it"
+            )
+        return None
+
+    @classmethod
+    def content(cls) -> Content:
+        """The converted set; the first time it is downloaded, with a progress bar on standard error."""
+        path = cls.cached()
+        if not path.is_file():
+            _store(path, _download(cls))
+        layout = {**LAYOUT, **{f"label_{name}": EACH_LABEL for name in cls.attributes}}
+        arrays = read_arrays(path, layout)
+        labels = {name: arrays[f"label_{name}"] for name in cls.attributes}
+        official = arrays["official"] if cls.official_split else None
+        return Content(images=arrays["images"], labels=labels, official=official)
+
+    @classmethod
+    @abstractmethod
+    def labels(cls, columns: Mapping[str, list[Any]]) -> dict[str, NDArray[np.int64]]:
+        """Per attribute int64 (N,) from the values of ``label_columns``, class numbers as names where they
+        have any.
+
+        Raises `DataUnavailable` for values that it does not know.
+        """
+
+
+def numbers(column: str, values: list[Any], names: Iterable[str]) -> NDArray[np.int64]:
+    """Index into ``names`` of each value, whether it is such an index already or a name in any case.
+
+    Raises `DataUnavailable` for anything else.
+    """
+    names = tuple(names)
+    table: dict[Any, int] = {name.casefold(): i for i, name in enumerate(names)}
+    table |= {i: i for i in range(len(names))}
+    try:
+        return np.array([table[v.casefold() if isinstance(v, str) else v] for v in values], dtype=np.int64)
+    except (KeyError, TypeError) as unknown:
+        raise DataUnavailable(
+            f"column {column!r} on the hub holds {unknown}, which is none of {', '.join(names)}",
+            hint="the set on the hub has changed; use a packed copy instead",
+        ) from unknown
+
+
+def convert(entry: type[HubSet], parts: Mapping[str, Any], progress: Progress) -> dict[str, NDArray[Any]]:
+    """The arrays that are kept, from the hub's splits (each a ``datasets.Dataset``).
+
+    Images are cropped and made ``entry.size`` pixels wide and high, uint8 (N, size, size, C). Raises
+    `DataUnavailable` where a split or a column is missing.
+    """
+    missing = [part for part in entry.parts if part not in parts]
+    wanted = (entry.image_column, *entry.label_columns)
+    missing += [
+        c for part in entry.parts if part in parts for c in wanted if c not in parts[part].column_names
+    ]
+    if missing:
+        raise DataUnavailable(
+            f"{entry.hub_id} on the hub has no {', '.join(sorted(set(missing)))}",
+            hint="the set on the hub has changed; use a packed copy instead",
+        )
+    used = [parts[part] for part in entry.parts]
+    total = sum(len(part) for part in used)
+    images = np.empty((total, entry.size, entry.size, entry.channels), dtype=np.uint8)
+    rows = chain.from_iterable(part.select_columns([entry.image_column]) for part in used)
+    for i, row in enumerate(rows):
+        images[i] = _square(row[entry.image_column], entry)
+        progress(i + 1, total)
+    columns = {name: [v for part in used for v in _values(part, name)] for name in entry.label_columns}
+    official = [SPLITS.index(ours) for ours in entry.parts.values()]
+    return {
+        "images": images,
+        "official": np.repeat(np.array(official, dtype=np.uint8), [len(part) for part in used]),
+        **{f"label_{name}": values for name, values in entry.labels(columns).items()},
+    }
+
+
+def _values(part: Any, column: str) -> list[Any]:
+    values = list(part[column])
+    feature = part.features[column]
+    if hasattr(feature, "int2str"):
+        return [feature.int2str(value) for value in values]
+    return values
+
+
+def _square(picture: Image.Image, entry: type[HubSet]) -> NDArray[np.uint8]:
+    picture = picture.convert("RGB" if entry.channels == 3 else "L")
+    if entry.crop is not None:
+        left, top = (picture.width - entry.crop) // 2, (picture.height - entry.crop) // 2
+        picture = picture.crop((left, top, left + entry.crop, top + entry.crop))
+    if picture.size != (entry.size, entry.size):
+        picture = picture.resize((entry.size, entry.size), Image.Resampling.LANCZOS)
+    return np.asarray(picture).reshape(entry.size, entry.size, entry.channels)
+
+
+def _download(entry: type[HubSet]) -> dict[str, NDArray[Any]]:
+    import datasets as hugging_face
+
+    try:
+        parts = hugging_face.load_dataset(entry.hub_id, entry.config)
+    # However the hub cannot be reached or lacks the set, it is an OSError of some kind or a ValueError.
+    except (OSError, ValueError) as failed:
+        raise DataUnavailable(
+            f"data set {entry.name!r} cannot be downloaded from the Hugging Face hub: {failed}",
+            hint=f"connect to the network, or copy {entry.cached().name} from a machine that has it "
+            f"to {entry.cached().parent}",
+        ) from failed
+    with hugging_face.utils.tqdm(desc=f"converting {entry.name}", unit="image") as bar:
+
+        def show(done: int, total: int) -> None:
+            bar.total = total
+            bar.update(done - bar.n)
+
+        return convert(entry, parts, show)
+
+
+def _store(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write the file whole or not at all, so that an interrupted download leaves nothing to trip over."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, suffix=".partial")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            np.savez(file, allow_pickle=False, **arrays)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
