@@ -1,0 +1,127 @@
+"""What a scenario file says: its fields, their defaults and bounds. What the names mean is checked in
+`leakrange.scenario.validate`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from leakrange.wire.jobs import Knowledge, ReleaseKind
+from leakrange.wire.recipe import DataSpec, NetSpec, Schedule
+
+__all__ = ["NAME", "AttackSpec", "ClientSpec", "Head", "ProviderSpec", "Scenario"]
+
+NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}"
+"""Names of parties, defences and attacks: no dots, since ids are made of names joined by dots."""
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _numbers(value: Any) -> Any:
+    return [value] if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _distinct(values: list[int]) -> list[int]:
+    if len(set(values)) < len(values):
+        raise ValueError("every number once")
+    return values
+
+
+Names = Annotated[list[str], BeforeValidator(_listed), Field(min_length=1)]
+"""A list of names, or one name."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+class ProviderSpec(BaseModel):
+    """A provider. Fields that are not named here are parameters of its behaviour, e.g. ``beta``.
+
+    ``behaviour`` and ``method`` together name a registered behaviour (``curious`` + ``regularized``); ``data``
+    is a label of the scenario's data (default: the only one); ``release`` is what its users send (default: the
+    behaviour's first); ``sensitive`` is what is hidden, for an honest provider what outside attackers are after.
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, protected_namespaces=())
+
+    behaviour: str = "honest"
+    method: str | None = None
+    data: str | None = None
+    target: str
+    sensitive: str | None = None
+    release: ReleaseKind | None = None
+    net: NetSpec | None = None
+    schedule: Schedule | None = None
+
+
+class ClientSpec(_Strict):
+    """Simulated users: ``count`` of them, who together bring ``samples`` test images (default: all of them).
+
+    ``uploads`` is the release that they send (default: each provider's), ``defence`` a chain that they apply
+    before anything leaves them.
+    """
+
+    kind: Literal["edge"] = "edge"
+    count: Annotated[int, Field(ge=1, le=100_000)] = 20
+    uploads: ReleaseKind | None = None
+    samples: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    defence: list[Any] = []
+
+
+class AttackSpec(BaseModel):
+    """An attack of the registered ``kind``. Fields that are not named here are its parameters.
+
+    ``providers`` are those that it is tried on (default: all that it can be), ``knowledge`` what it knows of the
+    defence (default: everything that it can).
+    """
+
+    model_config = ConfigDict(extra="allow", frozen=True, protected_namespaces=())
+
+    kind: str
+    providers: Names | None = None
+    knowledge: Annotated[list[Knowledge], BeforeValidator(_listed), Field(min_length=1)] | None = None
+
+
+class Head(_Strict):
+    """The fields of a scenario that name no party.
+
+    ``budgets`` are in samples: how many answers an outside attacker may have, how many uploads an inside one
+    sees. ``net`` and ``schedule`` hold for every provider that says nothing else; ``chunk`` is the number of
+    samples in one request.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
+    description: Annotated[str, Field(max_length=4000)] = ""
+    seeds: Annotated[
+        list[Annotated[int, Field(ge=0, le=2**31 - 1)]],
+        Field(min_length=1, max_length=100),
+        BeforeValidator(_numbers),
+        AfterValidator(_distinct),
+    ] = [0, 1, 2]
+    budgets: Annotated[
+        list[Annotated[int, Field(ge=1, le=10_000_000)]],
+        Field(min_length=1, max_length=50),
+        BeforeValidator(_numbers),
+        AfterValidator(_distinct),
+    ] = [1000]
+    net: NetSpec = NetSpec()
+    schedule: Schedule = Schedule()
+    chunk: Annotated[int, Field(ge=1, le=1024)] = 64
+
+
+class Scenario(Head):
+    """A scenario with every default filled in, as `leakrange.scenario.language.parse` gives it.
+
+    Its JSON form is a scenario again, with the same meaning.
+    """
+
+    data: dict[str, DataSpec]
+    providers: dict[str, ProviderSpec]
+    clients: dict[str, ClientSpec]
+    defences: dict[str, list[Any]]
+    attacks: dict[str, AttackSpec]

@@ -1,0 +1,331 @@
+"""Checks of providers: behaviour and its parameters, data and its attributes, release, net."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from leakrange.data import Attribute, DataSet, datasets
+from leakrange.scenario import registered
+from leakrange.scenario.document import ClientSpec, ProviderSpec
+from leakrange.scenario.draft import Draft
+from leakrange.scenario.mistakes import Mistakes, Path
+from leakrange.wire.errors import InvalidInput
+from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
+
+__all__ = ["Provider", "check_data", "check_providers", "resolve"]
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A provider of a sound scenario: every default filled in, every name looked up."""
+
+    name: str
+    label: str
+    data: DataSpec
+    attributes: dict[str, Attribute]
+    key: str
+    """The registered behaviour."""
+    behaviour: Any
+    parameters: BaseModel
+    release: ReleaseKind
+    target: str
+    sensitive: str | None
+    net: NetSpec
+    schedule: Schedule
+
+    @property
+    def decodes(self) -> bool:
+        """Whether it reads a hidden attribute from what users send."""
+        return self.behaviour.sensitive(self.parameters) is not None
+
+    def recipe(self, seed: int) -> TrainingRecipe:
+        """How its model is trained under one seed."""
+        return TrainingRecipe(
+            data=self.data,
+            behaviour=self.key,
+            parameters=self.parameters.model_dump(mode="json"),
+            net=self.net,
+            schedule=self.schedule,
+            seed=seed,
+        )
+
+    def spec(self) -> ProviderSpec:
+        """As a scenario says it in full."""
+        return ProviderSpec.model_validate(
+            {
+                **self.parameters.model_dump(mode="json"),
+                "behaviour": self.key,
+                "data": self.label,
+                "target": self.target,
+                "sensitive": self.sensitive,
+                "release": self.release,
+                "net": self.net,
+                "schedule": self.schedule,
+            }
+        )
+
+
+def check_data(draft: Draft, mistakes: Mistakes) -> dict[str, type[DataSet]]:
+    """The registered data set of each label; those that no data set has are mistakes.
+
+    That a set cannot be loaded here is none: the parties that load it may have what this machine has not.
+    """
+    found = {}
+    for label, spec in draft.data.items():
+        if spec is None:
+            continue
+        entry = datasets.get(spec.name)
+        if entry is None:
+            # Written short, as "data: name", the name stands where the specification would.
+            path = (*draft.data_path(label), "name")
+            mistakes.add(path, f"unknown data set {spec.name!r}", allowed=list(datasets), given=spec.name)
+            continue
+        if spec.count is not None and not entry.procedural():
+            said = f"{spec.name!r} is given, so its number of images cannot be chosen; 'limit' keeps fewer"
+            mistakes.add((*draft.data_path(label), "count"), said, key=True)
+        if spec.validation + spec.auxiliary >= 1.0:
+            said = "'validation' and 'auxiliary' together leave nothing to train on"
+            mistakes.add(draft.data_path(label), said, key=True)
+        found[label] = entry
+    return found
+
+
+def check_providers(draft: Draft, mistakes: Mistakes) -> dict[str, Provider]:
+    """The providers that are sound."""
+    entries = check_data(draft, mistakes)
+    client = next(iter(draft.clients.values()), None)
+    found: dict[str, Provider] = {}
+    for name, spec in draft.providers.items():
+        if spec is None:
+            continue
+        provider = _Check(draft, entries, client, name, spec, mistakes).provider()
+        if provider is None:
+            continue
+        for other in found.values():
+            if (other.recipe(0), other.release) == (provider.recipe(0), provider.release):
+                mistakes.add(("providers", name), f"the same as provider {other.name!r}", key=True)
+        found[name] = provider
+    return found
+
+
+class _Check:
+    """One provider."""
+
+    def __init__(
+        self,
+        draft: Draft,
+        entries: dict[str, type[DataSet]],
+        client: ClientSpec | None,
+        name: str,
+        spec: ProviderSpec,
+        mistakes: Mistakes,
+    ) -> None:
+        self.draft, self.entries, self.client = draft, entries, client
+        self.name, self.spec, self.mistakes = name, spec, mistakes
+        self.path: Path = ("providers", name)
+
+    def provider(self) -> Provider | None:
+        label = self._label()
+        key = self._behaviour()
+        net = self.spec.net or (self.draft.head.net if self.draft.head else NetSpec())
+        self._net(net, label)
+        if key is None:
+            return None
+        behaviour = registered.behaviours()[key]
+        release = self._release(key, behaviour)
+        parameters = self._parameters(behaviour, release)
+        attributes = dict(self.entries[label].attributes) if label in self.entries else None
+        named = self._attributes(attributes) if attributes is not None else False
+        if label is None or attributes is None or parameters is None or release is None or not named:
+            return None
+        spec = self.draft.data[label]
+        if spec is None or not self._fits(behaviour, parameters, attributes):
+            return None
+        return Provider(
+            name=self.name,
+            label=label,
+            data=spec,
+            attributes=attributes,
+            key=key,
+            behaviour=behaviour,
+            parameters=parameters,
+            release=release,
+            target=self.spec.target,
+            sensitive=behaviour.sensitive(parameters) or self.spec.sensitive,
+            net=net,
+            schedule=_merged(self.draft.head.schedule if self.draft.head else None, self.spec.schedule),
+        )
+
+    def _label(self) -> str | None:
+        labels = list(self.draft.data)
+        label = self.spec.data
+        if label is None:
+            if len(labels) > 1:
+                said = f"'data' is missing: there are {', '.join(labels)}"
+                self.mistakes.add((*self.path, "data"), said, allowed=labels, at=self.path, key=True)
+            return labels[0] if len(labels) == 1 else None
+        if label not in labels:
+            self.mistakes.add(
+                (*self.path, "data"), f"there is no data {label!r}", allowed=labels, given=label
+            )
+            return None
+        return label
+
+    def _behaviour(self) -> str | None:
+        known = list(registered.behaviours())
+        family, method = self.spec.behaviour, self.spec.method
+        if method is None and family in known:
+            return family
+        families = list(dict.fromkeys(key.partition("/")[0] for key in known))
+        methods = [key.partition("/")[2] for key in known if key.startswith(f"{family}/")]
+        if family not in families:
+            said = f"unknown behaviour {family!r}"
+            self.mistakes.add((*self.path, "behaviour"), said, allowed=families, given=family)
+        elif method is None:
+            said = f"behaviour {family!r} needs a 'method'"
+            self.mistakes.add((*self.path, "method"), said, allowed=methods, at=self.path, key=True)
+        elif not methods:
+            said = f"behaviour {family!r} has no methods"
+            self.mistakes.add((*self.path, "method"), said, key=True)
+        elif method not in methods:
+            said = f"unknown method {method!r} of behaviour {family!r}"
+            self.mistakes.add((*self.path, "method"), said, allowed=methods, given=method)
+        else:
+            return f"{family}/{method}"
+        return None
+
+    def _release(self, key: str, behaviour: Any) -> ReleaseKind | None:
+        """What users send: as the provider says, else as they upload, else the behaviour's first."""
+        allowed = tuple(behaviour.releases)
+        uploads = self.client.uploads if self.client else None
+        group = next(iter(self.draft.clients), "users")
+        if self.spec.release is not None:
+            if self.spec.release not in allowed:
+                said = f"behaviour {key!r} cannot release {self.spec.release}"
+                self.mistakes.add((*self.path, "release"), said, allowed=allowed, given=self.spec.release)
+                return None
+            if uploads not in (None, self.spec.release):
+                said = f"users upload {uploads} (clients.{group}.uploads), this provider wants {self.spec.release}"
+                self.mistakes.add((*self.path, "release"), said, allowed=[str(uploads)])
+                return None
+            return self.spec.release
+        if uploads is not None and uploads not in allowed:
+            said = f"provider {self.name!r} ({key}) cannot take {uploads}: it wants {', '.join(allowed)}"
+            self.mistakes.add(("clients", group, "uploads"), said, allowed=allowed)
+            return None
+        release: ReleaseKind = uploads or allowed[0]
+        return release
+
+    def _parameters(self, behaviour: Any, release: ReleaseKind | None) -> BaseModel | None:
+        model: type[BaseModel] = behaviour.Parameters
+        named = {"target": self.spec.target, "sensitive": self.spec.sensitive, "release": release}
+        given = {
+            **(self.spec.model_extra or {}),
+            **{key: value for key, value in named.items() if key in model.model_fields and value is not None},
+        }
+        try:
+            return model.model_validate(given)
+        except ValidationError as error:
+            self.mistakes.add_pydantic(self.path, error, model, ProviderSpec.model_fields)
+            return None
+
+    def _attributes(self, attributes: dict[str, Attribute]) -> bool:
+        good = True
+        for role in ("target", "sensitive"):
+            name = getattr(self.spec, role)
+            if name is not None and name not in attributes:
+                self.mistakes.add(
+                    (*self.path, role),
+                    f"the data has no attribute {name!r}",
+                    allowed=sorted(attributes),
+                    given=name,
+                )
+                good = False
+        if good and self.spec.target == self.spec.sensitive:
+            said = f"{self.spec.target!r} is what the provider is asked for: it hides nothing"
+            self.mistakes.add(
+                (*self.path, "sensitive"), said, allowed=sorted(set(attributes) - {self.spec.target})
+            )
+            good = False
+        return good
+
+    def _fits(self, behaviour: Any, parameters: BaseModel, attributes: dict[str, Attribute]) -> bool:
+        try:
+            behaviour.check(parameters, attributes)
+        except InvalidInput as error:
+            hides = behaviour.sensitive(parameters) is not None
+            self.mistakes.add(
+                (*self.path, "sensitive" if hides else "target"),
+                error.detail,
+                allowed=_that_would_do(behaviour, parameters, attributes) if hides else (),
+            )
+            return False
+        return True
+
+    def _net(self, net: NetSpec, label: str | None) -> None:
+        nets = registered.nets()
+        path: Path = (*self.path, "net") if self.spec.net else ("net",)
+        entry = nets.get(net.name)
+        if entry is None:
+            self.mistakes.add(
+                (*path, "name"), f"unknown net {net.name!r}", allowed=list(nets), given=net.name
+            )
+            return
+        spec = self.draft.data.get(label) if label is not None else None
+        if spec is None or label not in self.entries:
+            return
+        size = spec.size or self.entries[label].size
+        if size < entry.smallest:
+            said = f"net {net.name!r} takes images of {entry.smallest} pixels or more, these have {size}"
+            self.mistakes.add((*self.draft.data_path(str(label)), "size"), said)
+
+
+def _that_would_do(behaviour: Any, parameters: BaseModel, attributes: dict[str, Attribute]) -> Iterable[str]:
+    """The attributes that could be hidden instead."""
+    target = getattr(parameters, "target", None)
+    for name in sorted(set(attributes) - {target}):
+        try:
+            behaviour.check(parameters.model_copy(update={"sensitive": name}), attributes)
+        except InvalidInput:
+            continue
+        yield name
+
+
+def _merged(shared: Schedule | None, own: Schedule | None) -> Schedule:
+    """The scenario's schedule, but for what the provider says itself."""
+    parts = [part.model_dump(exclude_unset=True) for part in (shared, own) if part is not None]
+    return Schedule.model_validate({key: value for part in parts for key, value in part.items()})
+
+
+def resolve(name: str, spec: ProviderSpec, data: DataSpec) -> Provider:
+    """A provider of a scenario that has been checked."""
+    behaviour = registered.behaviours()[spec.behaviour]
+    model: type[BaseModel] = behaviour.Parameters
+    named = {"target": spec.target, "sensitive": spec.sensitive, "release": spec.release}
+    parameters = model.model_validate(
+        {
+            **(spec.model_extra or {}),
+            **{key: value for key, value in named.items() if key in model.model_fields},
+        }
+    )
+    if spec.data is None or spec.release is None or spec.net is None or spec.schedule is None:
+        raise ValueError(f"provider {name!r} was not checked: parse the scenario first")
+    return Provider(
+        name=name,
+        label=spec.data,
+        data=data,
+        attributes=dict(datasets[data.name].attributes),
+        key=spec.behaviour,
+        behaviour=behaviour,
+        parameters=parameters,
+        release=spec.release,
+        target=spec.target,
+        sensitive=spec.sensitive,
+        net=spec.net,
+        schedule=spec.schedule,
+    )

@@ -1,0 +1,100 @@
+"""Checks a scenario: form first, then meaning; every mistake is found before any is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leakrange.defences.output import Chain, InvalidChain
+from leakrange.scenario.attacks import check_attacks
+from leakrange.scenario.document import Scenario
+from leakrange.scenario.draft import Draft, read_draft
+from leakrange.scenario.mistakes import Mistakes, Path
+from leakrange.scenario.providers import Provider, check_providers
+from leakrange.scenario.yaml_source import Source, read
+
+__all__ = ["MAX_TRIALS", "check"]
+
+MAX_TRIALS = 20_000
+
+
+def check(text: str | bytes | dict[str, Any]) -> Scenario:
+    """A sound scenario with every default filled in; raises `InvalidScenario` with all mistakes otherwise."""
+    mistakes = Mistakes()
+    source = read(text, mistakes)
+    if source is None:
+        mistakes.raise_if_any()
+    assert source is not None
+    return _check(source, mistakes)
+
+
+def _check(source: Source, mistakes: Mistakes) -> Scenario:
+    mistakes.locate = source.locate
+    draft = read_draft(source.value, mistakes)
+    providers = check_providers(draft, mistakes)
+    defences = _check_defences(draft, providers, mistakes)
+    clients = _check_clients(draft, providers, mistakes)
+    attacks = check_attacks(draft, providers, mistakes)
+    if draft.head is not None:
+        cells = len(draft.head.seeds) * len(draft.head.budgets) * len(draft.defences)
+        cells *= sum(len(attack.providers or ()) * len(attack.knowledge or ()) for attack in attacks.values())
+        if cells > MAX_TRIALS:
+            said = (
+                f"the matrix has {cells} trials, at most {MAX_TRIALS}: take fewer seeds, budgets or defences"
+            )
+            mistakes.add((), said)
+    mistakes.raise_if_any()
+    assert draft.head is not None
+    return Scenario(
+        **{key: getattr(draft.head, key) for key in type(draft.head).model_fields},
+        data={label: spec for label, spec in draft.data.items() if spec is not None},
+        providers={name: provider.spec() for name, provider in providers.items()},
+        clients=clients,
+        defences=defences,
+        attacks=attacks,
+    )
+
+
+def _chain(spec: Any, path: Path, mistakes: Mistakes) -> Chain | None:
+    try:
+        return Chain.parse(spec)
+    except InvalidChain as error:
+        for mistake in error.mistakes:
+            where = (*path, *mistake["path"])
+            mistakes.add(where, mistake["message"], allowed=mistake["allowed"])
+        return None
+
+
+def _check_defences(draft: Draft, providers: dict[str, Provider], mistakes: Mistakes) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    digests: dict[str, str] = {}
+    for name, spec in draft.defences.items():
+        path: Path = ("defences", name)
+        chain = _chain(spec, path, mistakes)
+        if chain is None:
+            continue
+        if name == "none" and chain.stages:
+            mistakes.add(path, "'none' is the name of releasing everything as it is: []")
+        same = digests.setdefault(chain.digest(), name)
+        if same != name:
+            mistakes.add(path, f"the same chain as {same!r}", key=True)
+        refusals = {each.release: chain.refuse(each.release) for each in providers.values()}
+        if refusals and all(refusals.values()):
+            mistakes.add(path, next(reason for reason in refusals.values() if reason), key=True)
+        found[name] = chain.spec()
+    return found
+
+
+def _check_clients(draft: Draft, providers: dict[str, Provider], mistakes: Mistakes) -> dict[str, Any]:
+    found = {}
+    for name, spec in draft.clients.items():
+        if spec is None:
+            continue
+        path: Path = ("clients", name, "defence")
+        chain = _chain(spec.defence, path, mistakes)
+        if chain is None:
+            continue
+        for provider in providers.values():
+            if reason := chain.refuse(provider.release):
+                mistakes.add(path, f"{reason} (provider {provider.name!r})")
+        found[name] = spec.model_copy(update={"defence": chain.spec()})
+    return found

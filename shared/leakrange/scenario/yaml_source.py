@@ -1,0 +1,205 @@
+"""YAML (or JSON, which is YAML) read into plain values, with the line and column of each.
+
+Safe by construction: no tags but the plain ones, no file larger than `MAX_BYTES`, nothing nested deeper than
+`MAX_DEPTH`, and no more than `MAX_VALUES` values once every alias is followed. Scalars are those of YAML's JSON
+schema (version 1.2), so that ``no`` and ``on`` are names and ``1e-3`` is a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from leakrange.scenario.mistakes import Mark, Mistakes, Path
+
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_VALUES", "Source", "read"]
+
+MAX_BYTES = 200_000
+MAX_DEPTH = 24
+MAX_VALUES = 20_000
+PLAIN = "tag:yaml.org,2002:"
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader with the scalars of YAML 1.2 (JSON schema), of which only the composer is used."""
+
+    yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012
+
+
+for _kind, _pattern, _first in (
+    ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    ("int", r"[-+]?[0-9]+", "-+0123456789"),
+    ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?", "-+.0123456789"),
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("merge", r"<<", "<"),
+):
+    _Loader.add_implicit_resolver(f"{PLAIN}{_kind}", re.compile(rf"^(?:{_pattern})$"), list(_first))
+
+
+@dataclass
+class Source:
+    """A document as plain values, and where each key and value stands (nowhere, if it came as a dict)."""
+
+    value: Any
+    keys: dict[Path, Mark] = field(default_factory=dict)
+    values: dict[Path, Mark] = field(default_factory=dict)
+
+    def locate(self, path: Path, *, key: bool = False) -> Mark | None:
+        """Line and column of what stands at ``path`` (of its key, if ``key``), or of the nearest thing
+        around it that does stand there.
+        """
+        for length in range(len(path), -1, -1):
+            part = path[:length]
+            # The key of something that is not there itself is the key of what should hold it.
+            found = self.keys.get(part) if key or length < len(path) else None
+            found = found or self.values.get(part) or self.keys.get(part)
+            if found is not None:
+                return found
+        return None
+
+
+class _TooMuch(Exception):
+    """The document is larger than anybody's scenario; reading stops."""
+
+
+def read(text: str | bytes | dict[str, Any], mistakes: Mistakes) -> Source | None:
+    """Read a document; None where it cannot be read at all. Every mistake found is in ``mistakes``."""
+    if isinstance(text, dict):
+        return Source(text)
+    if isinstance(text, bytes):
+        try:
+            text = text.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = text[: error.start].count(b"\n") + 1
+            mistakes.add_at((line, 1), (), "the file is not UTF-8 text")
+            return None
+    if len(text) > MAX_BYTES:
+        mistakes.add_at(None, (), f"a scenario may have {MAX_BYTES} characters, this has {len(text)}")
+        return None
+    # JSON may be indented by tabs, YAML may not.
+    text = re.sub(r"(?m)^\t+", lambda tabs: " " * len(tabs[0]), text)
+    try:
+        _measure(text)
+        node = _Loader(text).get_single_node()
+        if node is None:
+            mistakes.add_at((1, 1), (), "the scenario is empty")
+            return None
+        reader = _Reader(mistakes)
+        source = reader.source
+        source.value = reader.value(node, ())
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = (mark.line + 1, mark.column + 1) if mark else None
+        said = " ".join(part for part in (error.context, error.problem) if part)
+        mistakes.add_at(place, (), f"not readable as YAML: {said}")
+        return None
+    except yaml.reader.ReaderError as error:
+        before = text[: error.position]
+        place = (before.count("\n") + 1, error.position - before.rfind("\n"))
+        mistakes.add_at(place, (), "control characters cannot stand in a scenario")
+        return None
+    except _TooMuch as error:
+        mistakes.add_at(None, (), str(error))
+        return None
+    return source
+
+
+def _measure(text: str) -> None:
+    """Refuse deep nesting before anything recursive sees it."""
+    depth = 0
+    for number, event in enumerate(yaml.parse(text, Loader=_Loader)):
+        if number > 2 * MAX_VALUES:
+            raise _TooMuch(f"a scenario may hold {MAX_VALUES} values")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise _TooMuch(f"nested deeper than {MAX_DEPTH} levels")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _mark(node: yaml.Node) -> Mark:
+    return (node.start_mark.line + 1, node.start_mark.column + 1)
+
+
+class _Reader:
+    def __init__(self, mistakes: Mistakes) -> None:
+        self.mistakes = mistakes
+        self.source = Source(None)
+        self.seen = 0
+
+    def value(self, node: yaml.Node, path: Path) -> Any:
+        self.seen += 1
+        if self.seen > MAX_VALUES:
+            raise _TooMuch(f"a scenario may hold {MAX_VALUES} values, counting what its aliases stand for")
+        if len(path) > MAX_DEPTH:
+            raise _TooMuch(f"nested deeper than {MAX_DEPTH} levels, following aliases")
+        self.source.values[path] = _mark(node)
+        if isinstance(node, yaml.MappingNode):
+            return {
+                key: self._entry(key, key_node, value, path)
+                for key, key_node, value in self._items(node, path)
+            }
+        if isinstance(node, yaml.SequenceNode):
+            return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
+        return self._scalar(node, path)
+
+    def _entry(self, key: str, key_node: yaml.Node, value: yaml.Node, path: Path) -> Any:
+        self.source.keys[(*path, key)] = _mark(key_node)
+        return self.value(value, (*path, key))
+
+    def _items(
+        self, node: yaml.MappingNode, path: Path, merged: int = 0
+    ) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:
+        """The entries of a mapping, then those that it merges (``<<``) and does not have itself."""
+        if merged > MAX_DEPTH:
+            raise _TooMuch("'<<' merges a mapping with itself")
+        first: dict[str, int] = {}
+        merges: list[yaml.Node] = []
+        for key_node, value in node.value:
+            if key_node.tag == f"{PLAIN}merge":
+                merges += value.value if isinstance(value, yaml.SequenceNode) else [value]
+                continue
+            key = key_node.value
+            if key_node.tag != f"{PLAIN}str":
+                said = "a key must be text" + (f": write '{key}'" if isinstance(key, str) else "")
+                self.mistakes.add_at(_mark(key_node), path, said)
+                continue
+            if key in first:
+                said = f"{key!r} stands here twice, first in line {first[key]}"
+                self.mistakes.add_at(_mark(key_node), (*path, key), said)
+                continue
+            first[key] = _mark(key_node)[0]
+            yield key, key_node, value
+        for source in merges:
+            if not isinstance(source, yaml.MappingNode):
+                self.mistakes.add_at(_mark(source), path, "'<<' merges a mapping, or a list of mappings")
+                continue
+            for key, key_node, value in self._items(source, path, merged + 1):
+                if key not in first:
+                    first[key] = _mark(key_node)[0]
+                    yield key, key_node, value
+
+    def _scalar(self, node: yaml.Node, path: Path) -> Any:
+        kind, text = node.tag.removeprefix(PLAIN), node.value
+        try:
+            if kind == "str":
+                text.encode()  # JSON can write half a surrogate pair, which nothing can store
+                return text
+            if kind == "null":
+                return None
+            if kind == "bool":
+                return {"true": True, "false": False}[text.lower()]
+            if kind == "int":
+                return int(text)
+            if kind == "float":
+                return float(text)
+        except (ValueError, KeyError):
+            self.mistakes.add_at(_mark(node), path, f"{text[:40]!r} is no {kind}")
+            return None
+        self.mistakes.add_at(_mark(node), path, f"the tag {node.tag[:60]!r} is not read: write a plain value")
+        return None
