@@ -15,9 +15,9 @@ from clients.cli.exits import CliError, Exit
 __all__ = ["app", "main"]
 
 EPILOG = (
-    "Ends with 0: done. 1: the run failed or was cancelled, or a party is not ready. 2: wrong usage, or"
-    " mistakes in a scenario. 3: no range answers. 4: the range refused (key, unknown run). 5: the range could"
-    " not be started or stopped. 130: interrupted."
+    "Ends with 0: done. 1: the run failed or was cancelled, or a party is not ready. 2: wrong usage,"
+    " or mistakes in a scenario. 3: no range answers. 4: the range refused (key, unknown run). 5: the range"
+    " could not be started or stopped. 130: interrupted."
 )
 
 app = typer.Typer(
