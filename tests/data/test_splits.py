@@ -1,0 +1,108 @@
+"""Splits keep near-copies together, meet their shares, and stay put when other shares change."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from leakrange.data import SPLITS
+from leakrange.data.splits import TEST_SHARE, first_of_each, partition
+from leakrange.wire.errors import InvalidInput
+
+TRAIN, VALIDATION, AUXILIARY, TEST = range(4)
+GROUP_SIZES = st.lists(st.integers(1, 9), min_size=40, max_size=120)
+SEEDS = st.integers(-5, 2**70)
+
+
+def groups(sizes: list[int], seed: int) -> NDArray[np.int64]:
+    """Groups of these sizes with scattered numbers, in random order."""
+    group = np.repeat(np.arange(len(sizes), dtype=np.int64) * 7 - 50, sizes)
+    return np.random.default_rng(seed % 2**32).permutation(group)
+
+
+def crossing(group: NDArray[np.int64], split: NDArray[np.uint8]) -> int:
+    """Number of groups with images in more than one split."""
+    return sum(len(set(split[group == g])) > 1 for g in set(group.tolist()))
+
+
+@given(GROUP_SIZES, SEEDS, st.floats(0, 0.4), st.floats(0, 0.4))
+def test_no_group_crosses_and_shares_are_met(
+    sizes: list[int], seed: int, validation: float, auxiliary: float
+) -> None:
+    group = groups(sizes, seed)
+    split = partition(group, None, validation, auxiliary, seed)
+    assert crossing(group, split) == 0
+    count = np.bincount(split, minlength=4)
+    slack = max(sizes) / 2
+    assert abs(count[TEST] - TEST_SHARE * len(group)) <= slack
+    pool = len(group) - count[TEST]
+    assert abs(count[VALIDATION] - validation * pool) <= slack
+    assert abs(count[AUXILIARY] - auxiliary * pool) <= slack
+
+
+@given(GROUP_SIZES, SEEDS, st.integers(0, 2**30), st.booleans())
+def test_official_test_images_stay_and_their_copies_leave_training(
+    sizes: list[int], seed: int, draw: int, own_validation: bool
+) -> None:
+    group = groups(sizes, seed)
+    parts = [TRAIN, VALIDATION, TEST] if own_validation else [TRAIN, TEST]
+    official = np.random.default_rng(draw).choice(
+        parts, p=[0.9, *[0.1 / (len(parts) - 1)] * (len(parts) - 1)], size=len(group)
+    )
+    # Some groups are wholly training images, or there is nothing to train on.
+    official[np.isin(group, np.unique(group)[:10])] = TRAIN
+    split = partition(group, official.astype(np.uint8), 0.1, 0.2, seed)
+    assert crossing(group, split) == 0
+    assert (split[official == TEST] == TEST).all()
+    if (official == VALIDATION).any():
+        beside_test = np.isin(group, group[official == TEST])
+        assert (split[(official == VALIDATION) & ~beside_test] == VALIDATION).all()
+        assert set(split[(official == TRAIN)]) & {TRAIN}
+    # Nothing becomes a test image that is not a copy of one.
+    assert np.isin(group[split == TEST], group[official == TEST]).all()
+
+
+@given(SEEDS)
+def test_one_share_does_not_move_another(seed: int) -> None:
+    group = np.arange(500)
+    first = partition(group, None, 0.1, 0.15, seed)
+    other_validation = partition(group, None, 0.3, 0.15, seed)
+    other_auxiliary = partition(group, None, 0.1, 0.4, seed)
+    assert ((first == TEST) == (other_validation == TEST)).all()
+    assert ((first == AUXILIARY) == (other_validation == AUXILIARY)).all()
+    assert ((first == VALIDATION) == (other_auxiliary == VALIDATION)).all()
+    assert set(np.flatnonzero(first == AUXILIARY)) < set(np.flatnonzero(other_auxiliary == AUXILIARY))
+
+
+def test_seeds_give_different_splits() -> None:
+    group = np.arange(1000)
+    one, two = (partition(group, None, 0.1, 0.15, seed) for seed in (0, 1))
+    # 20 % each: two independent draws share 4 % of the images.
+    assert 10 <= ((one == TEST) & (two == TEST)).sum() <= 80
+
+
+def test_shares_that_leave_nothing_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="no training images"):
+        partition(np.arange(100), None, 0.4, 0.6, 0)
+    with pytest.raises(InvalidInput, match="no training images"):
+        partition(np.zeros(100, dtype=np.int64), np.full(100, TEST, dtype=np.uint8), 0.1, 0.1, 0)
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=200), st.integers(1, 60), SEEDS)
+def test_limit_keeps_so_many_of_each_split_and_a_part_of_a_larger_limit(
+    parts: list[int], limit: int, seed: int
+) -> None:
+    split = np.array(parts, dtype=np.uint8)
+    keep = first_of_each(split, limit, seed)
+    assert (np.diff(keep) > 0).all()
+    for part in range(len(SPLITS)):
+        assert (split[keep] == part).sum() == min(limit, (split == part).sum())
+    assert set(keep) <= set(first_of_each(split, limit + 5, seed))
+
+
+def test_limit_does_not_take_the_first_in_file_order() -> None:
+    keep = first_of_each(np.zeros(10_000, dtype=np.uint8), 100, 0)
+    assert 4000 < keep.mean() < 6000
