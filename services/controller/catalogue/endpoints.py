@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from leakrange.attacks import attacks
 from leakrange.data import datasets
 from leakrange.defences.output import output_defences
-from leakrange.providers import behaviours
+from leakrange.providers.behaviours import behaviours
 from leakrange.store.engine import Database
 from leakrange.store.models import Models
 

@@ -12,6 +12,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import cast
 
 import redis.asyncio as aioredis
 import structlog
@@ -140,7 +141,8 @@ class Fleet:
                 log.warning("report stream unreachable", error=str(error))
                 await asyncio.sleep(1.0)
                 continue
-            for _stream, entries in answer or []:
+            streams = cast("list[tuple[str, list[tuple[str, dict[str, str]]]]]", answer or [])
+            for _stream, entries in streams:
                 for entry, fields in entries:
                     position = entry
                     try:
