@@ -34,8 +34,8 @@ class Target:
 def records(target: Target, knowledge: Knowledge, budget: int, available: int | None = None) -> int | None:
     """How many auxiliary records an outside attacker with that budget uses; None where they are too few.
 
-    As many as it has and ``available`` (if known), but no more than its budget answers. The attack's own bounds
-    on ``auxiliary`` say how few will do.
+    As many as it has and ``available`` (if known), but no more than its budget answers. The attack's own
+    bounds on ``auxiliary`` say how few will do.
     """
     count = min(budget // target.answers(knowledge), int(getattr(target.parameters, "auxiliary", budget)))
     if available is not None:

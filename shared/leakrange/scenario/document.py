@@ -42,9 +42,10 @@ class _Strict(BaseModel):
 class ProviderSpec(BaseModel):
     """A provider. Fields that are not named here are parameters of its behaviour, e.g. ``beta``.
 
-    ``behaviour`` and ``method`` together name a registered behaviour (``curious`` + ``regularized``); ``data``
-    is a label of the scenario's data (default: the only one); ``release`` is what its users send (default: the
-    behaviour's first); ``sensitive`` is what is hidden, for an honest provider what outside attackers are after.
+    ``behaviour`` and ``method`` together name a registered behaviour (``curious`` + ``regularized``);
+    ``data`` is a label of the scenario's data (default: the only one); ``release`` is what its users send
+    (default: the behaviour's first); ``sensitive`` is what is hidden, for an honest provider what outside
+    attackers are after.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, protected_namespaces=())
@@ -76,8 +77,8 @@ class ClientSpec(_Strict):
 class AttackSpec(BaseModel):
     """An attack of the registered ``kind``. Fields that are not named here are its parameters.
 
-    ``providers`` are those that it is tried on (default: all that it can be), ``knowledge`` what it knows of the
-    defence (default: everything that it can).
+    ``providers`` are those that it is tried on (default: all that it can be), ``knowledge`` what it knows of
+    the defence (default: everything that it can).
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, protected_namespaces=())

@@ -1,7 +1,8 @@
-"""A scenario section by section: the parts that are well-formed, while the mistakes of the others are collected.
+"""A scenario section by section: the parts that are well-formed, while the mistakes of the others are
+collected.
 
-So one mistake hides no other: what is sound is checked on, and a reference to a part that is broken is no second
-mistake.
+So one mistake hides no other: what is sound is checked on, and a reference to a part that is broken is no
+second mistake.
 """
 
 from __future__ import annotations

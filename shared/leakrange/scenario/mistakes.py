@@ -49,8 +49,8 @@ class Mistakes:
     ) -> None:
         """Note a mistake about what stands at ``path`` (about its key, if ``key``).
 
-        ``allowed`` are the values that would do, of which the nearest to ``given`` is suggested; ``at`` is where
-        to point if not at ``path``.
+        ``allowed`` are the values that would do, of which the nearest to ``given`` is suggested; ``at`` is
+        where to point if not at ``path``.
         """
         mark = self.locate(path if at is None else at, key=key)
         self.add_at(mark, path, message, allowed=allowed, given=given)

@@ -45,13 +45,14 @@ class PlannedModel(_Strict):
     @property
     def served_as(self) -> str:
         """The name under which providers serve it and proxies route to it: the same model has the same name
-        in every run.
+        in every run. It tells task and release, which are public, and nothing of the behaviour.
         """
-        return f"{self.provider}-s{self.seed}-{self.artifact[:12]}"
+        return f"{self.recipe.data.name}-{self.target}-{self.release}-{self.artifact[:12]}"
 
 
 class PlannedPolicy(_Strict):
-    """A defence of the scenario. ``chain`` is its list of output defences, ``digest`` that chain's identity."""
+    """A defence of the scenario. ``chain`` is its list of output defences, ``digest`` that chain's
+    identity."""
 
     defence: str
     chain: list[Any]
@@ -135,13 +136,14 @@ class PlannedTrial(_Strict):
     span: Span | None = None
 
     def job(self, release: ReleaseKind, auxiliary: list[list[str]], observed: list[list[str]]) -> FitJob:
-        """The fleet's job, given the identities of the stored releases, chunk by chunk, each with its draws."""
+        """The fleet's job, given the identities of the stored releases, chunk by chunk, each with its
+        draws."""
         if self.span is None:
             raise ValueError("a trial that the provider infers has no job for the fleet")
         return FitJob(
             attack=self.attack,
             parameters=self.parameters,
-            knowledge=self.result.knowledge,  # type: ignore[arg-type]
+            knowledge=self.result.knowledge,
             release=release,
             sensitive=self.result.sensitive,
             auxiliary=auxiliary,

@@ -210,7 +210,7 @@ class _Check:
                 self.mistakes.add((*self.path, "release"), said, allowed=allowed, given=self.spec.release)
                 return None
             if uploads not in (None, self.spec.release):
-                said = f"users upload {uploads} (clients.{group}.uploads), this provider wants {self.spec.release}"
+                said = f"users upload {uploads} (clients.{group}.uploads), not {self.spec.release}"
                 self.mistakes.add((*self.path, "release"), said, allowed=[str(uploads)])
                 return None
             return self.spec.release

@@ -1,8 +1,8 @@
 """YAML (or JSON, which is YAML) read into plain values, with the line and column of each.
 
 Safe by construction: no tags but the plain ones, no file larger than `MAX_BYTES`, nothing nested deeper than
-`MAX_DEPTH`, and no more than `MAX_VALUES` values once every alias is followed. Scalars are those of YAML's JSON
-schema (version 1.2), so that ``no`` and ``on`` are names and ``1e-3`` is a number.
+`MAX_DEPTH`, and no more than `MAX_VALUES` values once every alias is followed. Scalars are those of YAML's
+JSON schema (version 1.2), so that ``no`` and ``on`` are names and ``1e-3`` is a number.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def read(text: str | bytes | dict[str, Any], mistakes: Mistakes) -> Source | Non
         try:
             text = text.decode("utf-8-sig")
         except UnicodeDecodeError as error:
-            line = text[: error.start].count(b"\n") + 1
+            line = error.object[: error.start].count(b"\n") + 1
             mistakes.add_at((line, 1), (), "the file is not UTF-8 text")
             return None
     if len(text) > MAX_BYTES:

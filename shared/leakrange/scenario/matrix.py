@@ -1,0 +1,262 @@
+"""From a scenario to its plan: provider × defence × attack × knowledge × budget × seed, and what each trial
+needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from leakrange.defences.output import Chain
+from leakrange.scenario import registered
+from leakrange.scenario.attacks import Target, records, target_of
+from leakrange.scenario.document import AttackSpec, ClientSpec, Scenario
+from leakrange.scenario.mistakes import Mistakes
+from leakrange.scenario.plan import (
+    Plan,
+    PlannedModel,
+    PlannedPolicy,
+    PlannedProbe,
+    PlannedStream,
+    PlannedTrial,
+)
+from leakrange.scenario.providers import Provider, resolve
+from leakrange.scenario.results import TrialResult
+from leakrange.scenario.sizes import Sizes, split_sizes
+from leakrange.wire.jobs import Knowledge, Span, Split
+from leakrange.wire.recipe import DataSpec
+
+__all__ = ["UNKNOWN_SAMPLES", "expand"]
+
+UNKNOWN_SAMPLES = 512
+"""Users' samples where the scenario says nothing and the size of the data is not known here."""
+
+
+def expand(scenario: Scenario, sizes: Sizes = split_sizes) -> Plan:
+    """The plan of a checked scenario: the same for the same scenario and sizes, every cell once, in the
+    order of the file.
+
+    What a budget buys. An outside attacker may have ``budget`` samples answered: it asks for that many of its
+    auxiliary records (or all it has), an averaging one for a part of them, ``repeats`` times each. An inside
+    attacker sees the first ``budget`` uploads.
+
+    Cells without sense are left out: a defence that means nothing on what the provider releases; a second
+    knowledge of no defence at all; a budget that buys fewer records than the attack can use. Where nothing is
+    left, raises `InvalidScenario`.
+
+    ``sizes`` tells how many images each split holds, or None where that is not known here.
+    """
+    plan = _Expansion(scenario, sizes).plan()
+    if not plan.trials:
+        mistakes = Mistakes()
+        mistakes.add((), "no trial is left: every combination is without sense, or the data is too small")
+        mistakes.raise_if_any()
+    return plan
+
+
+def _spans(data: DataSpec, split: Split, total: int, chunk: int) -> list[Span]:
+    return [
+        Span(data=data, split=split, start=start, stop=min(start + chunk, total))
+        for start in range(0, total, chunk)
+    ]
+
+
+class _Expansion:
+    def __init__(self, scenario: Scenario, sizes: Sizes) -> None:
+        self.scenario = scenario
+        self.client: ClientSpec = next(iter(scenario.clients.values()))
+        self.local = Chain.parse(self.client.defence)
+        self.sizes: dict[str, Mapping[str, int] | None] = {
+            label: sizes(spec) for label, spec in scenario.data.items()
+        }
+        self.providers = {
+            name: resolve(name, spec, scenario.data[str(spec.data)])
+            for name, spec in scenario.providers.items()
+        }
+        self.chains = {name: Chain.parse(spec) for name, spec in scenario.defences.items()}
+        self.undefended = next((name for name, chain in self.chains.items() if not chain.stages), "none")
+        self.draws = self._draws()
+        self.models: dict[str, PlannedModel] = {}
+        self.streams: dict[str, PlannedStream] = {}
+        self.wanted: dict[tuple[str, str, int], int] = {}
+        """Records that outside attackers ask of (model, defence) in a draw: the most that any trial needs."""
+
+    def _draws(self) -> dict[int, range]:
+        """The draws in which averaging attackers query, by their number of repeats.
+
+        Draw 0 is for those who ask once. Each number of repeats has draws of its own, so that all draws
+        which are averaged hold the same records, and none is asked for more than its attackers may have
+        answered.
+        """
+        repeats = set()
+        for spec in self.scenario.attacks.values():
+            if "averaging" in (spec.knowledge or ()):
+                repeats |= {target.answers("averaging") for _, target in self._targets(spec)}
+        found, first = {}, 1
+        for number in sorted(repeats):
+            found[number] = range(first, first + number)
+            first += number
+        return found
+
+    def _targets(self, spec: AttackSpec) -> Iterator[tuple[Provider, Target]]:
+        entry = registered.attacks()[spec.kind]
+        for name in spec.providers or ():
+            target = target_of(entry, spec, self.providers[name])
+            if isinstance(target, Target):
+                yield self.providers[name], target
+
+    def plan(self) -> Plan:
+        trials = list(self._trials())
+        probes = []
+        for (model, defence, draw), count in self.wanted.items():
+            spans = _spans(self.models[model].recipe.data, "auxiliary", count, self.scenario.chunk)
+            name = f"{model}.{defence}.q{draw}"
+            probes.append(PlannedProbe(id=name, model=model, defence=defence, draw=draw, spans=spans))
+        used = dict.fromkeys([trial.result.defence for trial in trials])
+        used |= dict.fromkeys([probe.defence for probe in probes])
+        return Plan(
+            models=list(self.models.values()),
+            policies=[self._policy(name) for name in used],
+            streams=list(self.streams.values()),
+            probes=probes,
+            trials=trials,
+            classes=self._classes(trials),
+        )
+
+    def _policy(self, defence: str) -> PlannedPolicy:
+        chain = self.chains.get(defence, Chain(()))  # unaware attackers query an undefended API in any case
+        return PlannedPolicy(defence=defence, chain=chain.spec(), digest=chain.digest())
+
+    def _classes(self, trials: list[PlannedTrial]) -> dict[str, dict[str, list[str]]]:
+        found: dict[str, dict[str, list[str]]] = {}
+        for trial in trials:
+            attributes = self.providers[trial.result.provider].attributes
+            for name in (trial.result.target, trial.result.sensitive):
+                found.setdefault(trial.result.data, {})[name] = list(attributes[name].classes)
+        return found
+
+    def _trials(self) -> Iterator[PlannedTrial]:
+        scenario = self.scenario
+        for provider in self.providers.values():
+            attacks = {
+                name: (spec, target)
+                for name, spec in scenario.attacks.items()
+                for candidate, target in self._targets(spec)
+                if candidate is provider
+            }
+            for defence, chain in self.chains.items():
+                if chain.refuse(provider.release) is not None:
+                    continue
+                for name, (spec, target) in attacks.items():
+                    # Of no defence there is nothing to know: one attacker stands for all.
+                    knowledges = list(spec.knowledge or ())[: None if chain.stages else 1]
+                    for knowledge in knowledges:
+                        for budget in scenario.budgets:
+                            for seed in scenario.seeds:
+                                trial = self._trial(
+                                    provider, seed, defence, name, spec, target, knowledge, budget
+                                )
+                                if trial is not None:
+                                    yield trial
+
+    def _trial(
+        self,
+        provider: Provider,
+        seed: int,
+        defence: str,
+        attack: str,
+        spec: AttackSpec,
+        target: Target,
+        knowledge: Knowledge,
+        budget: int,
+    ) -> PlannedTrial | None:
+        where = registered.attacks()[spec.kind].where
+        sizes = self.sizes[provider.label]
+        count = None
+        if where == "fleet":
+            count = records(target, knowledge, budget, sizes["auxiliary"] if sizes else None)
+            if count is None:
+                return None
+        model = self._model(provider, seed)
+        result = TrialResult(
+            id=f"{model.id}.{defence}.{attack}.{knowledge}.b{budget}",
+            provider=provider.name,
+            data=provider.label,
+            behaviour=provider.key,
+            release=provider.release,
+            target=provider.target,
+            sensitive=target.sensitive,
+            defence=defence,
+            attack=attack,
+            knowledge=knowledge,
+            budget=budget,
+            seed=seed,
+        )
+        shared: dict[str, Any] = {
+            "result": result,
+            "model": model.id,
+            "where": where,
+            "attack": spec.kind,
+            "parameters": target.parameters.model_dump(mode="json"),
+            "streams": self._streams(provider, model, defence, target, knowledge),
+        }
+        if count is None:
+            return PlannedTrial(**shared)
+        return PlannedTrial(
+            **shared,
+            probes=self._probes(model, defence, target, knowledge, count),
+            auxiliary_count=count,
+            span=Span(data=provider.data, split="auxiliary", start=0, stop=count),
+        )
+
+    def _model(self, provider: Provider, seed: int) -> PlannedModel:
+        name = f"{provider.name}-s{seed}"
+        if name not in self.models:
+            self.models[name] = PlannedModel(
+                id=name,
+                provider=provider.name,
+                seed=seed,
+                data=provider.label,
+                recipe=provider.recipe(seed),
+                release=provider.release,
+                target=provider.target,
+                sensitive=provider.sensitive,
+            )
+        return self.models[name]
+
+    def _streams(
+        self, provider: Provider, model: PlannedModel, defence: str, target: Target, knowledge: Knowledge
+    ) -> list[str]:
+        """What users upload. An averaging attacker waits for repeated uploads, unless they are all the
+        same."""
+        same = self.chains[defence].deterministic and self.local.deterministic
+        names = []
+        for draw in range(1 if same else target.answers(knowledge)):
+            name = f"{model.id}.{defence}.u{draw}"
+            names.append(name)
+            if name not in self.streams:
+                self.streams[name] = PlannedStream(
+                    id=name,
+                    model=model.id,
+                    defence=defence,
+                    draw=draw,
+                    clients=self.client.count,
+                    local=self.local.spec(),
+                    spans=_spans(provider.data, "test", self._samples(provider.label), self.scenario.chunk),
+                )
+        return names
+
+    def _samples(self, label: str) -> int:
+        sizes = self.sizes[label]
+        if sizes is None:
+            return self.client.samples or UNKNOWN_SAMPLES
+        return min(self.client.samples or sizes["test"], sizes["test"])
+
+    def _probes(
+        self, model: PlannedModel, defence: str, target: Target, knowledge: Knowledge, count: int
+    ) -> list[str]:
+        asked = self.undefended if knowledge == "unaware" else defence
+        draws = self.draws[target.answers(knowledge)] if knowledge == "averaging" else range(1)
+        for draw in draws:
+            key = (model.id, asked, draw)
+            self.wanted[key] = max(count, self.wanted.get(key, 0))
+        return [f"{model.id}.{asked}.q{draw}" for draw in draws]

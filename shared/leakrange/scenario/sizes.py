@@ -1,0 +1,27 @@
+"""How many images the splits of a data set hold, as far as this machine can know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from leakrange.data import SPLITS, datasets, load
+from leakrange.wire.errors import DataUnavailable
+from leakrange.wire.recipe import DataSpec
+
+__all__ = ["Sizes", "split_sizes"]
+
+Sizes = Callable[[DataSpec], Mapping[str, int] | None]
+
+
+def split_sizes(spec: DataSpec) -> Mapping[str, int] | None:
+    """Images per split, by loading the set; None where it cannot be loaded here, since another party holds
+    it."""
+    if datasets[spec.name].available() is not None:
+        return None
+    try:
+        counts = np.bincount(load(spec).split, minlength=len(SPLITS))
+    except DataUnavailable:
+        return None
+    return dict(zip(SPLITS, counts.tolist(), strict=True))
