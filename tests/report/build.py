@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from random import Random
 from statistics import NormalDist
 
@@ -129,7 +130,12 @@ def model(data: str, name: str, seed: int) -> ModelResult:
 
 def trials() -> list[TrialResult]:
     """Every cell of the matrix: the honest providers are attacked from outside with three knowledges."""
-    return [
+    return list(_trials())
+
+
+@cache
+def _trials() -> tuple[TrialResult, ...]:
+    return tuple(
         trial(data, name, defence, knowledge, budget, seed)
         for data in TASKS
         for name, (behaviour, *_) in PROVIDERS.items()
@@ -137,7 +143,7 @@ def trials() -> list[TrialResult]:
         for knowledge in (KNOWLEDGES if behaviour == "honest" else KNOWLEDGES[:1])
         for budget in BUDGETS
         for seed in SEEDS
-    ]
+    )
 
 
 def run(**changes: object) -> RunResults:

@@ -51,7 +51,8 @@ def share(value: float | None) -> str:
 
 def percent(value: float | None) -> str:
     """A share of 1 in percent with one decimal: 0.981 → "98.1 %", 0.9996 → ">99.9 %"."""
-    return MISSING if value is None else share(value) + SPACE + "%"
+    shown = share(value)
+    return shown if shown == MISSING else shown + SPACE + "%"
 
 
 def unit(value: float | None) -> str:

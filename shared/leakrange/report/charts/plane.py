@@ -54,7 +54,7 @@ def _plane(findings: Findings, task: tuple[str, str, str]) -> Picture | None:
         if majority is not None:
             faint(axes, majority)
             axes.text(
-                0.015, majority - 0.008, f"majority class {percent(majority)}", va="top", fontsize=11.5,
+                0.015, majority - 0.008, f"majority class {percent(majority)}", va="top",
                 transform=axes.get_yaxis_transform(),
             )  # fmt: skip
         axes.locator_params(axis="x", nbins=5)
@@ -74,8 +74,8 @@ def _plane(findings: Findings, task: tuple[str, str, str]) -> Picture | None:
         svg=draw(
             f"Honesty-curiosity plane of {data}. {parts}.",
             paint,
-            width=380,
-            height=330,
+            width=350,
+            height=310,
             margins=(32, 14, 46, 54),
         ),
         keys=tuple(keys),

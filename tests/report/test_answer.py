@@ -1,0 +1,212 @@
+"""The three sentences say what the figures say, and say so when the figures say nothing."""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable
+
+import pytest
+from scipy import stats
+
+from leakrange.report.answer import caveats, sentences, tiles
+from leakrange.report.findings import find
+from leakrange.scenario.results import RunResults, TrialResult
+from tests.report.build import DEFENCES, SEEDS, TASKS, run, trials
+
+CURIOUS = ("regularized", "parameterized-raw", "parameterized-soft")
+
+
+def said(results: RunResults) -> list[str]:
+    return [sentence.replace("\N{NO-BREAK SPACE}", " ") for sentence in sentences(find(results))]
+
+
+def figures(name: str, defence: str, knowledge: str, field: str) -> list[float]:
+    """The seeds' figures at the largest budget, straight from the trials."""
+    return [
+        getattr(trial, field)
+        for trial in trials()
+        if (trial.provider, trial.defence, trial.knowledge, trial.budget) == (name, defence, knowledge, 1000)
+    ]
+
+
+def kept(defence: str) -> list[float]:
+    """What share of its normalised gain the attack keeps, per curious provider."""
+    return [
+        statistics.fmean(figures(f"{data}-{name}", defence, "unaware", "nag"))
+        / statistics.fmean(figures(f"{data}-{name}", "none", "unaware", "nag"))
+        for data in TASKS
+        for name in CURIOUS
+    ]
+
+
+def test_honest_providers_are_told_by_the_most_exposed_and_its_strongest_attack(results: RunResults) -> None:
+    gaps = {
+        (
+            statistics.fmean(figures(f"{data}-honest", "none", knowledge, "curiosity")) - majority,
+            data,
+            knowledge,
+        )
+        for data, (_, _, majority) in TASKS.items()
+        for knowledge in ("unaware", "aware", "averaging")
+    }
+    gap, data, knowledge = max(gaps)
+    values = figures(f"{data}-honest", "none", knowledge, "curiosity")
+    low, high = stats.t.interval(0.95, len(values) - 1, statistics.fmean(values), stats.sem(values))
+    sentence = said(results)[0]
+    assert f"{data}-honest" in sentence
+    assert f"(outside, {knowledge}, budget 1,000)" in sentence
+    assert f"right {100 * statistics.fmean(values):.1f} % of the time" in sentence
+    assert f"(95 % interval {100 * low:.1f} to {100 * high:.1f} %, 2 seeds)" in sentence
+    assert f"{100 * gap:.1f} points above the majority class of {100 * TASKS[data][2]:.1f} %" in sentence
+    assert "leak little" in sentence
+    assert "which its interval does not exclude" in sentence
+
+
+def test_curious_providers_are_told_by_the_worst_and_its_honesty(results: RunResults) -> None:
+    means = {
+        (
+            statistics.fmean(figures(f"{data}-{name}", "none", "unaware", "curiosity")) - TASKS[data][2],
+            data,
+            name,
+        )
+        for data in TASKS
+        for name in CURIOUS
+    }
+    gap, data, name = max(means)
+    provider = f"{data}-{name}"
+    sentence = said(results)[1]
+    curiosity = statistics.fmean(figures(provider, "none", "unaware", "curiosity"))
+    honesty = statistics.fmean(figures(provider, "none", "unaware", "honesty"))
+    difference = honesty - statistics.fmean(figures(f"{data}-honest", "none", "aware", "honesty"))
+    assert provider in sentence
+    assert f"right {100 * curiosity:.1f} % of the time" in sentence
+    assert (
+        f"a normalised gain of {statistics.fmean(figures(provider, 'none', 'unaware', 'nag')):.3f}"
+        in sentence
+    )
+    assert f"{100 * gap:.1f} points above the majority class" in sentence
+    assert f"at an honesty of {100 * honesty:.1f} %, {abs(100 * difference):.1f} points below" in sentence
+
+
+def test_defences_are_told_by_what_the_attack_keeps_and_what_they_cost(results: RunResults) -> None:
+    sentence = said(results)[2]
+    assert sentence.startswith("On the 6 providers that leak without a defence, argmax stops the leak (")
+    assert "rounded hardly changes it (" in sentence
+    assert re.search(r"noise \(.*\) and top-1 \(.*\) weaken it;", sentence)
+    for defence in ("rounded", "noise", "top-1"):
+        low, high = min(kept(defence)), max(kept(defence))
+        assert f"the attack keeps {100 * low:.1f} to {100 * high:.1f} % of its gain" in sentence
+    assert "at a cost of 2.1 points of honesty" in sentence
+    assert sentence.count("at no cost in honesty") == 3
+
+
+def test_tiles_carry_the_same_figures(results: RunResults) -> None:
+    found = {tile.label: tile for tile in tiles(find(results))}
+    assert found["Strongest defence"].figure == "argmax"
+    assert found["Weakest defence"].figure == "rounded"
+    assert found["Trials finished"].figure == "240"
+    assert "40,000" in found["Trials finished"].beside
+    assert found["Curious provider learns"].tone == "bad"
+    assert found["Honest outputs leak"].tone == "good"
+
+
+def test_two_seeds_are_admitted_to_be_few(results: RunResults) -> None:
+    assert any("two seeds only" in caveat for caveat in caveats(find(results)))
+
+
+def only(keep: Callable[[TrialResult], bool]) -> RunResults:
+    return run(trials=[trial for trial in trials() if keep(trial)])
+
+
+def changed(**fields: object) -> RunResults:
+    blank = dict.fromkeys(("honesty", "curiosity", "majority", "nag", "auc", "roc", "confusion"))
+    return run(trials=[trial.model_copy(update=blank | fields) for trial in trials()])
+
+
+PARTIAL: dict[str, tuple[Callable[[], RunResults], tuple[str, str, str]]] = {
+    "nothing at all": (
+        lambda: run(trials=[], models=[], ledger=[], scenario={}),
+        ("attacks no honest provider", "attacks no curious provider", "cannot be told"),
+    ),
+    "still queued": (
+        lambda: changed(state="queued"),
+        (
+            "honest providers leak is not known yet",
+            "curious providers leak is not known yet",
+            "not known yet",
+        ),
+    ),
+    "all failed": (
+        lambda: changed(state="failed", error="no worker"),
+        ("not known yet", "not known yet", "not known yet"),
+    ),
+    "honest providers only": (
+        lambda: only(lambda trial: trial.behaviour == "honest"),
+        ("leak little", "attacks no curious provider", "no defence had anything to stop"),
+    ),
+    "curious providers only": (
+        lambda: only(lambda trial: trial.behaviour != "honest"),
+        ("attacks no honest provider", "with no honest provider of the same task", "argmax stops the leak"),
+    ),
+    "no undefended case": (
+        lambda: only(lambda trial: trial.defence != "none"),
+        ("undefended was not measured", "undefended was not measured", "cannot be told"),
+    ),
+    "no defence": (
+        lambda: only(lambda trial: trial.defence == "none"),
+        ("leak little", "Curious providers learn", "No defence was tried"),
+    ),
+    "one provider of each kind": (
+        lambda: only(lambda t: t.provider in ("digits-honest", "digits-parameterized-raw")),
+        (
+            "The honest provider digits-honest leaks little",
+            "The curious provider",
+            "On the one provider that leaks",
+        ),
+    ),
+    "one seed": (
+        lambda: only(lambda trial: trial.seed == SEEDS[0]),
+        ("one seed, so no interval", "one seed, so no interval", "argmax stops"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PARTIAL)
+def test_runs_with_only_some_figures_say_what_is_not_known(case: str) -> None:
+    make, expected = PARTIAL[case]
+    told = said(make())
+    assert len(told) == 3
+    for sentence, phrase in zip(told, expected, strict=True):
+        assert phrase in sentence
+        assert sentence.endswith(".")
+        assert not re.search(r"\b(None|nan|inf)\b", sentence)
+
+
+def test_a_failed_seed_is_left_out_of_the_figures() -> None:
+    found = trials()
+    spoiled = [
+        trial.model_copy(update={"state": "failed", "curiosity": 0.0}) if trial.seed == SEEDS[1] else trial
+        for trial in found
+    ]
+    one_seed = [trial for trial in found if trial.seed == SEEDS[0]]
+    assert said(run(trials=spoiled)) == said(run(trials=one_seed))
+
+
+def test_an_honest_provider_that_leaks_is_not_called_harmless() -> None:
+    leaky = [
+        trial.model_copy(update={"curiosity": 0.8, "nag": 0.58}) if trial.behaviour == "honest" else trial
+        for trial in trials()
+    ]
+    assert "leak although nobody meant it to" in said(run(trials=leaky))[0]
+
+
+def test_the_undefended_case_is_the_empty_chain_whatever_its_name() -> None:
+    renamed = [
+        trial.model_copy(update={"defence": "bare"}) if trial.defence == "none" else trial
+        for trial in trials()
+    ]
+    chains = {name if name != "none" else "bare": [] if name == "none" else [name] for name in DEFENCES}
+    findings = find(run(trials=renamed, scenario={"defences": chains}))
+    assert findings.undefended == "bare"
+    assert findings.colour("bare") == 0

@@ -1,0 +1,60 @@
+"""Trials that differ by seed alone become one row: mean, deviation and interval, as SciPy has them."""
+
+from __future__ import annotations
+
+import pytest
+from scipy import stats
+
+from leakrange.scenario.results import Summary, TrialResult
+from leakrange.scenario.summary import summarise
+
+
+def trial(seed: int, curiosity: float | None, **fields: object) -> TrialResult:
+    shared = {
+        "provider": "p", "data": "digits", "behaviour": "curious/regularized", "release": "logits",
+        "target": "parity", "sensitive": "loop", "defence": "none", "attack": "inside",
+        "knowledge": "unaware", "budget": 100, "state": "done",
+    }  # fmt: skip
+    own = {"id": f"t{seed}", "seed": seed, "majority": 0.5 + seed / 100, "curiosity": curiosity}
+    return TrialResult.model_validate(shared | own | fields)
+
+
+def test_mean_deviation_and_interval_over_seeds() -> None:
+    values = [0.91, 0.95, 0.87]
+    [row] = summarise(trial(seed, value) for seed, value in enumerate(values))
+    assert row.curiosity is not None
+    mean, deviation, bounds = row.curiosity
+    assert mean == pytest.approx(0.91)
+    assert deviation == pytest.approx(stats.tstd(values))
+    assert bounds == pytest.approx(stats.t.interval(0.95, 2, 0.91, stats.sem(values)))
+    assert (row.count, row.majority, row.auc) == (3, pytest.approx(0.51), None)
+
+
+def test_one_seed_has_a_mean_alone() -> None:
+    [row] = summarise([trial(0, 0.9)])
+    assert row.curiosity == (0.9, None, None)
+
+
+def test_only_finished_trials_count_and_a_cell_without_any_stays() -> None:
+    rows = summarise(
+        [trial(0, 0.9), trial(1, 0.1, state="failed"), trial(0, None, state="queued", defence="argmax")]
+    )
+    assert [(row.defence, row.count, row.curiosity) for row in rows] == [
+        ("none", 1, (0.9, None, None)),
+        ("argmax", 0, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("provider", "q"), ("data", "lfw"), ("behaviour", "honest"), ("release", "softmax"),
+        ("target", "digit"), ("sensitive", "large"), ("defence", "argmax"), ("attack", "outside"),
+        ("knowledge", "aware"), ("budget", 9),
+    ],
+)  # fmt: skip
+def test_whatever_differs_but_the_seed_makes_another_row(name: str, value: object) -> None:
+    rows = summarise([trial(0, 0.9), trial(1, 0.8, **{name: value}), trial(2, 0.7)])
+    assert [row.count for row in rows] == [2, 1]
+    assert getattr(rows[1], name) == value
+    assert Summary.model_validate_json(rows[0].model_dump_json()) == rows[0]
