@@ -41,13 +41,19 @@ app.add_typer(listings.models, name="models")
 app.add_typer(keys.keys, name="keys")
 
 
-@app.callback()
-def _options(
-    version: Annotated[bool, typer.Option("--version", help="show the version")] = False,
-) -> None:
-    if version:
+def _version(wanted: bool) -> None:
+    if wanted:
         out.print(leakrange.__version__)
         raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="show the version")
+    ] = False,
+) -> None:
+    """Options before any command; ``version`` is dealt with by its callback."""
 
 
 def main() -> None:

@@ -1,0 +1,139 @@
+"""The composed range's promises, read from its files: who can meet whom, what each may do, and no secrets."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+COMPOSE = ROOT / "docker-compose.yml"
+GPU = ROOT / "infra" / "compose" / "gpu.yml"
+OURS = {
+    "controller",
+    "migrate",
+    "proxy",
+    "provider-honest",
+    "provider-curious",
+    "edge",
+    "attacker",
+    "trainer",
+}
+
+
+@pytest.fixture(scope="module")
+def services() -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(COMPOSE.read_text())["services"]
+    return found
+
+
+def networks(service: dict[str, Any]) -> set[str]:
+    return set(service["networks"])
+
+
+def test_attackers_and_users_share_no_network_with_a_provider_or_the_database(
+    services: dict[str, Any],
+) -> None:
+    hidden = networks(services["provider-honest"]) | networks(services["provider-curious"])
+    hidden |= networks(services["postgres"])
+    for party in ("attacker", "edge"):
+        assert not networks(services[party]) & hidden
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("attacker", "proxy"),
+        ("attacker", "redis"),
+        ("edge", "proxy"),
+        ("controller", "edge"),
+        ("controller", "proxy"),
+        ("controller", "redis"),
+        ("controller", "postgres"),
+        ("controller", "provider-honest"),
+        ("controller", "provider-curious"),
+        ("proxy", "provider-honest"),
+        ("proxy", "provider-curious"),
+        ("proxy", "redis"),
+        ("trainer", "redis"),
+        ("migrate", "postgres"),
+    ],
+)
+def test_who_has_to_meet_meets(services: dict[str, Any], one: str, other: str) -> None:
+    assert networks(services[one]) & networks(services[other])
+
+
+def test_an_attacker_is_told_neither_the_operator_key_nor_the_database(services: dict[str, Any]) -> None:
+    for party in ("attacker", "trainer"):
+        assert set(services[party]["environment"]) <= {"LEAKRANGE_REDIS_URL", "LEAKRANGE_TRAIN_THREADS"}
+    assert not any("models" in volume for volume in services["attacker"]["volumes"])
+
+
+def test_every_container_is_confined(services: dict[str, Any]) -> None:
+    for name, service in services.items():
+        assert service["read_only"] is True, name
+        assert service["cap_drop"] == ["ALL"], name
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert "privileged" not in service, name
+        if name not in OURS:
+            # Images of others start as root unless they are told not to; ours say so themselves.
+            assert re.fullmatch(r"[1-9]\d*:[1-9]\d*", service["user"]), name
+
+
+def test_images_are_pinned(services: dict[str, Any]) -> None:
+    for name, service in services.items():
+        assert re.search(r":\d[\w.-]*$", service["image"]), f"{name}: {service['image']}"
+
+
+def test_only_controller_and_proxy_are_published_and_on_this_machine_alone(services: dict[str, Any]) -> None:
+    published = {name: service["ports"] for name, service in services.items() if "ports" in service}
+    assert set(published) == {"controller", "proxy"}
+    assert all(port.startswith("127.0.0.1:") for ports in published.values() for port in ports)
+
+
+def test_no_secret_has_a_value_or_a_default() -> None:
+    for path in (COMPOSE, GPU):
+        for line in path.read_text().splitlines():
+            for name, how in re.findall(r"\$\{(\w*(?:KEY|PASSWORD|SECRET|TOKEN)\w*)(:?[-?=+])?", line):
+                assert how == ":?", f"{path.name}: {name} must be required: {line}"
+            assert not re.search(r"(KEY|PASSWORD|SECRET|TOKEN)\w*[\"']?\s*[:=]\s*[\"']?(?!\$)\w", line), line
+
+
+def test_starting_waits_for_health_and_migrations(services: dict[str, Any]) -> None:
+    conditions = {k: v["condition"] for k, v in services["controller"]["depends_on"].items()}
+    assert conditions.pop("migrate") == "service_completed_successfully"
+    assert set(conditions.values()) == {"service_healthy"}
+    assert {"redis", "proxy", "edge", "provider-honest", "provider-curious"} <= conditions.keys()
+    assert services["migrate"]["depends_on"]["postgres"]["condition"] == "service_healthy"
+
+
+@pytest.mark.parametrize("path", [COMPOSE, GPU], ids=lambda path: path.name)
+def test_the_files_follow_the_compose_specification(path: Path) -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(path)],
+        capture_output=True,
+        text=True,
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_env_file_is_made_once_with_long_secrets_for_its_owner_alone(tmp_path: Path) -> None:
+    copy = tmp_path / "Makefile"
+    copy.write_text((ROOT / "Makefile").read_text())
+    made = subprocess.run(["make", "compose-env"], cwd=tmp_path, capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    env = tmp_path / ".env"
+    assert env.stat().st_mode & 0o077 == 0
+    first = env.read_text()
+    secrets = dict(line.split("=") for line in first.splitlines())
+    required = set(re.findall(r"\$\{(\w+):\?", COMPOSE.read_text()))
+    assert required == secrets.keys()
+    assert all(re.fullmatch(r"[0-9a-f]{48}", secret) for secret in secrets.values())
+    assert len(set(secrets.values())) == len(secrets)
+    subprocess.run(["make", "compose-env"], cwd=tmp_path, check=True, capture_output=True)
+    assert env.read_text() == first

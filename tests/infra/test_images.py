@@ -1,0 +1,74 @@
+"""The images' promises, read from their recipe."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = ROOT / "infra" / "docker" / "Dockerfile"
+
+
+def stages() -> dict[str, str]:
+    """The instructions of each stage, with those of the stages that it is made from in front."""
+    found: dict[str, str] = {}
+    for block in re.split(r"(?m)^(?=FROM )", DOCKERFILE.read_text())[1:]:
+        head = re.match(r"FROM (\S+) AS (\S+)", block)
+        assert head is not None, block[:80]
+        found[head[2]] = found.get(head[1], "") + block
+    return found
+
+
+PARTIES = ("proxy", "controller", "provider", "edge", "attacker")
+
+
+def test_no_image_runs_as_root_and_each_tells_its_health() -> None:
+    recipes = stages()
+    for party in PARTIES:
+        assert re.findall(r"(?m)^USER (\S+)", recipes[party]) == ["10001:10001"], party
+        assert "HEALTHCHECK" in recipes[party], party
+
+
+def test_each_image_installs_its_partys_extra_and_no_more() -> None:
+    recipes = stages()
+    wanted = {
+        "proxy": ["proxy"],
+        "controller": ["controller"],
+        "provider": ["models"],
+        "edge": ["models"],
+        "attacker": ["models", "attacker"],
+    }
+    for party, extras in wanted.items():
+        assert re.findall(r"--extra (\S+)", recipes[party]) == extras, party
+
+
+def test_proxy_and_controller_extras_bring_no_deep_learning_framework() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    required = [*project["dependencies"]]
+    for extra in ("proxy", "controller"):
+        required += project["optional-dependencies"][extra]
+    assert not [name for name in required if re.match(r"torch|safetensors|scikit|leakrange", name)]
+
+
+def test_nothing_secret_is_built_in() -> None:
+    assert not re.search(r"(?i)password|secret|token|operator_key", DOCKERFILE.read_text())
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+    assert "*" in ignored  # what is not named is not sent to the engine
+    assert not [line for line in ignored if line.startswith("!.") or line == "!*"]
+
+
+def test_the_linter_is_content() -> None:
+    hadolint = shutil.which("hadolint", path=str(Path(sys.executable).parent)) or "hadolint"
+    found = subprocess.run([hadolint, str(DOCKERFILE)], capture_output=True, text=True)
+    assert found.returncode == 0, found.stdout
+
+
+def test_constraints_are_exact_and_hold_on_any_machine() -> None:
+    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+    assert lines == sorted(lines, key=str.lower)
+    for line in lines:
+        assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.]*", line), line  # no paths, no local versions
