@@ -1,0 +1,1 @@
+"""The defence proxy: authenticates API keys, counts budgets in samples, transforms releases by policy."""

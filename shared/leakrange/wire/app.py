@@ -32,7 +32,15 @@ from leakrange.wire.errors import (
 )
 from leakrange.wire.schemas import Health
 
-__all__ = ["PROBLEM", "bearer", "check_operator", "create_app", "problem_response", "send_problem"]
+__all__ = [
+    "PROBLEM",
+    "bearer",
+    "check_operator",
+    "create_app",
+    "problem_response",
+    "refuse_early",
+    "send_problem",
+]
 
 PROBLEM = "application/problem+json"
 ReadyCheck = Callable[[], Awaitable[None]]
@@ -82,7 +90,7 @@ class BodyLimit:
         )
         for name, value in scope["headers"]:
             if name == b"content-length" and value.isdigit() and int(value) > self.limit:
-                return await _refuse_early(too_large, scope, receive, send)
+                return await refuse_early(too_large, scope, receive, send)
         seen = 0
         started = False
 
@@ -104,14 +112,14 @@ class BodyLimit:
         with contextlib.suppress(BodyTooLarge):
             await self.app(scope, limited, watched)
         if seen > self.limit and not started:
-            await _refuse_early(too_large, scope, receive, send)
+            await refuse_early(too_large, scope, receive, send)
 
 
 LINGER = 2.0
 """Seconds for which the rest of a refused body is thrown away."""
 
 
-async def _refuse_early(error: LeakrangeError, scope: Scope, receive: Receive, send: Send) -> None:
+async def refuse_early(error: LeakrangeError, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer before the body has come, and only then close.
 
     A connection that is closed over unread bytes is reset, and the reset can overtake the answer: so the

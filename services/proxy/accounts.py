@@ -1,0 +1,148 @@
+"""API keys as the operator handles them: made, changed, revoked, looked at."""
+
+from __future__ import annotations
+
+import secrets
+import time
+
+import orjson
+from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
+from redis.typing import EncodableT, FieldT
+
+from leakrange.wire.errors import Conflict, InvalidInput, NotFound
+from services.proxy.admin_schemas import Account, KeyChange, KeyRequest
+from services.proxy.configuration import (
+    AUTH,
+    BINDINGS,
+    KEY,
+    KEYS,
+    POLICIES,
+    Configuration,
+    field,
+    queue,
+    text,
+)
+from services.proxy.keys import fingerprint, new_key
+from services.proxy.ledger import Ledger
+from services.proxy.redis_client import redis_errors
+from services.proxy.snapshot import Binding
+
+__all__ = ["AccountStore"]
+
+
+class AccountStore:
+    """Keys and their accounts; every change is live with the next request of every proxy process."""
+
+    def __init__(self, redis: Redis, configuration: Configuration, ledger: Ledger) -> None:
+        self._redis, self._configuration, self._ledger = redis, configuration, ledger
+
+    async def create(self, wanted: KeyRequest) -> tuple[Account, str, bool]:
+        """Make a key: its account, the key itself, and whether it is new.
+
+        The same id with the same key gives the account that is there. Raises `Conflict` for an id or a key
+        that is taken otherwise, `InvalidInput` for an unknown policy.
+        """
+        key = wanted.key or new_key()
+        mark = fingerprint(key)
+        id_ = wanted.id or secrets.token_hex(8)
+        stored: dict[FieldT, EncodableT] = {
+            "name": wanted.name,
+            "hash": mark,
+            "created": time.time(),
+            "spent": 0,
+            "reserved": 0,
+        }
+        if wanted.budget is not None:
+            stored["budget"] = wanted.budget
+        for name, allowed in (("models", wanted.models), ("endpoints", wanted.endpoints)):
+            if allowed is not None:
+                stored[name] = orjson.dumps(sorted(set(allowed)))
+
+        async def write(pipeline: Pipeline) -> bool:
+            there = await pipeline.hget(KEY + id_, "hash")
+            owner = await pipeline.get(AUTH + mark)
+            if there is not None:
+                if text(there) == mark and owner is not None:
+                    return False
+                raise Conflict(f"there is a key with the id {id_!r}", hint="give another id", id=id_)
+            if owner is not None:
+                raise Conflict("this key is in use under another id", hint="give another key")
+            if wanted.policy is not None and not await pipeline.hexists(POLICIES, wanted.policy):
+                raise InvalidInput(f"there is no policy {wanted.policy!r}", hint="PUT the policy first")
+            queue(pipeline)
+            pipeline.hset(KEY + id_, mapping=stored)
+            pipeline.set(AUTH + mark, id_)
+            pipeline.sadd(KEYS, id_)
+            if wanted.policy is not None:
+                pipeline.hset(BINDINGS, field(Binding(id_)), wanted.policy)
+            return True
+
+        new = await self._configuration.change(write, KEY + id_, AUTH + mark, POLICIES)
+        return await self.get(id_), key, new
+
+    async def get(self, id_: str) -> Account:
+        """One key's account; raises `NotFound`."""
+        stored = await self._ledger.account(id_)
+        if "hash" not in stored:
+            raise NotFound(f"no key has the id {id_!r}")
+        with redis_errors():
+            policy = await self._redis.hget(BINDINGS, field(Binding(id_)))
+        return _account(id_, stored, None if policy is None else text(policy))
+
+    async def all(self) -> list[Account]:
+        """Every key's account, oldest first."""
+        with redis_errors():
+            ids = [text(id_) for id_ in await self._redis.smembers(KEYS)]
+        return sorted([await self.get(id_) for id_ in ids], key=lambda account: (account.created, account.id))
+
+    async def change(self, id_: str, wanted: KeyChange) -> Account:
+        """Change a key; raises `NotFound`."""
+        asked = wanted.model_fields_set
+
+        async def write(pipeline: Pipeline) -> None:
+            mark = await pipeline.hget(KEY + id_, "hash")
+            if mark is None:
+                raise NotFound(f"no key has the id {id_!r}")
+            queue(pipeline)
+            if "name" in asked and wanted.name is not None:
+                pipeline.hset(KEY + id_, "name", wanted.name)
+            for name, value in (
+                ("budget", wanted.budget),
+                ("models", None if wanted.models is None else orjson.dumps(sorted(set(wanted.models)))),
+                (
+                    "endpoints",
+                    None if wanted.endpoints is None else orjson.dumps(sorted(set(wanted.endpoints))),
+                ),
+            ):
+                if name in asked:
+                    if value is None:
+                        pipeline.hdel(KEY + id_, name)
+                    else:
+                        pipeline.hset(KEY + id_, name, value)
+            if wanted.revoked:
+                pipeline.hset(KEY + id_, "revoked", 1)
+                pipeline.delete(AUTH + text(mark))
+
+        await self._configuration.change(write, KEY + id_)
+        return await self.get(id_)
+
+
+def _account(id_: str, stored: dict[str, str], policy: str | None) -> Account:
+    counts = {name: int(stored.get(name, 0)) for name in _COUNTS}
+    budget = int(stored["budget"]) if "budget" in stored else None
+    return Account(
+        id=id_,
+        name=stored["name"],
+        policy=policy,
+        models=orjson.loads(stored["models"]) if "models" in stored else None,
+        endpoints=orjson.loads(stored["endpoints"]) if "endpoints" in stored else None,
+        revoked="revoked" in stored,
+        created=float(stored["created"]),
+        budget=budget,
+        remaining=None if budget is None else max(0, budget - counts["spent"] - counts["reserved"]),
+        **counts,
+    )
+
+
+_COUNTS = ("spent", "reserved", "requests", "replays", "refused", "refunded")

@@ -1,0 +1,183 @@
+"""The admin API: policies, bindings, routes and keys, for the operator alone. PUTs may be repeated."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request, Response
+
+from leakrange.defences.output import Chain
+from leakrange.wire.app import check_operator
+from leakrange.wire.errors import NotFound
+from leakrange.wire.schemas import Name
+from services.proxy.accounts import AccountStore
+from services.proxy.admin_schemas import (
+    Account,
+    Accounts,
+    BindingBody,
+    Bindings,
+    Endpoint,
+    KeyChange,
+    KeyRequest,
+    NewKey,
+    Policies,
+    Policy,
+    PolicyBody,
+    Route,
+    RouteBody,
+    Routes,
+)
+from services.proxy.configuration import Configuration
+from services.proxy.policies import PolicyStore
+from services.proxy.snapshot import Binding
+
+__all__ = ["router"]
+
+
+def _operator(request: Request) -> None:
+    check_operator(request.headers.get("authorization"), request.app.state.settings.operator_key)
+
+
+def _configuration(request: Request) -> Configuration:
+    configuration: Configuration = request.app.state.configuration
+    return configuration
+
+
+def _policies(request: Request) -> PolicyStore:
+    store: PolicyStore = request.app.state.policies
+    return store
+
+
+def _accounts(request: Request) -> AccountStore:
+    store: AccountStore = request.app.state.accounts
+    return store
+
+
+Live = Annotated[Configuration, Depends(_configuration)]
+PolicyTable = Annotated[PolicyStore, Depends(_policies)]
+KeyTable = Annotated[AccountStore, Depends(_accounts)]
+
+router = APIRouter(prefix="/admin", tags=["admin"], dependencies=[Depends(_operator)])
+
+
+@router.get("/policies")
+async def list_policies(live: Live) -> Policies:
+    """All policies."""
+    policies = (await live.refresh()).policies
+    return Policies(policies=[_policy(name, chain) for name, chain in sorted(policies.items())])
+
+
+@router.get("/policies/{name}")
+async def get_policy(name: Name, live: Live) -> Policy:
+    """One policy."""
+    policies = (await live.refresh()).policies
+    if name not in policies:
+        raise NotFound(f"there is no policy {name!r}")
+    return _policy(name, policies[name])
+
+
+@router.put("/policies/{name}")
+async def put_policy(name: Name, body: PolicyBody, store: PolicyTable) -> Policy:
+    """Create or replace a policy. All mistakes of a chain are told at once."""
+    chain = Chain.parse(body.chain)
+    await store.put_policy(name, chain)
+    return _policy(name, chain)
+
+
+@router.delete("/policies/{name}", status_code=204)
+async def delete_policy(name: Name, store: PolicyTable) -> None:
+    """Delete a policy that is bound nowhere."""
+    await store.delete_policy(name)
+
+
+@router.get("/bindings")
+async def list_bindings(live: Live) -> Bindings:
+    """All bindings, the default first."""
+    bindings = (await live.refresh()).bindings.items()
+    ordered = sorted(bindings, key=lambda item: [part or "" for part in item[0]])
+    return Bindings(
+        bindings=[
+            BindingBody.model_validate({**each._asdict(), "policy": policy}) for each, policy in ordered
+        ]
+    )
+
+
+@router.put("/bindings")
+async def put_binding(body: BindingBody, store: PolicyTable) -> BindingBody:
+    """Let a policy hold for a key, a model, one endpoint of a model, or (none of them) for all else."""
+    await store.put_binding(Binding(body.key, body.model, body.endpoint), body.policy)
+    return body
+
+
+@router.delete("/bindings", status_code=204)
+async def delete_binding(
+    store: PolicyTable,
+    key: Annotated[Name | None, Query()] = None,
+    model: Annotated[Name | None, Query()] = None,
+    endpoint: Annotated[Endpoint | None, Query()] = None,
+) -> None:
+    """Delete the binding of exactly these."""
+    await store.delete_binding(Binding(key, model, endpoint))
+
+
+@router.get("/routes")
+async def list_routes(live: Live) -> Routes:
+    """All routes."""
+    routes = (await live.refresh()).routes
+    return Routes(routes=[Route(model=model, upstream=url) for model, url in sorted(routes.items())])
+
+
+@router.get("/routes/{model}")
+async def get_route(model: Name, live: Live) -> Route:
+    """One route."""
+    routes = (await live.refresh()).routes
+    if model not in routes:
+        raise NotFound(f"there is no route for {model!r}")
+    return Route(model=model, upstream=routes[model])
+
+
+@router.put("/routes/{model}")
+async def put_route(model: Name, body: RouteBody, store: PolicyTable) -> Route:
+    """Send requests for a model to the provider at ``upstream``."""
+    url = str(body.upstream).rstrip("/")
+    await store.put_route(model, url)
+    return Route(model=model, upstream=url)
+
+
+@router.delete("/routes/{model}", status_code=204)
+async def delete_route(model: Name, store: PolicyTable) -> None:
+    """Serve a model no more."""
+    await store.delete_route(model)
+
+
+@router.post(
+    "/keys", status_code=201, responses={200: {"description": "This id and key were there", "model": NewKey}}
+)
+async def create_key(body: KeyRequest, store: KeyTable, response: Response) -> NewKey:
+    """Make an API key. It is shown this once, and only its hash is kept."""
+    account, key, new = await store.create(body)
+    response.status_code = 201 if new else 200
+    response.headers["Cache-Control"] = "no-store"
+    return NewKey(**account.model_dump(), key=key)
+
+
+@router.get("/keys")
+async def list_keys(store: KeyTable) -> Accounts:
+    """All keys with their ledgers."""
+    return Accounts(keys=await store.all())
+
+
+@router.get("/keys/{id}")
+async def get_key(id: Name, store: KeyTable) -> Account:
+    """One key with its ledger."""
+    return await store.get(id)
+
+
+@router.patch("/keys/{id}")
+async def change_key(id: Name, body: KeyChange, store: KeyTable) -> Account:
+    """Change a key's name, budget, models or endpoints, or revoke it."""
+    return await store.change(id, body)
+
+
+def _policy(name: str, chain: Chain) -> Policy:
+    return Policy(name=name, chain=chain.spec(), digest=chain.digest(), deterministic=chain.deterministic)

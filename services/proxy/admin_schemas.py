@@ -1,0 +1,175 @@
+"""Bodies of the admin API."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, model_validator
+
+from leakrange.wire.schemas import Name
+from services.proxy.snapshot import RELEASES, UPLOADS
+
+__all__ = [
+    "Account",
+    "Accounts",
+    "BindingBody",
+    "Bindings",
+    "Budget",
+    "Endpoint",
+    "KeyChange",
+    "KeyRequest",
+    "NewKey",
+    "Policies",
+    "Policy",
+    "PolicyBody",
+    "Route",
+    "RouteBody",
+    "Routes",
+]
+
+Budget = Annotated[int, Field(ge=0, le=10**12, strict=True)]
+"""Samples."""
+Endpoint = Literal["logits", "softmax", "features", "verification", "recognition", "outputs", "artifact"]
+assert {*RELEASES, UPLOADS, "artifact"} == set(Endpoint.__args__)  # type: ignore[attr-defined]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class PolicyBody(_Strict):
+    """A chain of output defences, e.g. ``[{"round": {"decimals": 1}}, "argmax"]``; empty changes nothing."""
+
+    chain: list[Any] = Field(max_length=64)
+
+
+class Policy(_Strict):
+    """A policy; ``digest`` names the chain in whichever way it was written."""
+
+    name: Name
+    chain: list[dict[str, Any]]
+    digest: str
+    deterministic: bool
+    """Whether asking again gives the same answer."""
+
+
+class Policies(_Strict):
+    """All policies."""
+
+    policies: list[Policy]
+
+
+class BindingBody(_Strict):
+    """Whose requests a policy holds for. What is left out matches all; the most specific binding wins:
+    key, model and endpoint; key and model; key; model and endpoint; model; none of them (the default)."""
+
+    key: Name | None = None
+    """The key's id."""
+    model: Name | None = None
+    endpoint: Endpoint | None = None
+    policy: Name
+
+    @model_validator(mode="after")
+    def _endpoint_of_a_model(self) -> BindingBody:
+        if self.endpoint is not None and self.model is None:
+            raise ValueError("an endpoint is bound together with its model")
+        if self.endpoint == "artifact":
+            raise ValueError("an artifact is no release: restrict the key's endpoints instead")
+        return self
+
+
+class Bindings(_Strict):
+    """All bindings."""
+
+    bindings: list[BindingBody]
+
+
+def _plain(url: HttpUrl) -> HttpUrl:
+    if url.username or url.password or url.query or url.fragment:
+        raise ValueError("only scheme, host, port and path")
+    return url
+
+
+class RouteBody(_Strict):
+    """Base URL of the provider that serves a model."""
+
+    upstream: Annotated[HttpUrl, AfterValidator(_plain)]
+
+
+class Route(_Strict):
+    """Where requests for a model go."""
+
+    model: Name
+    upstream: str
+
+
+class Routes(_Strict):
+    """All routes."""
+
+    routes: list[Route]
+
+
+class KeyRequest(_Strict):
+    """A new API key. ``budget`` None: unlimited. ``models`` and ``endpoints`` None: all."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    budget: Budget | None
+    policy: Name | None = None
+    """Bound to the key."""
+    models: list[Name] | None = None
+    endpoints: list[Endpoint] | None = None
+    """A key that may fetch the ``artifact`` can compute undefended releases for itself."""
+    id: Name | None = None
+    key: Annotated[str, Field(min_length=32, max_length=256, pattern=r"^[\x21-\x7e]+$")] | None = None
+    """The caller's own secret. The same id and key again find the key that is there, unchanged."""
+
+
+class KeyChange(_Strict):
+    """What changes of a key; what is left out stays. Revoking is for good."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
+    budget: Budget | None = None
+    """The whole budget, spent samples included. null: unlimited."""
+    models: list[Name] | None = None
+    endpoints: list[Endpoint] | None = None
+    revoked: Literal[True] | None = None
+
+
+class Account(_Strict):
+    """A key and its ledger, in samples where not said otherwise."""
+
+    id: str
+    name: str
+    policy: str | None
+    models: list[str] | None
+    endpoints: list[str] | None
+    revoked: bool
+    created: float
+    """Seconds since 1970."""
+    budget: int | None
+    spent: int
+    """Answered by the provider."""
+    reserved: int
+    """Being answered right now."""
+    remaining: int | None
+    """Neither spent nor reserved; None: unlimited."""
+    requests: int
+    """Requests answered."""
+    replays: int
+    """Requests answered again from memory, at no cost."""
+    refused: int
+    """Requests refused for want of budget."""
+    refunded: int
+    """Samples given back since the provider failed, or the proxy died."""
+
+
+class NewKey(Account):
+    """A key just made: the only answer that ever shows it."""
+
+    key: str
+
+
+class Accounts(_Strict):
+    """All keys."""
+
+    keys: list[Account]

@@ -1,0 +1,150 @@
+"""The live configuration: kept in Redis, cached here under its version, which every reservation checks."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+import orjson
+from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
+from redis.exceptions import WatchError
+
+from leakrange.defences.output import Chain
+from leakrange.wire.errors import Unauthenticated
+from services.proxy.redis_client import PREFIX, redis_errors
+from services.proxy.snapshot import Binding, KeyRecord, Snapshot
+
+__all__ = [
+    "AUTH",
+    "BINDINGS",
+    "KEY",
+    "KEYS",
+    "POLICIES",
+    "ROUTES",
+    "VERSION",
+    "Configuration",
+    "field",
+    "queue",
+    "read_binding",
+    "text",
+]
+
+VERSION = PREFIX + "version"
+POLICIES = PREFIX + "policies"
+BINDINGS = PREFIX + "bindings"
+ROUTES = PREFIX + "routes"
+KEYS = PREFIX + "keys"
+AUTH = PREFIX + "auth:"
+KEY = PREFIX + "key:"
+T = TypeVar("T")
+MOST_KEYS = 10_000
+"""Keys whose records are cached; beyond, the cache starts anew."""
+
+
+class Configuration:
+    """Reads what the admin API wrote, whichever proxy process it was written through."""
+
+    def __init__(self, redis: Redis) -> None:
+        self._redis = redis
+        self._keys: dict[str, KeyRecord] = {}
+        self._lock = asyncio.Lock()
+        self.snapshot = Snapshot()
+
+    async def refresh(self) -> Snapshot:
+        """The current configuration, read anew only if its version has changed."""
+        with redis_errors():
+            version = _version(await self._redis.get(VERSION))
+            if version != self.snapshot.version:
+                async with self._lock:  # one reads, the others wait for what it read
+                    if version != self.snapshot.version:
+                        await self._read()
+        return self.snapshot
+
+    async def _read(self) -> None:
+        async with self._redis.pipeline(transaction=True) as pipeline:
+            pipeline.get(VERSION)
+            for stored in (POLICIES, BINDINGS, ROUTES):
+                pipeline.hgetall(stored)
+            version, policies, bindings, routes = await pipeline.execute()
+        self.snapshot = Snapshot(
+            version=_version(version),
+            policies={name.decode(): Chain.parse(orjson.loads(spec)) for name, spec in policies.items()},
+            bindings={read_binding(binding): name.decode() for binding, name in bindings.items()},
+            routes={model.decode(): url.decode() for model, url in routes.items()},
+        )
+        self._keys.clear()
+
+    async def key(self, fingerprint: str) -> KeyRecord:
+        """What the key of that hash may do; raises `Unauthenticated` for an unknown or revoked one.
+
+        A cached record may be outdated; the reservation, or `refresh` and asking again, finds that out.
+        """
+        if (known := self._keys.get(fingerprint)) is not None:
+            return known
+        snapshot = self.snapshot
+        with redis_errors():
+            found = await self._redis.get(AUTH + fingerprint)
+            if found is None:
+                raise Unauthenticated("unknown API key")
+            id_ = text(found)
+            models, endpoints = await self._redis.hmget(KEY + id_, "models", "endpoints")
+        record = KeyRecord(id_, _names(models), _names(endpoints))
+        if self.snapshot is snapshot:  # else it may be older than the configuration that was read meanwhile
+            if len(self._keys) >= MOST_KEYS:
+                self._keys.clear()
+            self._keys[fingerprint] = record
+        return record
+
+    async def change(self, write: Callable[[Pipeline], Awaitable[T]], *watched: str) -> T:
+        """Run ``write(pipeline)`` and a new version as one transaction.
+
+        ``write`` may read, then calls `queue` and queues its changes; it runs again if one of
+        the ``watched`` keys changes meanwhile. Where it queues nothing, nothing has changed, and the version
+        stays. Returns what ``write`` does.
+        """
+        with redis_errors():
+            async with self._redis.pipeline(transaction=True) as pipeline:
+                while True:
+                    await pipeline.watch(*watched)
+                    result = await write(pipeline)
+                    if not pipeline.command_stack:
+                        return result
+                    # A token, not a count: were Redis to lose its data, a count would come to the same number
+                    # again, and a cache of what was lost would pass for the present.
+                    pipeline.set(VERSION, secrets.token_hex(8))
+                    try:
+                        await pipeline.execute()
+                        return result
+                    except WatchError:
+                        continue
+
+
+def text(stored: bytes | str) -> str:
+    """What Redis holds, as text."""
+    return stored.decode() if isinstance(stored, bytes) else stored
+
+
+def _version(stored: bytes | str | None) -> str:
+    return "0" if stored is None else text(stored)
+
+
+def _names(stored: bytes | str | None) -> frozenset[str] | None:
+    return None if stored is None else frozenset(orjson.loads(stored))
+
+
+def queue(pipeline: Pipeline) -> None:
+    """End reading: what follows is queued for the transaction."""
+    pipeline.multi()  # type: ignore[no-untyped-call]
+
+
+def field(binding: Binding) -> str:
+    """The field of the hash `BINDINGS` that holds the policy of ``binding``."""
+    return orjson.dumps(list(binding)).decode()
+
+
+def read_binding(stored: bytes | str) -> Binding:
+    """The binding of such a field."""
+    return Binding(*orjson.loads(stored))

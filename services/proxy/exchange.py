@@ -1,0 +1,106 @@
+"""One HTTP exchange on raw ASGI: the request as it came, the answer as it goes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import orjson
+from starlette.types import Receive, Scope, Send
+
+from leakrange.wire.app import PROBLEM
+from leakrange.wire.errors import BodyTooLarge, LeakrangeError, MalformedBody, UnsupportedMedia
+
+__all__ = ["Answer", "Disconnected", "MethodNotAllowed", "Request"]
+
+
+class Disconnected(Exception):
+    """The client went away before its request was complete."""
+
+
+class MethodNotAllowed(LeakrangeError):
+    """405: the path exists, but not for this method."""
+
+    status, slug, title = 405, "method-not-allowed", "Method not allowed"
+
+    def __init__(self, method: str, allowed: str) -> None:
+        super().__init__(
+            f"{method[:20]} is not allowed here", headers={"Allow": allowed}, hint=f"use {allowed}"
+        )
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request whose body has not been read; header names are lower case."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    receive: Receive
+
+    @classmethod
+    def of(cls, scope: Scope, receive: Receive) -> Request:
+        """The request of an ASGI scope."""
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        return cls(scope["method"], scope["path"], headers, receive)
+
+    async def body(self, *, limit: int, within: float) -> bytes:
+        """Read the whole body: at most ``limit`` bytes, ``within`` so many seconds.
+
+        Raises `BodyTooLarge` by the declared length at once, else as soon as the limit is passed;
+        `MalformedBody` for one that does not come to its end; `UnsupportedMedia` for a compressed one;
+        `Disconnected`.
+        """
+        if (coding := self.headers.get("content-encoding", "identity").strip().lower()) != "identity":
+            raise UnsupportedMedia(
+                f"content encoding {coding[:40]!r} is not read", hint="send it uncompressed"
+            )
+        # The connection must close: the rest of the body would be taken for the next request, or read in
+        # vain.
+        too_large = BodyTooLarge(f"a request body may have {limit} bytes", headers={"Connection": "close"})
+        declared = self.headers.get("content-length", "0")
+        if declared.isdigit() and int(declared) > limit:
+            raise too_large
+        chunks: list[bytes] = []
+        size, more = 0, True
+        try:
+            async with asyncio.timeout(within):
+                while more:
+                    message = await self.receive()
+                    if message["type"] == "http.disconnect":
+                        raise Disconnected
+                    chunks.append(message.get("body", b""))
+                    size += len(chunks[-1])
+                    if size > limit:
+                        raise too_large
+                    more = message.get("more_body", False)
+        except TimeoutError as error:
+            raise MalformedBody(
+                f"the body did not come to its end within {within:g} s", headers={"Connection": "close"}
+            ) from error
+        return b"".join(chunks)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A complete answer."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str] = field(default_factory=dict)
+    outcome: str = "answered"
+    """For the metrics."""
+
+    @classmethod
+    def problem(cls, error: LeakrangeError, path: str) -> Answer:
+        """The RFC 9457 answer of an error."""
+        body = orjson.dumps(error.problem(path), default=str)
+        return cls(error.status, body, {"Content-Type": PROBLEM, **error.headers}, error.slug)
+
+    async def send(self, send: Send) -> None:
+        """Send it, with its length."""
+        headers = {**self.headers, "Content-Length": str(len(self.body))}
+        raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+        await send({"type": "http.response.start", "status": self.status, "headers": raw})
+        await send({"type": "http.response.body", "body": self.body})

@@ -1,0 +1,83 @@
+"""The proxy's application: the data path in front, the admin API behind, and their lifecycle."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
+
+from leakrange.wire.app import create_app
+from services.proxy.accounts import AccountStore
+from services.proxy.admin import router
+from services.proxy.configuration import Configuration
+from services.proxy.data_path import DataPath, Parties
+from services.proxy.ledger import Ledger
+from services.proxy.metrics import Metrics
+from services.proxy.openapi import describe_data_path
+from services.proxy.policies import PolicyStore
+from services.proxy.redis_client import connect, redis_errors
+from services.proxy.settings import ProxySettings
+from services.proxy.upstream import Upstream
+
+__all__ = ["proxy"]
+
+DESCRIPTION = """Stands between API keys and providers: authenticates, counts budgets in samples, and
+transforms releases by policy. Under /v1 the native API, for API keys; under /admin the operator's."""
+
+
+def proxy(settings: ProxySettings) -> FastAPI:
+    """The application. State lives in Redis: any number of proxies may share it, and any may be killed."""
+    registry = CollectorRegistry()
+    metrics = Metrics(registry)
+    redis = connect(settings.redis_url, settings.redis_timeout)
+    ledger = Ledger(
+        redis,
+        hold=settings.reservation_seconds,
+        keep=settings.idempotency_seconds,
+        keep_bytes=settings.idempotency_max_body,
+    )
+    configuration = Configuration(redis)
+
+    async def redis_answers() -> None:
+        with redis_errors():
+            await redis.ping()
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        upstream = Upstream(
+            metrics,
+            timeout=settings.upstream_timeout,
+            connections=settings.upstream_connections,
+            max_answer=settings.max_answer,
+        )
+        # All proxies of a range share the operator key, so they draw the same sticky noise, restarted or not.
+        operator_key = settings.operator_key.get_secret_value().encode()
+        secret = hmac.new(operator_key, b"leakrange proxy noise", hashlib.sha256).digest()
+        app.state.parties = Parties(configuration, ledger, upstream, secret)
+        try:
+            yield
+        finally:
+            await upstream.close()
+            await redis.aclose()
+
+    app = create_app(
+        "proxy",
+        max_body=settings.max_body,
+        lifespan=lifespan,
+        ready={"redis": redis_answers},
+        registry=registry,
+        description=DESCRIPTION,
+    )
+    app.state.settings = settings
+    app.state.configuration = configuration
+    app.state.policies = PolicyStore(configuration)
+    app.state.accounts = AccountStore(redis, configuration, ledger)
+    app.include_router(router)
+    describe_data_path(app)
+    # Added last, so outermost: the data path pays for nothing of the framework.
+    app.add_middleware(DataPath, settings=settings, metrics=metrics, parties=lambda: app.state.parties)
+    return app

@@ -1,0 +1,140 @@
+"""The data path in the OpenAPI document: raw ASGI does not describe itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+
+from leakrange.wire.app import PROBLEM
+from leakrange.wire.schemas import Decisions, ModelCard, Releases, Upload
+from leakrange.wire.tensors import JSON, NPY
+from services.proxy.snapshot import RELEASES, UPLOADS
+
+__all__ = ["describe_data_path"]
+
+BINARY = {"type": "string", "format": "binary"}
+PROBLEM_ANSWER = {
+    "description": "Problem details (RFC 9457)",
+    "content": {PROBLEM: {"schema": {"type": "object"}}},
+}
+INPUTS = {
+    "type": "object",
+    "required": ["inputs"],
+    "additionalProperties": False,
+    "properties": {
+        "inputs": {"type": "array", "description": "(B, H, W, C): integers 0..255 or floats in [0, 1]"}
+    },
+}
+MODEL = {
+    "name": "model",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"},
+}
+IDEMPOTENCY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "description": "A repeat of the same request under the same key gets the first answer and costs nothing",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
+}
+KIND = {
+    "name": "X-Release",
+    "in": "header",
+    "description": "The release kind of an npy body",
+    "schema": {"enum": ["logits", "softmax", "features", "score", "sample"]},
+}
+
+
+def describe_data_path(app: FastAPI) -> None:
+    """Add the native API to what the application says of itself."""
+    original = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            document = original()
+            document.setdefault("components", {}).setdefault("securitySchemes", {})["key"] = {
+                "type": "http",
+                "scheme": "bearer",
+            }
+            schemas = document["components"].setdefault("schemas", {})
+            for body in (ModelCard, Releases, Upload, Decisions):
+                schemas[body.__name__] = body.model_json_schema(ref_template="#/components/schemas/{model}")
+            document["paths"] |= _paths()
+            for path in document["paths"]:
+                if path.startswith("/admin"):
+                    for operation in document["paths"][path].values():
+                        operation["security"] = [{"key": []}]
+            app.openapi_schema = document
+        return app.openapi_schema
+
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _paths() -> dict[str, Any]:
+    cards = {"type": "object", "properties": {"models": {"type": "array", "items": _ref("ModelCard")}}}
+    paths: dict[str, Any] = {
+        "/v1/models": {"get": _operation("The models that this key may use", _json(cards))},
+        "/v1/models/{model}": {
+            "get": _operation("One model", _json(_ref("ModelCard")), parameters=[MODEL]),
+        },
+        "/v1/models/{model}/artifact": {
+            "get": _operation(
+                "The model's safetensors file",
+                {"application/octet-stream": {"schema": BINARY}},
+                parameters=[MODEL],
+            ),
+        },
+        f"/v1/models/{{model}}/{UPLOADS}": {
+            "post": _operation(
+                "Upload releases; the reply is the decision",
+                _json(_ref("Decisions")),
+                parameters=[MODEL, IDEMPOTENCY, KIND],
+                body={JSON: {"schema": _ref("Upload")}, NPY: {"schema": BINARY}},
+            ),
+        },
+    }
+    for endpoint in RELEASES:
+        paths[f"/v1/models/{{model}}/{endpoint}"] = {
+            "post": _operation(
+                f"The model's {endpoint} of a batch of images, as the policy releases them",
+                _json(_ref("Releases")) | {NPY: {"schema": BINARY}},
+                parameters=[MODEL, IDEMPOTENCY],
+                body={
+                    JSON: {"schema": INPUTS},
+                    NPY: {"schema": BINARY},
+                    "image/png": {"schema": BINARY},
+                    "image/jpeg": {"schema": BINARY},
+                    "multipart/form-data": {
+                        "schema": {
+                            "type": "object",
+                            "properties": {"files": {"type": "array", "items": BINARY}},
+                        }
+                    },
+                },
+            )
+        }
+    return paths
+
+
+def _operation(
+    summary: str, content: dict[str, Any], *, parameters: list[Any] | None = None, body: Any = None
+) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "summary": summary,
+        "tags": ["native API"],
+        "security": [{"key": []}],
+        "parameters": parameters or [],
+        "responses": {"200": {"description": "Answered", "content": content}, "4XX": PROBLEM_ANSWER},
+    }
+    if body is not None:
+        operation["requestBody"] = {"required": True, "content": body}
+    return operation
+
+
+def _json(schema: Any) -> dict[str, Any]:
+    return {JSON: {"schema": schema}}
+
+
+def _ref(name: str) -> dict[str, str]:
+    return {"$ref": f"#/components/schemas/{name}"}

@@ -1,0 +1,107 @@
+"""Policies, bindings and routes as the operator handles them."""
+
+from __future__ import annotations
+
+import orjson
+from redis.asyncio.client import Pipeline
+
+from leakrange.defences.output import Chain
+from leakrange.wire.errors import Conflict, InvalidInput, NotFound
+from services.proxy.configuration import (
+    BINDINGS,
+    KEY,
+    POLICIES,
+    ROUTES,
+    Configuration,
+    field,
+    queue,
+    read_binding,
+    text,
+)
+from services.proxy.snapshot import RELEASES, Binding
+
+__all__ = ["PolicyStore"]
+
+
+class PolicyStore:
+    """Writes the configuration; every change is live with the next request of every proxy process.
+
+    Writing what is there already changes nothing, so all of it may be repeated.
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        self._configuration = configuration
+
+    async def put_policy(self, name: str, chain: Chain) -> None:
+        """Create or replace a policy."""
+        await self._put(POLICIES, name, orjson.dumps(chain.spec()))
+
+    async def delete_policy(self, name: str) -> None:
+        """Raises `NotFound`, or `Conflict` while it is bound: deleting it would leave releases undefended."""
+
+        async def write(pipeline: Pipeline) -> None:
+            if not await pipeline.hexists(POLICIES, name):
+                raise NotFound(f"there is no policy {name!r}")
+            bound = [
+                read_binding(binding)._asdict()
+                for binding, policy in (await pipeline.hgetall(BINDINGS)).items()
+                if text(policy) == name
+            ]
+            if bound:
+                raise Conflict(f"the policy {name!r} is bound", hint="bind another one first", bindings=bound)
+            queue(pipeline)
+            pipeline.hdel(POLICIES, name)
+
+        await self._configuration.change(write, POLICIES, BINDINGS)
+
+    async def put_binding(self, binding: Binding, policy: str) -> None:
+        """Let a policy hold for a key, model or endpoint.
+
+        Raises `InvalidInput` for an unknown policy or key, or a policy that means nothing on the endpoint's
+        releases.
+        """
+
+        async def write(pipeline: Pipeline) -> None:
+            stored = await pipeline.hget(POLICIES, policy)
+            if stored is None:
+                raise InvalidInput(f"there is no policy {policy!r}", hint="PUT the policy first")
+            if binding.key is not None and not await pipeline.exists(KEY + binding.key):
+                raise InvalidInput(f"no key has the id {binding.key!r}", hint="POST the key first")
+            kind = RELEASES.get(binding.endpoint or "")
+            if kind is not None and (reason := Chain.parse(orjson.loads(stored)).refuse(kind)):
+                raise InvalidInput(f"the policy {policy!r} cannot hold for {binding.endpoint}: {reason}")
+            there = await pipeline.hget(BINDINGS, field(binding))
+            if there is None or text(there) != policy:
+                queue(pipeline)
+                pipeline.hset(BINDINGS, field(binding), policy)
+
+        await self._configuration.change(write, POLICIES, BINDINGS)
+
+    async def delete_binding(self, binding: Binding) -> None:
+        """Raises `NotFound`."""
+        await self._delete(BINDINGS, field(binding), "binding")
+
+    async def put_route(self, model: str, upstream: str) -> None:
+        """Send requests for a model to a provider."""
+        await self._put(ROUTES, model, upstream.encode())
+
+    async def delete_route(self, model: str) -> None:
+        """Raises `NotFound`."""
+        await self._delete(ROUTES, model, "route")
+
+    async def _put(self, table: str, name: str, value: bytes) -> None:
+        async def write(pipeline: Pipeline) -> None:
+            if await pipeline.hget(table, name) != value:
+                queue(pipeline)
+                pipeline.hset(table, name, value)
+
+        await self._configuration.change(write, table)
+
+    async def _delete(self, table: str, name: str, what: str) -> None:
+        async def write(pipeline: Pipeline) -> None:
+            if not await pipeline.hexists(table, name):
+                raise NotFound(f"there is no such {what}")
+            queue(pipeline)
+            pipeline.hdel(table, name)
+
+        await self._configuration.change(write, table)

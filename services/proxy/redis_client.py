@@ -1,0 +1,47 @@
+"""The connection to Redis, and its failures as 503."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import structlog
+from redis.asyncio import BlockingConnectionPool, Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
+
+from leakrange.wire.errors import Unavailable
+
+__all__ = ["PREFIX", "connect", "redis_errors"]
+
+PREFIX = "leakrange:proxy:"
+log = structlog.get_logger("leakrange.proxy.redis")
+
+
+def connect(url: str, timeout: float) -> Redis:
+    """A pooled client that never retries by itself.
+
+    A reservation or settlement whose reply was lost may have been made: asking again would count it twice.
+    """
+    pool = BlockingConnectionPool.from_url(
+        url,
+        max_connections=64,
+        timeout=timeout,
+        socket_timeout=timeout,
+        socket_connect_timeout=timeout,
+        retry=Retry(NoBackoff(), 0),
+    )
+    return Redis.from_pool(pool)
+
+
+@contextmanager
+def redis_errors() -> Iterator[None]:
+    """Turn any failure of Redis into `Unavailable`; the next request tries anew."""
+    try:
+        yield
+    except (RedisError, OSError) as error:
+        log.warning("redis failed", error=type(error).__name__, detail=str(error)[:200])
+        raise Unavailable(
+            "the ledger cannot be reached", hint="try again shortly", retry_after=1.0
+        ) from error

@@ -1,0 +1,45 @@
+"""What the proxy is told by its environment."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import AliasChoices, Field, model_validator
+from pydantic_settings import SettingsConfigDict
+
+from leakrange.wire.settings import ServiceSettings
+
+__all__ = ["ProxySettings"]
+
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class ProxySettings(ServiceSettings):
+    """``LEAKRANGE_…``; host and port also as ``LEAKRANGE_PROXY_HOST`` and ``LEAKRANGE_PROXY_PORT``."""
+
+    model_config = SettingsConfigDict(env_prefix="LEAKRANGE_", extra="ignore", populate_by_name=True)
+
+    host: str = Field("127.0.0.1", validation_alias=AliasChoices("LEAKRANGE_PROXY_HOST", "LEAKRANGE_HOST"))
+    port: int = Field(8701, validation_alias=AliasChoices("LEAKRANGE_PROXY_PORT", "LEAKRANGE_PORT"))
+    redis_url: str = "redis://127.0.0.1:6379/0"
+    redis_timeout: Seconds = 2.0
+    upstream_timeout: Seconds = 30.0
+    """For a provider's whole answer."""
+    upstream_connections: Annotated[int, Field(ge=1)] = 256
+    reservation_seconds: Seconds = 90.0
+    """After that long, samples reserved by a proxy that died come back to their key."""
+    idempotency_seconds: Seconds = 3600.0
+    """How long the first answer to an ``Idempotency-Key`` is kept."""
+    idempotency_max_body: Annotated[int, Field(ge=0)] = 4 * 1024 * 1024
+    """Larger answers are not kept: a repeat is refused instead of being answered from memory."""
+    max_samples: Annotated[int, Field(ge=1)] = 65_536
+    """Samples of one request."""
+    max_answer: Annotated[int, Field(ge=1)] = 128 * 1024 * 1024
+    """Bytes of a provider's answer to one request."""
+
+    @model_validator(mode="after")
+    def _reservations_outlive_requests(self) -> Self:
+        # Otherwise a slow answer's samples would be given away while it is still on its way.
+        if self.reservation_seconds <= self.upstream_timeout:
+            raise ValueError("reservation_seconds must exceed upstream_timeout")
+        return self
