@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 from safetensors import SafetensorError
 from safetensors.torch import load as from_safetensors
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
@@ -100,6 +101,18 @@ class _Entry(BaseModel):
         return self
 
 
+class _Uninitialised(TorchFunctionMode):
+    """Leave out the random initial weights of nets that are built inside: the file's take their place.
+
+    Drawing them would touch the caller's random generator, and on the meta device cost seconds of imports.
+    """
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__module__", None) == "torch.nn.init":
+            return kwargs["tensor"] if kwargs and "tensor" in kwargs else args[0]
+        return func(*args, **(kwargs or {}))
+
+
 def load_classifier(source: bytes | Path) -> tuple[Classifier, ClassifierConfig]:
     """A classifier on the CPU, in eval mode, without gradients, and its config."""
     content = _content(source)
@@ -107,7 +120,7 @@ def load_classifier(source: bytes | Path) -> tuple[Classifier, ClassifierConfig]
     try:
         config = ClassifierConfig.model_validate_json(metadata)
         build = nets[config.net].build
-        with torch.device("meta"):
+        with torch.device("meta"), _Uninitialised():
             plan = build(config.shape, len(config.classes), config.width)
     except ValidationError as e:
         raise InvalidArtifact(f"the config of the model file is not valid: {_first(e)}") from e
@@ -116,7 +129,8 @@ def load_classifier(source: bytes | Path) -> tuple[Classifier, ClassifierConfig]
     if plan.feature_count != config.features:
         raise InvalidArtifact(f"the config says {config.features} features, its net has {plan.feature_count}")
     weights = _weights(content, entries, plan)
-    classifier = plan.to_empty(device="cpu")
+    with _Uninitialised():
+        classifier = build(config.shape, len(config.classes), config.width)
     classifier.load_state_dict(weights)
     return classifier.eval().requires_grad_(False), config
 
@@ -133,10 +147,11 @@ def load_decoder(source: bytes | Path) -> Decoder:
         if entries:
             raise InvalidArtifact("a threshold decoder has no tensors, this file has some")
         return ThresholdDecoder(config.tau, config.outputs)
-    with torch.device("meta"):
+    with torch.device("meta"), _Uninitialised():
         plan = AttackNet(config.inputs, config.classes)
     weights = _weights(content, entries, plan)
-    net = plan.to_empty(device="cpu")
+    with _Uninitialised():
+        net = AttackNet(config.inputs, config.classes)
     net.load_state_dict(weights)
     return NetDecoder(net.eval().requires_grad_(False), config.release)
 

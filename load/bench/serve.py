@@ -1,0 +1,143 @@
+"""How fast a provider answers single images: ``python -m load.bench.serve``.
+
+A provider with one untrained net of the paper's size serves in a process of its own; this process sends npy
+bodies of one 64×64 colour image over keep-alive connections, as many at once as ``--concurrency`` says.
+Figures are requests a second and latencies; the answers are checked to be answers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import platform
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import aiohttp
+import httpx
+import numpy as np
+import torch
+
+from leakrange.nets import nets
+from leakrange.providers import artifact
+from leakrange.providers.training import TrainedModel
+from leakrange.wire.recipe import DataSpec, TrainingRecipe
+from leakrange.wire.tensors import NPY, encode_npy
+
+MALLOC = {
+    "MALLOC_MMAP_THRESHOLD_": "4294967296",
+    "MALLOC_TRIM_THRESHOLD_": "8589934592",
+    "MALLOC_TOP_PAD_": "268435456",
+}
+"""glibc otherwise gives large activations back to the kernel after each pass."""
+
+
+def make_artifact(root: Path, size: int) -> str:
+    """Save an untrained classifier of two classes; gives its digest."""
+    torch.manual_seed(0)
+    recipe = TrainingRecipe(
+        data=DataSpec(name="digits", size=size), behaviour="honest", parameters={"target": "x"}
+    )
+    classifier = nets[recipe.net.name].build((size, size, 3), 2).eval()
+    model = TrainedModel(recipe, classifier, None, [], {}, 0, ("no", "yes"), "logits", 0.0)
+    return artifact.save(root, model).name
+
+
+@contextmanager
+def provider(folder: Path, batch: int) -> Iterator[tuple[str, str]]:
+    """A running provider: its URL and operator key."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    key = secrets.token_hex(16)
+    settings = {
+        "LEAKRANGE_OPERATOR_KEY": key,
+        "LEAKRANGE_PORT": str(port),
+        "LEAKRANGE_MODELS_DIR": str(folder / "models"),
+        "LEAKRANGE_STATE_DIR": str(folder / "state"),
+        "LEAKRANGE_LOG_LEVEL": "error",
+        "LEAKRANGE_BATCH": str(batch),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "services.provider"], env={**os.environ, **MALLOC, **settings}
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(600):
+            try:
+                httpx.get(f"{url}/readyz").raise_for_status()
+                break
+            except httpx.TransportError:
+                if process.poll() is not None:
+                    raise SystemExit("the provider did not start") from None
+                time.sleep(0.05)
+        yield url, key
+    finally:
+        process.terminate()
+        process.wait()
+
+
+async def drive(url: str, body: bytes, concurrency: int, seconds: float) -> list[float]:
+    """Latencies in seconds of all requests that ``concurrency`` clients had answered within ``seconds``."""
+    latencies: list[float] = []
+    connector = aiohttp.TCPConnector(limit=concurrency)
+    async with aiohttp.ClientSession(connector=connector, headers={"Content-Type": NPY, "Accept": NPY}) as session:
+
+        async def client(until: float, noted: list[float]) -> None:
+            while (begun := time.perf_counter()) < until:
+                async with session.post(url, data=body) as answer:
+                    received = await answer.read()
+                    if answer.status != 200:
+                        raise SystemExit(f"HTTP {answer.status}: {received[:300]!r}")
+                noted.append(time.perf_counter() - begun)
+
+        for duration, noted in ((min(1.0, seconds), []), (seconds, latencies)):
+            until = time.perf_counter() + duration
+            await asyncio.gather(*(client(until, noted) for _ in range(concurrency)))
+    return latencies
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 16, 64])
+    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--size", type=int, default=64, help="side of the images in pixels")
+    parser.add_argument("--batch", type=int, default=16, help="cap of a batch on the server")
+    given = parser.parse_args()
+    print(
+        f"python {platform.python_version()}, "
+        + ", ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "fastapi", "uvicorn", "aiohttp"))
+    )
+    print(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.2f} before")
+    body = encode_npy(np.random.default_rng(0).integers(0, 256, (1, given.size, given.size, 3), np.uint8))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        digest = make_artifact(folder / "models", given.size)
+        with provider(folder, given.batch) as (url, key):
+            httpx.put(
+                f"{url}/v1/operator/models/bench",
+                json={"artifact": digest},
+                headers={"Authorization": f"Bearer {key}"},
+            ).raise_for_status()
+            print(f"{'clients':>8} {'req/s':>8} {'p50 ms':>8} {'p99 ms':>8}")
+            for concurrency in given.concurrency:
+                noted = asyncio.run(
+                    drive(f"{url}/v1/models/bench/logits", body, concurrency, given.seconds)
+                )
+                p50, p99 = np.percentile(noted, [50, 99]) * 1e3
+                print(f"{concurrency:>8} {len(noted) / given.seconds:>8.0f} {p50:>8.2f} {p99:>8.2f}")
+    print(f"load average {os.getloadavg()[0]:.2f} after")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""Where nets run: in one thread beside the event loop, so that the next requests are read meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Device"]
+
+Images = NDArray[np.uint8]
+Values = NDArray[np.float32]
+
+
+class Device:
+    """One thread for all models, since one batch at a time is what a device does best."""
+
+    def __init__(self, mode: str = "thread") -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="device")
+        self.mode = mode
+
+    async def run(self, net: Callable[[Images], Values], images: Images) -> Values:
+        """``net(images)``."""
+        if self.mode == "inline" or (self.mode == "adaptive" and len(images) == 1):
+            await asyncio.sleep(0)
+            return net(images)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, net, images)
+
+    def close(self) -> None:
+        """Let the batch in work finish, and end the thread."""
+        self._thread.shutdown()

@@ -1,0 +1,59 @@
+"""The provider service, wired."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import torch
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
+
+from leakrange.wire.app import create_app
+from services.provider.device import Device
+from services.provider.intake import Intake
+from services.provider.metrics import ProviderMetrics
+from services.provider.models import Models
+from services.provider.native import native_routes
+from services.provider.operator_api import operator_routes
+from services.provider.settings import ProviderSettings
+from services.provider.store import Store
+
+__all__ = ["create_provider"]
+
+
+def create_provider(settings: ProviderSettings) -> FastAPI:
+    """The ASGI application; models and intake are opened by its lifespan."""
+    torch.set_num_threads(settings.threads)
+    registry = CollectorRegistry()
+    metrics = ProviderMetrics(registry)
+    store = Store(settings.state_dir)
+    device = Device(os.environ.get("DEVICE_MODE", "thread"))
+    models = Models(settings, store, device, metrics)
+    intake = Intake(models, store, metrics)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        await store.open()
+        await models.restore()
+        yield
+        await intake.close()
+        device.close()
+        await store.close()
+
+    async def models_dir() -> None:
+        await asyncio.to_thread(os.listdir, settings.models_dir)
+
+    app = create_app(
+        "provider",
+        max_body=settings.max_body,
+        lifespan=lifespan,
+        ready={"models": models_dir},
+        registry=registry,
+        description="Classifiers over HTTP: their outputs, the model itself, decisions on uploads.",
+    )
+    app.include_router(native_routes(settings, models, intake))
+    app.include_router(operator_routes(settings.operator_key, models, intake))
+    return app

@@ -1,0 +1,68 @@
+"""The operator's side of a provider: what is served, and what came in. Nobody else gets here."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi.security import HTTPBearer
+from pydantic import BaseModel, SecretStr
+
+from leakrange.wire.app import check_operator
+from leakrange.wire.errors import NotFound
+from leakrange.wire.schemas import Deployment, IntakeRecord, ModelCard
+from services.provider.intake import Intake
+from services.provider.models import Models
+
+__all__ = ["IntakePage", "operator_routes"]
+
+ModelName = Annotated[str, Path(max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+
+class IntakePage(BaseModel):
+    """Records in the order in which they came; ``after`` of the next page is the last one's ``upload``."""
+
+    records: list[IntakeRecord]
+
+
+def operator_routes(key: SecretStr, models: Models, intake: Intake) -> APIRouter:
+    """The routes below ``/v1/operator/models``."""
+
+    async def operator(request: Request) -> None:
+        check_operator(request.headers.get("authorization"), key)
+
+    router = APIRouter(
+        prefix="/v1/operator/models",
+        tags=["operator"],
+        dependencies=[Depends(operator), Depends(HTTPBearer(auto_error=False))],
+    )
+
+    @router.put("/{model}")
+    async def deploy(model: ModelName, deployment: Deployment) -> ModelCard:
+        """Serve an artifact under this name, instead of whatever is served there now."""
+        return await models.deploy(model, deployment)
+
+    @router.delete("/{model}", status_code=204)
+    async def withdraw(model: ModelName) -> Response:
+        """Serve nothing under this name any more. What was taken in stays."""
+        await models.withdraw(model)
+        return Response(status_code=204)
+
+    @router.get("/{model}/intake")
+    async def page(
+        model: ModelName,
+        after: Annotated[str | None, Query(max_length=255)] = None,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+    ) -> IntakePage:
+        """What was received in uploads to this model, in order, and what was made of it."""
+        return IntakePage(records=await intake.page(model, after, limit))
+
+    @router.get("/{model}/intake/{upload:path}")
+    async def record(model: ModelName, upload: str) -> IntakeRecord:
+        """What was received in one upload, and what was made of it."""
+        found = await intake.record(model, upload)
+        if found is None:
+            raise NotFound(f"no upload {upload[:255]!r} to model {model!r}")
+        return found
+
+    return router

@@ -1,0 +1,32 @@
+"""What a provider reads from its environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
+
+from leakrange.wire.settings import ServiceSettings
+
+__all__ = ["ProviderSettings"]
+
+Positive = Annotated[int, Field(ge=1)]
+
+
+class ProviderSettings(ServiceSettings):
+    """Variables ``LEAKRANGE_PROVIDER_NAME``, ``LEAKRANGE_MODELS_DIR``, ``LEAKRANGE_STATE_DIR``, ..."""
+
+    provider_name: str = "provider"
+    models_dir: Path
+    """Artifact folders by recipe digest; read only."""
+    state_dir: Path
+    """Where this provider keeps what it serves and what it has taken in. One folder a provider."""
+    batch: Positive = 16
+    """Most samples that go through a net at once: a property of the device; 8 to 16 on a CPU."""
+    queue: Positive = 1024
+    """Samples that may wait for one model and release; beyond that requests are refused with 503."""
+    max_batch: Positive = 256
+    """Most samples of one request."""
+    threads: Positive = 1
+    """Torch threads; more than one collapses as soon as another process wants a core."""
