@@ -33,10 +33,13 @@ def faces() -> ImageSet:
 
 @pytest.mark.parametrize(
     ("size", "expected"),
-    [(24, "5e0aa50b957d9998364e24d9603c351da270e5241381aae96057a384bd4e82de"), (64, "181243f64f54c63555b701e474e25be1426b091b0830a36d54bd9c85c062a30b")],
+    [
+        (24, "5e0aa50b957d9998364e24d9603c351da270e5241381aae96057a384bd4e82de"),
+        (64, "181243f64f54c63555b701e474e25be1426b091b0830a36d54bd9c85c062a30b"),
+    ],
 )
 def test_same_bytes_on_every_machine(size: int, expected: str) -> None:
-    # Recorded once. A change to the drawing changes it, and every model trained on faces is another: then record it anew.
+    # Recorded once; a change to the drawing changes it, and with it every model trained on faces.
     assert load(DataSpec(name="synthfaces", size=size, count=60, seed=7)).fingerprint == expected
 
 
@@ -80,7 +83,7 @@ def test_attributes_are_independent(pair: tuple[str, str]) -> None:
     a, b = (labels[name] for name in pair)
     table = np.zeros((len(FACE_ATTRIBUTES[pair[0]].classes), len(FACE_ATTRIBUTES[pair[1]].classes)))
     np.add.at(table, (a, b), 1)
-    statistic, p, freedom, _ = chi2_contingency(table)
+    _, p, freedom, _ = chi2_contingency(table)
     assert p > 1e-4
     # In bits: the mutual information that chance alone gives is about freedom / (2 n ln 2).
     share = table / table.sum()
@@ -138,7 +141,7 @@ def test_a_small_network_recognises_what_the_mean_colour_does_not(
 def test_painting_in_windows_cuts_nothing_off(monkeypatch: pytest.MonkeyPatch) -> None:
     traits, _ = sample(1500, 11)
     windowed = draw(traits, 40, 11)
-    monkeypatch.setattr(Canvas, "window", lambda self, *bounds: self)
+    monkeypatch.setattr(Canvas, "window", lambda self, *_: self)
     assert (windowed == draw(traits, 40, 11)).all()
 
 

@@ -82,7 +82,9 @@ def read_arrays(path: Path, layout: Mapping[str, tuple[str, int]]) -> dict[str, 
     Raises `DataUnavailable` naming the file and what is wrong with it.
     """
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        # Opened here, since NumPy leaves its own handle open when the archive proves broken.
+        with path.open("rb") as file:
+            stored = np.load(file, allow_pickle=False)
             if not isinstance(stored, np.lib.npyio.NpzFile):
                 raise DataUnavailable(f"{path} is a single array, not an .npz", hint=AGAIN)
             missing = sorted(set(layout) - set(stored.files))

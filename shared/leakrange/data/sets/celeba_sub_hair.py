@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from leakrange.data.catalogue import Content, datasets
-from leakrange.data.packed import Arrays
 from leakrange.data.sets.celeba_sub import CelebASub
 
 __all__ = ["CelebASubHair"]
@@ -23,9 +22,9 @@ class CelebASubHair(CelebASub):
     )
 
     @classmethod
-    def unpack(cls, arrays: Arrays) -> Content:
+    def content(cls) -> Content:
         """`CelebASub`'s content without the images of unknown or several hair colours."""
-        every = super().unpack(arrays)
+        every = CelebASub.content()
         assert every.group is not None
         assert every.official is not None
         kept = every.labels["hair-color"] >= 0
