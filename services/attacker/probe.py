@@ -30,7 +30,7 @@ def samples_of(span: Span) -> NDArray[np.int64]:
     indices = load(span.data).where(span.split)
     if span.stop > len(indices):
         raise InvalidInput(
-            f"{span.data.name} has {len(indices)} {span.split} images; {span.start} to {span.stop} were asked",
+            f"{span.data.name} has {len(indices)} {span.split} images, not {span.stop}",
             hint="lower the budget or the number of auxiliary records, or take a larger set",
         )
     return indices[span.start : span.stop]

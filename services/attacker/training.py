@@ -18,9 +18,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def _die_with(parent: int) -> None:
-    """Have the kernel kill this process when its worker dies (Linux; elsewhere the broken pipe does it at
-    the next epoch).
-    """
+    """Have the kernel kill this process when its worker dies (Linux; elsewhere a broken pipe ends it later)."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before we asked
