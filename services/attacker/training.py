@@ -18,7 +18,7 @@ PR_SET_PDEATHSIG = 1
 
 
 def _die_with(parent: int) -> None:
-    """Have the kernel kill this process when its worker dies (Linux; elsewhere a broken pipe ends it later)."""
+    """Have the kernel kill this process when its worker dies (Linux; elsewhere a broken pipe does)."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it died before we asked
@@ -33,7 +33,7 @@ def _say(**what: Any) -> None:
 def main() -> int:
     """Train and store; exit status 0, or 1 after a line that says why not."""
     _die_with(int(sys.argv[1]))
-    # After the call above, and here rather than in the worker: a process that has run a torch operation must not be forked.
+    # Here, not in the worker: a process that has run a torch operation must not be forked.
     import torch
 
     from leakrange.data import load
