@@ -193,6 +193,12 @@ def test_a_failed_seed_is_left_out_of_the_figures() -> None:
     assert said(run(trials=spoiled)) == said(run(trials=one_seed))
 
 
+def test_a_defence_that_was_measured_on_some_providers_only_says_so() -> None:
+    gone = {"digits-regularized", "digits-parameterized-raw"}
+    partly = only(lambda trial: trial.defence != "argmax" or trial.provider not in gone)
+    assert re.search(r"argmax stops the leak \([^)]*, measured on 4 of 6\)", said(partly)[2])
+
+
 def test_an_honest_provider_that_leaks_is_not_called_harmless() -> None:
     leaky = [
         trial.model_copy(update={"curiosity": 0.8, "nag": 0.58}) if trial.behaviour == "honest" else trial

@@ -117,6 +117,14 @@ def test_hostile_names_and_errors_stay_text() -> None:
     assert html.unescape(page).count(HOSTILE) > 20
 
 
+def test_a_name_that_looks_like_a_formula_is_written_as_it_is() -> None:
+    found = [t.model_copy(update={"defence": "$\\frac$"}) for t in trials() if t.behaviour == "honest"]
+    [chart, *_] = [
+        c for c in svgs(render(run(trials=found, models=[]))) if "Adaptivity" in c.attrib["aria-label"]
+    ]
+    assert "$\\frac$" in ["".join(text.itertext()) for text in chart.iter("text")]
+
+
 EMPTY = {
     "plane": "No finished trial has both",
     "roc": "No finished trial has a ROC curve",

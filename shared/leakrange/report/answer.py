@@ -166,23 +166,24 @@ def _defences(findings: Findings) -> str:
         if chosen:
             object_ = "the leak" if not parts else "it"
             if len(chosen) == 1:
-                parts.append(f"{chosen[0].defence} {one} {object_} ({_effect(chosen[0])})")
+                parts.append(f"{chosen[0].defence} {one} {object_} ({_effect(chosen[0], len(leaking))})")
             else:
                 parts.append(
-                    _joined([f"{verdict.defence} ({_effect(verdict)})" for verdict in chosen])
+                    _joined([f"{verdict.defence} ({_effect(verdict, len(leaking))})" for verdict in chosen])
                     + f" {many} {object_}"
                 )
     who = "the one provider that leaks" if len(leaking) == 1 else f"the {len(leaking)} providers that leak"
     return f"On {who} without a defence, " + "; ".join(parts) + "."
 
 
-def _effect(verdict: Verdict) -> str:
+def _effect(verdict: Verdict, leaking: int) -> str:
     if verdict.effect == "stops":
         at_most = "nowhere" if verdict.worst <= 0 else f"at most {points(verdict.worst)}"
         said = f"{at_most} above the majority class"
     else:
         said = f"the attack keeps {_kept(verdict)} of its gain"
-    return said + _cost(verdict)
+    partly = f", measured on {verdict.subjects} of {leaking}" if verdict.subjects < leaking else ""
+    return said + _cost(verdict) + partly
 
 
 def _cost(verdict: Verdict) -> str:
@@ -236,7 +237,8 @@ def tiles(findings: Findings) -> list[Tile]:
     verdicts = [verdict for verdict in findings.verdicts() if findings.leaking()]
     if verdicts:
         best, worst = min(verdicts, key=lambda v: v.kept[1]), max(verdicts, key=lambda v: v.kept[0])
-        made.append(_defence("Strongest defence", best, "good" if best.effect == "stops" else "plain"))
+        label = "Strongest defence" if worst is not best else "The one defence measured"
+        made.append(_defence(label, best, "good" if best.effect == "stops" else "plain"))
         if worst is not best:
             made.append(_defence("Weakest defence", worst, "bad" if worst.effect == "hardly" else "plain"))
     return [*made, *_work(findings)]

@@ -68,7 +68,7 @@ def _plane(findings: Findings, task: tuple[str, str, str]) -> Picture | None:
         f"curiosity {percent(row.curiosity[0] if row.curiosity else None)}"
         for _, subject, defence, row in shown
     )
-    keys = [Key(findings.label(s), marker=i) for i, s in enumerate(subjects)]
+    keys = [Key(name, marker=i) for i, name in {i: findings.label(s) for i, s, *_ in shown}.items()]
     return Picture(
         title=f"{data}: {sensitive} hidden behind {target}",
         svg=draw(
