@@ -65,7 +65,7 @@ class Enrolments:
         found = hashlib.sha256(content).hexdigest()
         if found != card.sha256:
             raise InvalidArtifact(
-                f"the file of model {card.name!r} has SHA-256 {found[:12]}…, its card says {card.sha256[:12]}…",
+                f"the file of {card.name!r} has SHA-256 {found[:12]}…, the card says {card.sha256[:12]}…",
                 hint="something between this device and the provider changed it; nothing of it was run",
             )
         return await asyncio.to_thread(load_classifier, content)

@@ -126,7 +126,7 @@ def create_edge(settings: EdgeSettings) -> FastAPI:
         "edge",
         max_body=settings.max_body,
         lifespan=lifespan,
-        description="Users' devices: they run a provider's model on their own images, and only outputs leave.",
+        description="Users' devices: they run a model on their own images, and only outputs leave.",
     )
     app.state.settings = settings
     app.include_router(router)
