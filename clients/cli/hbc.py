@@ -62,7 +62,9 @@ class Cell:
     seconds: float
 
 
-def rows(target: str, sensitive: str, classes: int, data: DataSpec, schedule: Schedule, seed: int) -> Iterator[Row]:
+def rows(
+    target: str, sensitive: str, classes: int, data: DataSpec, schedule: Schedule, seed: int
+) -> Iterator[Row]:
     """The rows of one pair's table, for one seed. The regularized attack needs a binary sensitive attribute."""
 
     def row(name: str, behaviour: str, **parameters: object) -> Row:
@@ -82,11 +84,16 @@ def rows(target: str, sensitive: str, classes: int, data: DataSpec, schedule: Sc
         for y, s in BETAS:
             title = f"{name} ({_short(y)}, {_short(s)})"
             beta = {"y": y, "s": s}
-            yield row(title, "curious/parameterized", **both, release=release, beta=beta)
+            yield row(title, "curious/parameterized", **both, release=release, beta=beta, passes="two")
     if classes == 2:
         for y, s in BETAS:
             title = f"regularized ({_short(y)}, {_short(s)})"
             yield row(title, "curious/regularized", **both, beta={"y": y, "s": s})
+
+
+def _short(weight: float) -> str:
+    """0.7 as the paper prints it: .7."""
+    return f"{weight:g}".removeprefix("0")
 
 
 def measure(row: Row, images: ImageSet, sensitive: str, store: Path, device: str) -> Cell:
@@ -115,8 +122,8 @@ def measure(row: Row, images: ImageSet, sensitive: str, store: Path, device: str
 
 
 def _overlearned(classifier: object, images: ImageSet, sensitive: str, seed: int) -> float:
-    from leakrange.attacks.attribute_inference import AttributeInference, AttributeInferenceParameters
     from leakrange.attacks.attack import Evidence
+    from leakrange.attacks.attribute_inference import AttributeInference, AttributeInferenceParameters
     from leakrange.metrics import accuracy
     from leakrange.providers.inference import outputs
 
@@ -148,7 +155,9 @@ class _Progress:
     def __call__(self, event: dict[str, float]) -> None:
         if "loss" in event:
             told = " ".join(f"{k} {v:.4f}" for k, v in event.items() if k not in ("epoch", "progress"))
-            sys.stderr.write(f"{self.row.name} seed {self.row.recipe.seed} epoch {event['epoch']:.0f} {told}\n")
+            sys.stderr.write(
+                f"{self.row.name} seed {self.row.recipe.seed} epoch {event['epoch']:.0f} {told}\n"
+            )
             sys.stderr.flush()
 
 
@@ -217,7 +226,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     for pair in pairs:
         if len(pair) != 2 or not set(pair) <= set(images.attributes):
-            parser.error(f"no pair {':'.join(pair)!r}; attributes are: {', '.join(sorted(images.attributes))}")
+            parser.error(
+                f"no pair {':'.join(pair)!r}; attributes are: {', '.join(sorted(images.attributes))}"
+            )
 
     text = ""
     cells: dict[tuple[str, ...], dict[str, list[Cell]]] = {pair: {} for pair in pairs}

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from leakrange.metrics import student_quantile, summarise, wilson_interval
+
+
+@pytest.mark.parametrize("freedom", [*range(1, 31), 99, 100, 1000])
+def test_quantiles_of_student_agree_with_scipy(freedom: int) -> None:
+    assert student_quantile(freedom) == pytest.approx(stats.t.ppf(0.975, freedom), rel=1e-9)
+    assert student_quantile(freedom, 0.9) == pytest.approx(stats.t.ppf(0.9, freedom), rel=1e-9)
+
+
+def test_three_seeds_worked_by_hand() -> None:
+    mean, deviation, interval = summarise([0.8, 0.9, 1.0])
+    assert mean == pytest.approx(0.9)
+    assert deviation == pytest.approx(0.1)
+    assert interval == pytest.approx((0.9 - 4.30265 * 0.1 / 3**0.5, 0.9 + 4.30265 * 0.1 / 3**0.5), abs=1e-5)
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=12))
+def test_summaries_agree_with_numpy_and_scipy(values: list[float]) -> None:
+    mean, deviation, interval = summarise(values)
+    assert mean == pytest.approx(np.mean(values))
+    assert deviation == pytest.approx(np.std(values, ddof=1), abs=1e-12)
+    assert interval is not None
+    half = stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
+    assert interval[1] - interval[0] == pytest.approx(2 * half, abs=1e-9)
+
+
+def test_one_seed_has_no_deviation_and_no_interval() -> None:
+    assert summarise([0.7]) == (0.7, None, None)
+
+
+@given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_wilson_agrees_with_scipy(counts: tuple[int, int]) -> None:
+    successes, trials = counts
+    expected = stats.binomtest(successes, trials).proportion_ci(method="wilson")
+    assert wilson_interval(successes, trials) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_what_cannot_be_summed_up_is_refused() -> None:
+    with pytest.raises(ValueError, match="no values"):
+        summarise([])
+    with pytest.raises(ValueError, match="degrees of freedom"):
+        student_quantile(0)
+    with pytest.raises(ValueError, match="successes"):
+        wilson_interval(3, 2)

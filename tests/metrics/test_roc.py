@@ -1,0 +1,79 @@
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+from sklearn.metrics import roc_curve as reference_curve
+
+from leakrange.metrics import auc, mean_auc, roc_curve
+
+
+def test_a_case_with_a_tie_worked_by_hand() -> None:
+    # positives .9, .5; negatives .5, .1: of four pairs three are won and one is tied
+    scores, truth = np.array([0.9, 0.5, 0.5, 0.1]), np.array([True, True, False, False])
+    assert auc(scores, truth) == pytest.approx(3.5 / 4)
+    curve = roc_curve(scores, truth)
+    assert curve.fpr.tolist() == [0, 0, 0.5, 1]
+    assert curve.tpr.tolist() == [0, 0.5, 1, 1]
+
+
+# few distinct scores, so that ties are the rule
+samples = st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=60)
+
+
+@given(samples)
+def test_agrees_with_scikit_learn_under_ties(pairs: list[tuple[int, bool]]) -> None:
+    scores = np.array([score / 7 for score, _ in pairs])
+    truth = np.array([positive for _, positive in pairs])
+    assume(0 < truth.sum() < len(truth))
+    assert auc(scores, truth) == pytest.approx(roc_auc_score(truth, scores))
+    fpr, tpr, _ = reference_curve(truth, scores, drop_intermediate=False)
+    curve = roc_curve(scores, truth)
+    np.testing.assert_allclose([curve.fpr, curve.tpr], [fpr, tpr])
+
+
+def test_three_classes_are_averaged_one_against_the_rest(rng: np.random.Generator) -> None:
+    labels = rng.integers(0, 3, 200)
+    scores = rng.random((200, 3)) + np.eye(3)[labels]
+    scores /= scores.sum(axis=1, keepdims=True)
+    expected = roc_auc_score(labels, scores, multi_class="ovr", average="macro")
+    assert mean_auc(scores, labels) == pytest.approx(expected)
+
+
+def test_two_classes_give_the_area_of_class_one(rng: np.random.Generator) -> None:
+    labels = rng.integers(0, 2, 200)
+    scores = rng.random((200, 2)) + np.eye(2)[labels]
+    assert mean_auc(scores, labels) == pytest.approx(roc_auc_score(labels, scores[:, 1] - scores[:, 0]))
+
+
+def test_a_class_that_nobody_has_is_left_out_of_the_mean(rng: np.random.Generator) -> None:
+    labels = rng.integers(0, 2, 100)
+    scores = rng.random((100, 3))
+    assert mean_auc(scores, labels) == pytest.approx(
+        np.mean([roc_auc_score(labels == c, scores[:, c]) for c in (0, 1)])
+    )
+    assert mean_auc(scores, np.zeros(100, int)) is None
+    assert mean_auc(scores[:, :2], np.zeros(100, int)) is None
+
+
+def test_a_thinned_curve_keeps_its_ends_its_order_and_nearly_its_area(rng: np.random.Generator) -> None:
+    truth = rng.random(5000) < 0.4
+    scores = rng.normal(size=5000) + truth
+    whole, thin = roc_curve(scores, truth), roc_curve(scores, truth, points=101)
+    assert len(thin.fpr) <= 101
+    assert (thin.fpr[0], thin.tpr[0], thin.fpr[-1], thin.tpr[-1]) == (0, 0, 1, 1)
+    assert (np.diff(thin.fpr) >= 0).all()
+    assert (np.diff(thin.tpr) >= 0).all()
+
+    def area(fpr: NDArray[np.float64], tpr: NDArray[np.float64]) -> float:
+        return float(np.trapezoid(tpr, fpr))
+
+    assert area(thin.fpr, thin.tpr) == pytest.approx(area(whole.fpr, whole.tpr), abs=0.002)
+
+
+def test_what_has_no_curve_is_refused() -> None:
+    with pytest.raises(ValueError, match="both classes"):
+        roc_curve(np.array([0.1, 0.2]), np.array([True, True]))
+    with pytest.raises(ValueError, match="finite"):
+        auc(np.array([0.1, np.nan]), np.array([True, False]))

@@ -1,0 +1,53 @@
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from leakrange.data.imageset import ImageSet
+from leakrange.providers.training import TrainedModel, train
+from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
+from tests.providers.pictures import patches
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def recipe(behaviour: str, parameters: dict[str, object], epochs: int = 1, seed: int = 0) -> TrainingRecipe:
+    return TrainingRecipe(
+        data=DataSpec(name="patches"),
+        behaviour=behaviour,
+        parameters=parameters,
+        net=NetSpec(width=0.5),
+        schedule=Schedule(epochs=epochs, batch=40),
+        seed=seed,
+    )
+
+
+@pytest.fixture(scope="session")
+def images() -> ImageSet:
+    return patches()
+
+
+CASES = {
+    "honest": ("honest", {"target": "hat"}),
+    "regularized": (
+        "curious/regularized",
+        {"target": "hat", "sensitive": "shoe", "beta": {"y": 0.5, "s": 0.5}},
+    ),
+    "raw": ("curious/parameterized", {"target": "hat", "sensitive": "shoe"}),
+    "soft": (
+        "curious/parameterized",
+        {"target": "mood", "sensitive": "shoe", "release": "softmax", "beta": {"y": 0.1, "s": 0.9}},
+    ),
+}
+
+
+@pytest.fixture(scope="session")
+def trained(images: ImageSet) -> dict[str, TrainedModel]:
+    """One model of every behaviour, each trained for a second or two."""
+    return {name: train(recipe(*case, epochs=12), images) for name, case in CASES.items()}

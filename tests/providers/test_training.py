@@ -1,0 +1,179 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from pydantic import ValidationError
+
+from leakrange.data.imageset import ImageSet
+from leakrange.nets import nets
+from leakrange.nets.classifier import to_input
+from leakrange.providers.behaviours import behaviours
+from leakrange.providers.inference import outputs
+from leakrange.providers.training import TrainedModel, train
+from leakrange.registry import UnknownName
+from leakrange.wire.errors import InvalidInput
+from leakrange.wire.recipe import Schedule
+from tests.providers.conftest import CASES, recipe
+from tests.providers.pictures import patches
+
+VARIANTS = {
+    **CASES,
+    "raw, one pass": (CASES["raw"][0], CASES["raw"][1] | {"passes": "one"}),
+    "soft, one pass": (CASES["soft"][0], CASES["soft"][1] | {"passes": "one"}),
+    "compressed": (CASES["raw"][0], CASES["raw"][1] | {"beta": {"x": 0.4, "y": 0.5, "s": 0.5}}),
+}
+
+
+def test_there_is_a_case_for_every_behaviour() -> None:
+    assert {behaviour for behaviour, _ in CASES.values()} == set(behaviours)
+
+
+@pytest.mark.parametrize("bf16", [False, True])
+@pytest.mark.parametrize("name", VARIANTS)
+def test_one_step_moves_every_trainable_parameter(name: str, bf16: bool, images: ImageSet) -> None:
+    behaviour, chosen = VARIANTS[name]
+    parameters = behaviours[behaviour].Parameters.model_validate(chosen)
+    torch.manual_seed(0)
+    classes = len(images.attributes[parameters.target].classes)
+    net = nets["hbc"].build((16, 16, 3), classes, 0.5)
+    trainee = behaviours[behaviour](parameters, net, 2, Schedule(batch=40, bf16=bf16))
+    before = {
+        f"{part}.{key}": value.detach().clone()
+        for part, module in trainee.modules().items()
+        for key, value in module.named_parameters()
+    }
+    assert len(before) == len({id(p) for m in trainee.modules().values() for p in m.parameters()})
+    x = to_input(torch.from_numpy(images.images[:40].copy()))
+    y, s = (torch.from_numpy(images.labels[a][:40].copy()) for a in (parameters.target, "shoe"))
+    loss = trainee.step(x, y, s if behaviour != "honest" else None)
+    assert torch.isfinite(loss)
+    still = [
+        f"{part}.{key}"
+        for part, module in trainee.modules().items()
+        for key, value in module.named_parameters()
+        if torch.equal(value.detach(), before[f"{part}.{key}"])
+    ]
+    assert still == []
+
+
+def test_an_honest_model_learns_its_target(trained: dict[str, TrainedModel]) -> None:
+    model = trained["honest"]
+    assert model.figures["test"]["honesty"] > 0.95
+    assert model.decoder is None
+    assert "curiosity" not in model.figures["test"]
+
+
+@pytest.mark.parametrize("name", ["regularized", "raw"])
+def test_a_curious_model_learns_both(name: str, trained: dict[str, TrainedModel]) -> None:
+    figures = trained[name].figures["test"]
+    assert figures["honesty"] > 0.9
+    assert figures["curiosity"] > 0.9
+    assert figures["majority"] < 0.6
+
+
+def test_a_curious_model_hides_it_in_soft_outputs_where_that_weighs_more(
+    trained: dict[str, TrainedModel],
+) -> None:
+    figures = trained["soft"].figures["test"]
+    assert figures["curiosity"] > 0.9
+    assert figures["majority"] < 0.6
+
+
+@pytest.mark.parametrize("name", ["regularized", "raw", "soft"])
+def test_the_figures_are_those_of_the_kept_classifier_and_decoder(
+    name: str, trained: dict[str, TrainedModel], images: ImageSet
+) -> None:
+    model = trained[name]
+    assert model.decoder is not None
+    for split in ("validation", "test"):
+        chosen = images.where(split)
+        released = outputs(model.classifier, images.images[chosen], model.default_release)
+        predicted, _ = model.decoder.infer(released, model.default_release)
+        assert np.mean(predicted == images.labels["shoe"][chosen]) == model.figures[split]["curiosity"]
+    # and the validation figures are those of the epoch that was chosen, so F and its decoder are of one epoch
+    entry = model.history[model.chosen_epoch - 1]
+    assert model.figures["validation"]["honesty"] == pytest.approx(entry["honesty"])
+    assert model.figures["validation"]["curiosity"] == pytest.approx(entry["curiosity"])
+
+
+@pytest.mark.parametrize("name", ["honest", "regularized", "raw", "soft"])
+def test_the_first_epoch_with_the_best_weighted_validation_is_kept(
+    name: str, trained: dict[str, TrainedModel]
+) -> None:
+    model = trained[name]
+    beta = model.recipe.parameters.get("beta", {"y": 0.7, "s": 0.3})
+    scores = [beta["y"] * e["honesty"] + beta["s"] * e.get("curiosity", 0.0) for e in model.history]
+    if name == "honest":
+        scores = [e["honesty"] for e in model.history]
+    assert model.chosen_epoch == 1 + int(np.argmax(scores))
+    assert [e["epoch"] for e in model.history] == list(range(1, 13))
+
+
+def test_argmax_takes_the_secret_away(trained: dict[str, TrainedModel], images: ImageSet) -> None:
+    model, test = trained["raw"], images.where("test")
+    assert model.decoder is not None
+    logits = outputs(model.classifier, images.images[test], "logits")
+    onehot = np.eye(2, dtype=np.float32)[logits.argmax(axis=1)]
+    predicted, _ = model.decoder.infer(onehot, "logits")
+    assert len({(tuple(o), p) for o, p in zip(onehot.tolist(), predicted.tolist(), strict=True)}) <= 2
+
+
+def test_the_same_recipe_gives_the_same_model_whatever_happened_before(images: ImageSet) -> None:
+    state = torch.get_rng_state()
+    first = train(recipe(*CASES["raw"]), images)
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.rand(17)
+    again = train(recipe(*CASES["raw"]), images)
+    other = train(recipe(*CASES["raw"], seed=1), images)
+    assert first.history[0]["loss"] == again.history[0]["loss"] != other.history[0]["loss"]
+    for one, two in zip(first.classifier.parameters(), again.classifier.parameters(), strict=True):
+        assert torch.equal(one, two)
+
+
+def test_progress_is_told_after_every_epoch(images: ImageSet) -> None:
+    told: list[dict[str, float]] = []
+    model = train(recipe(*CASES["raw"], epochs=2), images, progress=told.append)
+    ends = [event for event in told if "loss" in event]
+    assert [event["progress"] for event in ends] == [0.5, 1.0]
+    assert [{k: v for k, v in event.items() if k != "progress"} for event in ends] == model.history
+
+
+def test_images_with_an_unknown_label_are_left_out(images: ImageSet) -> None:
+    shoe = images.labels["shoe"].copy()
+    shoe[images.where("test")[:50]] = -1
+    shoe[images.where("train")[:100]] = -1
+    partly = dataclasses.replace(images, labels={**images.labels, "shoe": shoe})
+    model = train(recipe(*CASES["raw"]), partly)
+    assert model.figures["test"]["samples"] == len(images.where("test")) - 50
+
+
+def test_a_gray_image_of_another_shape_trains_as_well() -> None:
+    model = train(recipe(*CASES["raw"]), patches(count=200, size=20, channels=1))
+    assert model.classifier.shape == (20, 20, 1)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "parameters", "message"),
+    [
+        ("honest", {"target": "shirt"}, "no attribute 'shirt' for target; there are: bag, hat, mood, shoe"),
+        ("curious/parameterized", {"target": "hat", "sensitive": "shirt"}, "for sensitive"),
+        ("curious/regularized", {"target": "hat", "sensitive": "bag"}, "binary attribute; 'bag' has 3"),
+    ],
+)
+def test_what_the_data_cannot_give_is_refused(
+    behaviour: str, parameters: dict[str, object], message: str, images: ImageSet
+) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        train(recipe(behaviour, parameters), images)
+
+
+def test_wrong_parameters_and_names_are_refused(images: ImageSet) -> None:
+    with pytest.raises(ValidationError, match="sensitive"):
+        train(recipe("honest", {"target": "hat", "sensitive": "shoe"}), images)
+    with pytest.raises(ValidationError, match="release"):
+        train(recipe("curious/parameterized", {"target": "hat", "sensitive": "shoe", "release": "x"}), images)
+    with pytest.raises(UnknownName, match="did you mean 'honest'"):
+        train(recipe("onest", {"target": "hat"}), images)
+    with pytest.raises(InvalidInput, match="at least one batch of 40"):
+        train(recipe("honest", {"target": "hat"}), patches(count=60))
