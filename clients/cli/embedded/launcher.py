@@ -165,10 +165,11 @@ def _prepare(settings: Settings, announce: Callable[[str], None]) -> Supervisor:
     ports = assign(settings.base)
     check_free(ports)
     folder = settings.folder
-    chosen = parties(folder, ports, workers=settings.workers)
+    redis_url = f"redis://:{folder.secret('redis')}@127.0.0.1:{ports['redis']}/0"
+    chosen = parties(folder, ports, redis_url, workers=settings.workers)
     record = _record(folder, ports)
     record.parties = [PartyRecord(name=party.name, port=party.port) for party in chosen]
-    return Supervisor(folder, chosen, record, announce)
+    return Supervisor(folder, chosen, redis_url, record, announce)
 
 
 def _record(folder: StateFolder, ports: dict[str, int]) -> RangeRecord:

@@ -6,6 +6,7 @@ Attackers get neither the operator key nor the database: what they learn, they l
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,22 +35,25 @@ PASSED_ON = ("LEAKRANGE_CACHE", "LEAKRANGE_LOG_LEVEL")
 @dataclass(frozen=True)
 class Party:
     """A process to run. ``answers`` is how its readiness is seen: over HTTP at ``port``, by Redis' own
-    protocol, or by a line in its log.
+    protocol, or through Redis as the worker that it calls itself.
     """
 
     name: str
     command: tuple[str, ...]
     environment: Mapping[str, str] = field(repr=False)
     port: int | None
-    answers: Literal["http", "redis", "log"]
+    answers: Literal["http", "redis", "celery"]
+    queues: str = ""
+
+    def node(self, pid: int) -> str:
+        """The name by which a worker answers that runs as process ``pid``."""
+        return f"{self.queues.replace(',', '-')}-{pid}@{socket.gethostname()}"
 
 
-def parties(folder: StateFolder, ports: Mapping[str, int], *, workers: int) -> list[Party]:
+def parties(folder: StateFolder, ports: Mapping[str, int], redis_url: str, *, workers: int) -> list[Party]:
     """All parties, the Redis-protocol server first. ``workers`` is how many attackers there are besides the
     trainer.
     """
-    password = folder.secret("redis")
-    redis_url = f"redis://:{password}@127.0.0.1:{ports['redis']}/0"
     urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
     shared = _inherited() | {"LEAKRANGE_REDIS_URL": redis_url}
     operated = shared | {"LEAKRANGE_OPERATOR_KEY": folder.secret("operator")}
@@ -73,7 +77,7 @@ def parties(folder: StateFolder, ports: Mapping[str, int], *, workers: int) -> l
         return server(name, "services.provider", operated, models, computing, named)
 
     def worker(name: str, queues: str, concurrency: int, *environments: Mapping[str, str]) -> Party:
-        environment = {"LEAKRANGE_STATE_DIR": str(folder.of_party(name))}
+        environment: dict[str, str] = {}
         for more in environments:
             environment |= more
         command = (
@@ -85,13 +89,11 @@ def parties(folder: StateFolder, ports: Mapping[str, int], *, workers: int) -> l
             "--concurrency",
             str(concurrency),
         )
-        return Party(name, command, environment, None, "log")
+        return Party(name, command, environment, None, "celery", queues)
 
     cores = os.cpu_count() or 1
     return [
-        Party(
-            "redis", redis_command(folder, ports["redis"], password), _inherited(), ports["redis"], "redis"
-        ),
+        Party("redis", redis_command(folder, ports["redis"]), _inherited(), ports["redis"], "redis"),
         server("proxy", "services.proxy", operated),
         provider("honest"),
         provider("curious"),

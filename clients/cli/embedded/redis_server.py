@@ -11,8 +11,9 @@ from clients.cli.exits import CliError, Exit
 __all__ = ["redis_command"]
 
 
-def redis_command(folder: StateFolder, port: int, password: str) -> tuple[str, ...]:
-    """The command that serves ``port`` of this machine alone, behind ``password``, with every write logged.
+def redis_command(folder: StateFolder, port: int) -> tuple[str, ...]:
+    """The command that serves ``port`` of this machine alone, behind the folder's password, every write
+    logged.
 
     The settings go into a file of the state folder, since command lines can be read by other users.
     """
@@ -21,7 +22,7 @@ def redis_command(folder: StateFolder, port: int, password: str) -> tuple[str, .
     settings = {
         "bind": "127.0.0.1",
         "port": str(port),
-        "requirepass": password,
+        "requirepass": folder.secret("redis"),
         "dir": _quoted(str(data)),
         "appendonly": "yes",
         "appendfsync": "everysec",

@@ -30,10 +30,12 @@ class Supervisor:
         self,
         folder: StateFolder,
         parties: Sequence[Party],
+        redis_url: str,
         record: RangeRecord,
         announce: Callable[[str], None],
     ) -> None:
         self._folder, self._parties, self.record, self._announce = folder, parties, record, announce
+        self._redis_url = redis_url
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._records = {entry.name: entry for entry in record.parties}
         self._born: dict[str, float] = {}
@@ -111,7 +113,7 @@ class Supervisor:
                 code = self._processes[party.name].poll()
                 if code is not None:
                     raise self._failed(party, f"{party.name} ended at start ({_ending(code)})")
-                if is_ready(party, self._folder):
+                if is_ready(party, self._processes[party.name].pid, self._redis_url):
                     waiting.remove(party)
                     self._records[party.name].state = "ready"
                     self._folder.write(self.record)
@@ -141,7 +143,7 @@ class Supervisor:
         process = self._processes[party.name]
         code = process.poll()
         if code is None:
-            if entry.state == "starting" and is_ready(party, self._folder):
+            if entry.state == "starting" and is_ready(party, process.pid, self._redis_url):
                 entry.state = "ready"
                 self._announce(f"{party.name} is ready again")
                 return True
