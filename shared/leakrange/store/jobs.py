@@ -82,7 +82,7 @@ class Jobs:
             .group_by(Job.kind, Job.state)
         )
         counted: dict[JobKind, dict[JobState, int]] = {}
-        for kind, state, number in (await self.session.execute(query)).tuples():
+        for kind, state, number in await self.session.execute(query):
             counted.setdefault(kind, {})[state] = number
         return counted
 

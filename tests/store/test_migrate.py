@@ -1,0 +1,96 @@
+"""Migrations give exactly the tables that the code uses, on both databases, from wherever they are run."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, inspect
+
+from leakrange.store.engine import create_engine
+from leakrange.store.migrate import configuration, head, locate, upgrade
+from leakrange.store.tables import Base
+
+
+async def _inspected(url: str, ask: Any) -> Any:
+    engine = create_engine(url)
+    async with engine.connect() as connection:
+        found = await connection.run_sync(ask)
+    await engine.dispose()
+    return found
+
+
+def _differences(connection: Connection) -> list[Any]:
+    context = MigrationContext.configure(connection, opts={"compare_type": True})
+    return compare_metadata(context, Base.metadata)
+
+
+async def test_migrated_tables_are_those_of_the_code(empty_url: str) -> None:
+    await asyncio.to_thread(upgrade, empty_url)
+    assert await _inspected(empty_url, _differences) == []
+    names = await _inspected(empty_url, lambda c: inspect(c).get_table_names())
+    assert set(names) == {*Base.metadata.tables, "alembic_version"}
+
+
+async def test_states_are_guarded_by_the_database_itself(empty_url: str) -> None:
+    await asyncio.to_thread(upgrade, empty_url)
+    checks = await _inspected(
+        empty_url,
+        lambda c: {k["name"] for t in ("runs", "jobs") for k in inspect(c).get_check_constraints(t)},
+    )
+    assert {"ck_runs_state", "ck_jobs_state", "ck_jobs_kind"} <= checks
+
+
+async def test_upgrading_again_or_all_at_once_is_harmless(empty_url: str) -> None:
+    await asyncio.gather(*(asyncio.to_thread(upgrade, empty_url) for _ in range(4)))
+    upgrade_again = await asyncio.to_thread(upgrade, empty_url)
+    assert upgrade_again is None
+    version = await _inspected(empty_url, lambda c: MigrationContext.configure(c).get_current_revision())
+    assert version == head()
+
+
+async def test_downgrade_removes_everything(empty_url: str) -> None:
+    await asyncio.to_thread(upgrade, empty_url)
+    engine = create_engine(empty_url)
+    async with engine.begin() as connection:
+        await connection.run_sync(lambda sync: command.downgrade(configuration(sync), "base"))
+    await engine.dispose()
+    assert await _inspected(empty_url, lambda c: inspect(c).get_table_names()) == ["alembic_version"]
+
+
+def test_command_line_from_another_folder_with_named_migrations(tmp_path: Path) -> None:
+    shutil.copytree(locate(), tmp_path / "copied")
+    environment = {
+        **os.environ,
+        "LEAKRANGE_MIGRATIONS": str(tmp_path / "copied"),
+        "LEAKRANGE_DATABASE_URL": f"sqlite:///{tmp_path}/range.sqlite",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "leakrange.store.migrate"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "range.sqlite").stat().st_size > 0
+
+
+def test_missing_migrations_say_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LEAKRANGE_MIGRATIONS", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="LEAKRANGE_MIGRATIONS"):
+        locate()
+
+
+def test_other_databases_are_refused() -> None:
+    with pytest.raises(ValueError, match="use sqlite or postgresql"):
+        create_engine("mysql://localhost/leakrange")

@@ -1,0 +1,75 @@
+"""Truth is registered once, a trial is there once, a model is recorded once."""
+
+import asyncio
+
+import pytest
+
+from leakrange.store.engine import Database
+from leakrange.store.models import Models
+from leakrange.store.trials import Ledger, Trials, Truths
+from leakrange.wire.errors import NotFound
+from leakrange.wire.recipe import DataSpec, TrainingRecipe
+from tests.store.test_runs import create
+
+
+async def test_the_first_truth_stands(database: Database) -> None:
+    run_id, other = await create(database), await create(database)
+
+    async def add(number: int) -> bool:
+        async with database.write() as session:
+            return await Truths(session).add(
+                run_id, "upload", labels={"y": [number]}, decisions=[number], input_bytes=9, sent_bytes=3
+            )
+
+    added = await asyncio.gather(*(add(number) for number in range(8)))
+    assert sum(added) == 1
+    async with database.read() as session:
+        truth = await Truths(session).get(run_id, "upload")
+        assert truth.labels == {"y": [added.index(True)]}
+        assert truth.decisions == [added.index(True)]
+        assert (truth.input_bytes, truth.sent_bytes) == (9, 3)
+        assert len(await Truths(session).of_run(run_id)) == 1
+        with pytest.raises(NotFound):
+            await Truths(session).get(other, "upload")
+
+
+async def test_a_trial_is_never_there_twice(database: Database) -> None:
+    run_id = await create(database)
+    async with database.write() as session:
+        trials = Trials(session)
+        assert await trials.add(run_id, [("b", {"state": "queued"}), ("a", {"state": "queued"})]) == 2
+        await trials.put(run_id, "a", {"state": "done"})
+        await trials.put(run_id, "a", {"state": "done", "curiosity": 0.5})
+        assert await trials.add(run_id, [("a", {"state": "queued"})]) == 0
+    async with database.read() as session:
+        expected = [{"state": "queued"}, {"state": "done", "curiosity": 0.5}]
+        assert await Trials(session).of_run(run_id) == expected
+
+
+async def test_the_ledger_keeps_the_latest_account(database: Database) -> None:
+    run_id = await create(database)
+    async with database.write() as session:
+        ledger = Ledger(session)
+        await ledger.put(run_id, "b", policy="p", budget=10, spent=1, distinct=1)
+        await ledger.put(run_id, "a", policy="p", budget=10, spent=1, distinct=1)
+        await ledger.put(run_id, "b", policy="p", budget=10, spent=10, distinct=9)
+    async with database.read() as session:
+        accounts = [(e.name, e.spent, e.distinct) for e in await Ledger(session).of_run(run_id)]
+        assert accounts == [("a", 1, 1), ("b", 10, 9)]
+
+
+async def test_a_model_is_recorded_once_under_its_recipe(database: Database) -> None:
+    recipe = TrainingRecipe(data=DataSpec(name="digits"), behaviour="honest", parameters={"target": "parity"})
+    async with database.write() as session:
+        models = Models(session)
+        assert await models.add(recipe, {"honesty": 0.9})
+        assert not await models.add(recipe, {"honesty": 0.1})
+        assert await models.add(recipe.model_copy(update={"seed": 1}), {"honesty": 0.8})
+    async with database.read() as session:
+        model = await Models(session).get(recipe.digest())
+        assert model.figures == {"honesty": 0.9}
+        assert TrainingRecipe.model_validate(model.recipe) == recipe
+        assert len(await Models(session).page()) == 2
+        assert [m.seed for m in await Models(session).page(limit=1)] == [1]
+        with pytest.raises(NotFound):
+            await Models(session).get("0" * 64)
