@@ -35,6 +35,7 @@ class Range:
     provider: StubProvider
     provider_url: str
     client: httpx.Client
+    redis_url: str
 
     def admin(self, method: str, path: str, json: Any = None, status: int | None = None) -> Any:
         answer = self.client.request(
@@ -114,20 +115,20 @@ def live(_proxy: str, _provider: tuple[StubProvider, str], empty_redis_url: str)
     stub, provider_url = _provider
     stub.reset()
     with httpx.Client(timeout=20) as client:
-        made = Range(_proxy, stub, provider_url, client)
+        made = Range(_proxy, stub, provider_url, client, empty_redis_url)
         made.admin("PUT", "/routes/digits", {"upstream": provider_url})
         yield made
 
 
 @pytest.fixture
-def another(live: Range, empty_redis_url: str) -> Iterator[Callable[..., Range]]:
+def another(live: Range) -> Iterator[Callable[..., Range]]:
     """Start more proxies on the same Redis, with other settings where wanted."""
     started = []
 
     def start(**changes: Any) -> Range:
-        server = serve(proxy(settings(empty_redis_url, **changes)))
+        server = serve(proxy(settings(live.redis_url, **changes)))
         started.append(server)
-        return Range(server.__enter__(), live.provider, live.provider_url, live.client)
+        return Range(server.__enter__(), live.provider, live.provider_url, live.client, live.redis_url)
 
     yield start
     for server in started:

@@ -1,0 +1,324 @@
+"""Budgets in samples: exact under concurrency, failures, killed proxies and clients that go away."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+import httpx
+import pytest
+
+from leakrange.wire.tensors import NPY, encode_npy
+from services.proxy.main import proxy
+from tests.proxy.conftest import OPERATOR, Range, pictures, problem, settings
+from tests.proxy.servers import Gate, serve
+
+
+def until(true: Callable[[], Any], seconds: float = 10.0) -> None:
+    """Wait for a condition."""
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "it did not come true"
+        time.sleep(0.01)
+
+
+def test_answers_tell_the_budget_and_refusals_cost_nothing(live: Range) -> None:
+    key = live.key(10)
+    answer = live.post(key, "logits", encode_npy(pictures(4)))
+    assert (answer.headers["RateLimit-Limit"], answer.headers["RateLimit-Remaining"]) == ("10", "6")
+    refused = live.post(key, "logits", encode_npy(pictures(7)))
+    told = problem(refused, 429, "budget-exhausted")
+    assert (told["asked"], told["remaining"]) == (7, 6)
+    assert (refused.headers["RateLimit-Limit"], refused.headers["RateLimit-Remaining"]) == ("10", "6")
+    assert "Retry-After" not in refused.headers  # time alone will not help
+    live.query(key, pictures(6))
+    problem(live.post(key, "logits", encode_npy(pictures(1))), 429, "budget-exhausted")
+    account = live.account()
+    assert account | {"created": 0} == {
+        "id": "key",
+        "name": "tester",
+        "policy": None,
+        "models": None,
+        "endpoints": None,
+        "revoked": False,
+        "created": 0,
+        "budget": 10,
+        "spent": 10,
+        "reserved": 0,
+        "remaining": 0,
+        "requests": 2,
+        "replays": 0,
+        "refused": 2,
+        "refunded": 0,
+    }
+    live.admin("PATCH", "/keys/key", {"budget": 12})
+    live.query(key, pictures(2))
+    live.admin("PATCH", "/keys/key", {"budget": None})
+    answer = live.post(key, "logits", encode_npy(pictures(200)))
+    assert answer.status_code == 200
+    assert "RateLimit-Limit" not in answer.headers
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 400, 404, 422, 302])
+def test_what_the_provider_did_not_answer_is_refunded(live: Range, status: int) -> None:
+    key = live.key(10)
+
+    async def fail(path: str) -> int:
+        return status
+
+    live.provider.before = fail
+    answer = live.post(key, "logits", encode_npy(pictures(10)))
+    assert answer.status_code == (status if 400 <= status < 500 else 503 if status == 503 else 502)
+    assert answer.headers["content-type"] == "application/problem+json"
+    live.provider.before = None
+    live.query(key, pictures(10))
+    assert live.account()["spent"] == live.account()["refunded"] == 10
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        (200, NPY, encode_npy(pictures(1).reshape(1, -1))),
+        (200, NPY, b"\x93NUMPY nonsense"),
+        (200, "application/json", b'{"values": [[1, 2], [3]]}'),
+        (200, "application/json", b'{"values": 3}'),
+        (200, "text/html", b"<html>"),
+    ],
+    ids=["too few", "broken npy", "ragged", "no list", "html"],
+)
+@pytest.mark.parametrize("defended", [False, True])
+def test_nonsense_from_the_provider_is_refunded_and_not_passed_on(
+    live: Range, answer: Any, defended: bool
+) -> None:
+    key = live.key(10)
+    if defended:
+        live.policy({"round": 1})
+
+    async def nonsense(path: str) -> Any:
+        return answer
+
+    live.provider.before = nonsense
+    if answer[2] == b'{"values": [[1, 2], [3]]}' and not defended:
+        return  # two rows for two pictures: without a policy nobody looks into them
+    problem(live.post(key, "logits", encode_npy(pictures(2))), 502, "upstream-failed")
+    assert live.account()["spent"] == live.account()["reserved"] == 0
+
+
+def test_a_provider_that_is_down_is_refunded(live: Range) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        live.admin("PUT", "/routes/digits", {"upstream": f"http://127.0.0.1:{nobody.getsockname()[1]}"})
+        answer = live.post(live.key(10), "logits", encode_npy(pictures(3)))
+    problem(answer, 503, "unavailable")
+    assert answer.headers["Retry-After"] == "1"
+    assert (live.account()["spent"], live.account()["refunded"]) == (0, 3)
+
+
+def test_a_provider_that_is_late_is_refunded(live: Range, another: Any) -> None:
+    key, gate = live.key(10), Gate()
+    live.provider.before = gate
+    problem(another(upstream_timeout=0.2).post(key, "logits", encode_npy(pictures(3))), 503, "unavailable")
+    gate.open()
+    assert (live.account()["spent"], live.account()["refunded"]) == (0, 3)
+
+
+def test_a_client_that_goes_away_is_charged_for_what_was_answered(live: Range) -> None:
+    key, gate = live.key(10), Gate()
+    live.provider.before = gate
+    body = encode_npy(pictures(4))
+    host, _, port = live.url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port))) as client:
+        client.sendall(
+            f"POST /v1/models/digits/logits HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\n"
+            f"Content-Type: {NPY}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+            + body
+        )
+        assert gate.waiting.acquire(timeout=10)
+    assert live.account()["reserved"] == 4
+    gate.open()
+    until(lambda: live.account()["spent"] == 4)
+    assert live.account()["reserved"] == 0
+
+
+def test_64_clients_on_one_key_get_exactly_the_budget(live: Range) -> None:
+    """Mixed batches, 5 % of the answers fail: 1,000 samples are answered, all else is 429 or refunded."""
+    key = live.key(1000)
+    chance = random.Random(1)
+
+    async def sometimes(path: str) -> int | None:
+        return 500 if chance.random() < 0.05 else None
+
+    live.provider.before = sometimes
+    bodies = {size: encode_npy(pictures(size)) for size in (1, 2, 3, 5, 8, 13)}
+    answered, statuses, over = 0, Counter[int](), 0
+
+    async def client(session: aiohttp.ClientSession, number: int) -> None:
+        nonlocal answered, over
+        sizes = random.Random(number)
+        while True:
+            size = sizes.choice(list(bodies))
+            async with session.post(
+                f"{live.url}/v1/models/digits/logits",
+                data=bodies[size],
+                headers={"Authorization": f"Bearer {key}", "Content-Type": NPY, "Accept": NPY},
+            ) as answer:
+                body = await answer.read()
+                statuses[answer.status] += 1
+                if answer.status == 200:
+                    answered += size
+                    over += int(answer.headers["RateLimit-Remaining"]) < 0
+                elif answer.status == 429:
+                    assert answer.content_type == "application/problem+json"
+                    assert b'"asked":%d' % size in body
+                    if size == 1 and "Retry-After" not in answer.headers:
+                        return  # nothing is left, and nothing is in flight that might come back
+
+    async def storm() -> None:
+        connector = aiohttp.TCPConnector(limit=64)
+        async with aiohttp.ClientSession(connector=connector) as session:
+            await asyncio.gather(*(client(session, number) for number in range(64)))
+
+    asyncio.run(storm())
+    assert set(statuses) == {200, 429, 502}
+    assert answered == 1000
+    assert over == 0
+    account = live.account()
+    assert (account["spent"], account["reserved"], account["remaining"]) == (1000, 0, 0)
+    assert account["requests"] == statuses[200]
+    assert account["refused"] == statuses[429]
+    assert account["refunded"] > 0
+
+
+def test_reservations_of_a_killed_proxy_come_back(live: Range) -> None:
+    key, gate = live.key(10), Gate()
+    live.provider.before = gate
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = os.environ | {
+        "LEAKRANGE_REDIS_URL": live.redis_url,
+        "LEAKRANGE_OPERATOR_KEY": OPERATOR,
+        "LEAKRANGE_PROXY_PORT": str(port),
+        "LEAKRANGE_UPSTREAM_TIMEOUT": "2.5",
+        "LEAKRANGE_RESERVATION_SECONDS": "3",
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "services.proxy"], env=environment, stderr=subprocess.PIPE
+    )
+    try:
+        doomed = Range(
+            f"http://127.0.0.1:{port}", live.provider, live.provider_url, live.client, live.redis_url
+        )
+
+        def up() -> bool:
+            try:
+                return live.client.get(f"{doomed.url}/readyz").is_success
+            except httpx.TransportError:
+                assert process.poll() is None
+                return False
+
+        until(up, 30)
+        asking = [threading.Thread(target=_ask_and_lose, args=(doomed, key, size)) for size in (2, 3, 4)]
+        for thread in asking:
+            thread.start()
+        for _ in asking:
+            assert gate.waiting.acquire(timeout=10)
+        assert live.account()["reserved"] == 9
+        refused = live.post(key, "logits", encode_npy(pictures(5)))
+        problem(refused, 429, "budget-exhausted")
+        assert refused.headers["Retry-After"] == "1"  # what is in flight may come back
+    finally:
+        process.kill()
+        _, errors = process.communicate()
+    for thread in asking:
+        thread.join()
+    live.provider.before = None
+    # The next reservation, through any proxy, gives back what the dead one held.
+    until(lambda: live.post(key, "logits", encode_npy(pictures(10))).status_code == 200)
+    account = live.account()
+    assert (account["spent"], account["reserved"], account["refunded"]) == (10, 0, 9)
+    assert key.encode() not in errors
+    gate.open()
+
+
+def _ask_and_lose(doomed: Range, key: str, size: int) -> None:
+    with pytest.raises(httpx.TransportError), httpx.Client(timeout=20) as client:
+        client.post(
+            f"{doomed.url}/v1/models/digits/logits",
+            content=encode_npy(pictures(size)),
+            headers={"Authorization": f"Bearer {key}", "Content-Type": NPY},
+        )
+
+
+def test_an_answer_that_outlived_its_reservation_is_sent_only_if_it_can_be_paid(live: Range) -> None:
+    """A clock that jumps, or a process that was stopped: the samples have been given to others meanwhile."""
+    for others, expected in ((10, 503), (6, 200)):
+        key = live.key(10, id=f"late-{others}")
+        gate = Gate()
+        live.provider.before = gate
+        slow = settings(live.redis_url, upstream_timeout=20).model_copy(update={"reservation_seconds": 0.05})
+        with serve(proxy(slow)) as url:
+            answers = []
+            late = Range(url, live.provider, live.provider_url, live.client, live.redis_url)
+            thread = threading.Thread(
+                target=lambda late=late, key=key, answers=answers: answers.append(
+                    late.post(key, "logits", encode_npy(pictures(4)))
+                )
+            )
+            thread.start()
+            assert gate.waiting.acquire(timeout=10)
+            live.provider.before = None
+            until(
+                lambda key=key, others=others: (
+                    live.post(key, "logits", encode_npy(pictures(others))).status_code == 200
+                )
+            )
+            gate.open()
+            thread.join()
+        assert answers[0].status_code == expected
+        assert live.account(f"late-{others}")["spent"] == 10
+        assert live.account(f"late-{others}")["reserved"] == 0
+
+
+def test_samples_are_counted_in_every_form(live: Range) -> None:
+    key, spent = live.key(), 0
+    image = pictures(1)
+    forms: list[tuple[Any, int]] = [
+        (encode_npy(pictures(5)), 5),
+        (encode_npy(image[0]), 1),
+        ({"inputs": pictures(3).tolist()}, 3),
+        ({"inputs": image[0].tolist()}, 1),
+    ]
+    for body, samples in forms:
+        assert live.post(key, "softmax", body).status_code == 200
+        spent += samples
+        assert live.account()["spent"] == spent
+
+
+def test_the_ledger_survives_a_thousand_small_steps(live: Range) -> None:
+    """Reserve, settle and refund in any order leave nothing reserved and never overdraw."""
+    key, outcomes = live.key(120), itertools.cycle([None, 500, None, 404])
+
+    async def next_outcome(path: str) -> int | None:
+        return next(outcomes)
+
+    live.provider.before = next_outcome
+    answered = 0
+    for size in itertools.islice(itertools.cycle([1, 4, 2, 7, 3]), 80):
+        answer = live.post(key, "logits", encode_npy(pictures(size)))
+        answered += size if answer.status_code == 200 else 0
+        account = live.account()
+        assert account["spent"] == answered <= 120
+        assert account["reserved"] == 0
