@@ -12,6 +12,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
@@ -43,7 +44,8 @@ class Registry(Mapping[str, T]):
         self.kind = kind
         self.package = package
         self._entries: dict[str, T] = {}
-        self._complete = False
+        self._complete = self._importing = False
+        self._lock = threading.RLock()
 
     def register(self, name: str) -> Callable[[T], T]:
         """Decorate a class or function to add it under ``name``; a name that is taken raises `ValueError`."""
@@ -59,12 +61,18 @@ class Registry(Mapping[str, T]):
     def _discover(self) -> None:
         if self._complete:
             return
-        self._complete = (
-            True  # first, so that a module which reads the registry while it is imported does not recurse
-        )
-        package = importlib.import_module(self.package)
-        for module in pkgutil.walk_packages(package.__path__, prefix=f"{self.package}."):
-            importlib.import_module(module.name)
+        # Other threads wait for the whole list; a module that reads it while it is imported does not.
+        with self._lock:
+            if self._complete or self._importing:
+                return
+            self._importing = True
+            try:
+                package = importlib.import_module(self.package)
+                for module in pkgutil.walk_packages(package.__path__, prefix=f"{self.package}."):
+                    importlib.import_module(module.name)
+                self._complete = True
+            finally:
+                self._importing = False
 
     def __getitem__(self, name: str) -> T:
         self._discover()
