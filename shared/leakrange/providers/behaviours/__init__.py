@@ -1,9 +1,15 @@
-"""Behaviours of a provider by name: how it trains the model that it serves. One file per registered behaviour."""
+"""Behaviours of a provider by name: how it trains the model that it serves. One file per registered
+behaviour.
+"""
 
 from __future__ import annotations
 
-from leakrange.providers.behaviour import Behaviour
+from typing import TYPE_CHECKING
+
 from leakrange.registry import Registry
+
+if TYPE_CHECKING:
+    from leakrange.providers.behaviour import Behaviour
 
 __all__ = ["behaviours"]
 
