@@ -1,0 +1,30 @@
+"""How much room outputs have to hide something in: their entropy, in bits (HBC Section 4.1, Fig. 8)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["entropy_bits", "entropy_histogram"]
+
+
+def entropy_bits(soft: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Shannon entropy of each row of soft outputs (N, Y): (N,), 0 to log2 Y.
+
+    Rows must lie on the simplex within 1e-3; raises `ValueError` for logits or defended outputs that do not. 0·log 0 is 0.
+    """
+    values = np.asarray(soft, dtype=np.float64)
+    if values.ndim != 2 or not np.isfinite(values).all():
+        raise ValueError("entropy needs finite soft outputs of shape (samples, classes)")
+    if len(values) and (values.min() < -1e-3 or np.abs(values.sum(axis=1) - 1.0).max() > 1e-3):
+        raise ValueError("entropy needs soft outputs: not negative, and adding up to 1 in every row")
+    values = np.clip(values, 0.0, 1.0)
+    logs = np.log2(values, out=np.zeros_like(values), where=values > 0)
+    return np.asarray(-(values * logs).sum(axis=1) + 0.0)
+
+
+def entropy_histogram(bits: NDArray[np.floating], classes: int, bins: int = 20) -> NDArray[np.int64]:
+    """Counts (bins,) of entropies (N,) in equal bins from 0 to log2 ``classes``; rounding beyond the ends goes to the end bins."""
+    most = float(np.log2(classes))
+    counts, _ = np.histogram(np.clip(bits, 0.0, most), bins=bins, range=(0.0, most))
+    return counts.astype(np.int64)

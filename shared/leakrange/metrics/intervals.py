@@ -1,0 +1,68 @@
+"""How far a figure can be trusted: over seeds (Student's t) and over samples (Wilson)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+__all__ = ["student_interval", "student_quantile", "summarise", "wilson_interval"]
+
+Z95 = 1.959963984540054
+
+
+def summarise(values: Sequence[float]) -> tuple[float, float | None, tuple[float, float] | None]:
+    """(mean, sample deviation, 95 % interval of the mean) of one figure over seeds; with one value the last two are None."""
+    if not values:
+        raise ValueError("no values")
+    mean = math.fsum(values) / len(values)
+    if len(values) == 1:
+        return mean, None, None
+    deviation = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1))
+    return mean, deviation, student_interval(mean, deviation, len(values))
+
+
+def student_interval(mean: float, deviation: float, count: int) -> tuple[float, float]:
+    """The 95 % interval of a mean of ``count`` ≥ 2 values with sample deviation ``deviation``."""
+    half = student_quantile(count - 1) * deviation / math.sqrt(count)
+    return mean - half, mean + half
+
+
+def student_quantile(freedom: int, probability: float = 0.975) -> float:
+    """The ``probability`` quantile (in (.5, 1)) of Student's t with ``freedom`` ≥ 1 degrees of freedom.
+
+    For whole degrees of freedom the distribution function is a finite sum (Abramowitz and Stegun 26.7.3 and 26.7.4); it is inverted by
+    bisection. Good to 1e-9.
+    """
+    if freedom < 1 or not 0.5 < probability < 1.0:
+        raise ValueError("degrees of freedom must be 1 or more, the probability between .5 and 1")
+    low, high = 0.0, math.pi / 2  # the angle θ with t = √ν·tan θ
+    wanted = 2.0 * probability - 1.0
+    for _ in range(200):
+        middle = (low + high) / 2
+        if _within(middle, freedom) < wanted:
+            low = middle
+        else:
+            high = middle
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def _within(theta: float, freedom: int) -> float:
+    """P(|T| ≤ √ν·tan θ)."""
+    sine, cosine = math.sin(theta), math.cos(theta)
+    total, term = 0.0, (cosine if freedom % 2 else 1.0)
+    for k in range(1 + freedom % 2, freedom, 2):
+        total += term
+        term *= cosine * cosine * k / (k + 1)
+    if freedom % 2:
+        return 2.0 / math.pi * (theta + sine * total)
+    return sine * total
+
+
+def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
+    """The 95 % Wilson score interval of a share, e.g. of an accuracy measured on ``trials`` samples. Within [0, 1]."""
+    if not 0 <= successes <= trials or trials < 1:
+        raise ValueError("successes must lie in 0..trials, and trials be 1 or more")
+    share, z2 = successes / trials, Z95 * Z95
+    centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
+    half = Z95 * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials * trials)) / (1 + z2 / trials)
+    return max(0.0, centre - half), min(1.0, centre + half)
