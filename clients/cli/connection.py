@@ -25,6 +25,8 @@ class Connection:
     proxy: str | None
     operator_key: str | None
     hint: str
+    local: bool = False
+    """On this machine: no proxy of the environment stands in between."""
 
     def get(self, path: str, **parameters: Any) -> httpx.Response:
         """Ask the controller; raises `CliError` for no answer and for problem details."""
@@ -54,7 +56,7 @@ class Connection:
 
     def _send(self, method: str, url: str, **options: Any) -> httpx.Response:
         try:
-            answer = httpx.request(method, url, timeout=60.0, **options)
+            answer = httpx.request(method, url, timeout=60.0, trust_env=not self.local, **options)
         except httpx.InvalidURL as error:
             raise CliError(f"{url} is no address: {error}", code=Exit.USAGE) from error
         except httpx.TransportError as error:
@@ -119,4 +121,5 @@ def connect(state: Path | None, url: str | None) -> Connection:
         proxy=record.proxy,
         operator_key=record.operator_key,
         hint=f"'leakrange status' shows what runs, {folder.log('controller')} tells why",
+        local=True,
     )

@@ -14,13 +14,12 @@ from clients.cli.exits import CliError, Exit
 
 __all__ = ["watch"]
 
-ORDER = ("train", "round", "probe", "fit", "evaluate")
+ORDER = ("train", "stream", "probe", "fit")
 LABELS = {
     "train": "training",
-    "round": "users' rounds",
+    "stream": "users' uploads",
     "probe": "probing",
     "fit": "fitting attacks",
-    "evaluate": "evaluating",
 }
 ASK_EVERY, LINE_EVERY = 0.5, 10.0
 

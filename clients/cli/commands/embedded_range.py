@@ -125,7 +125,7 @@ def _answers(name: str, port: int | None) -> bool:
     if port is None or name == "redis":
         return True
     try:
-        return httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=3.0).status_code == 200
+        return httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=3.0, trust_env=False).status_code == 200
     except httpx.TransportError:
         return False
 

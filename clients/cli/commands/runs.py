@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -110,7 +111,7 @@ def report(
 ) -> None:
     """Write a run's report, one self-contained HTML page, and say where it is."""
     path = target or Path(f"leakrange-{run}.html")
-    _write_report(connect(state, url), run, path, opened)
+    _write_report(connect(state, url), run, path, opened, out.print)
 
 
 def _to_its_end(connection: Connection, run: str, report: Path | None, opened: bool, as_json: bool) -> None:
@@ -127,7 +128,9 @@ def _to_its_end(connection: Connection, run: str, report: Path | None, opened: b
     else:
         note(f"run {run} is {view['state']} after {_seconds(view['seconds'])} s")
     if view["state"] != "cancelled" and (report is not None or opened):
-        _write_report(connection, run, report or Path(f"leakrange-{run}.html"), opened)
+        # With --json nothing but JSON goes to standard output.
+        say = note if as_json else out.print
+        _write_report(connection, run, report or Path(f"leakrange-{run}.html"), opened, say)
     if view["state"] != "done":
         raise CliError(
             view["error"] or f"the run was {view['state']}",
@@ -136,11 +139,13 @@ def _to_its_end(connection: Connection, run: str, report: Path | None, opened: b
         )
 
 
-def _write_report(connection: Connection, run: str, path: Path, opened: bool) -> None:
+def _write_report(
+    connection: Connection, run: str, path: Path, opened: bool, say: Callable[[str], None]
+) -> None:
     page = connection.get(f"/v1/runs/{run}/report").content
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(page)
-    out.print(f"report: {path.resolve().as_uri()}")
+    say(f"report: {path.resolve().as_uri()}")
     if opened:
         open_page(path)
 

@@ -131,6 +131,9 @@ def _inherited() -> dict[str, str]:
     for name in PASSED_ON:
         if value := os.environ.get(name):
             passed[name] = value
+    # The parties of a range talk to each other directly, whatever proxy leads out of this machine.
+    for name in ("NO_PROXY", "no_proxy"):
+        passed[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1", "localhost")))
     if data := os.environ.get("LEAKRANGE_DATA"):
         passed["LEAKRANGE_DATA"] = str(Path(data).absolute())  # parties work in folders of their own
     return passed

@@ -2,47 +2,59 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import httpx
 
 from clients.cli.embedded.parties import Party
 
-__all__ = ["is_ready"]
+__all__ = ["Readiness"]
 
 
-def is_ready(party: Party, pid: int, redis_url: str) -> bool:
-    """Ask once, for a second at most."""
-    if party.answers == "http":
-        return _http(party.port)
-    return _redis(redis_url) if party.answers == "redis" else _worker(party.node(pid), redis_url)
+class Readiness:
+    """Asks the parties of a range whose Redis-protocol server is at ``redis_url``."""
 
+    def __init__(self, redis_url: str) -> None:
+        self._redis_url = redis_url
+        # No proxy of the environment stands between this process and its own machine.
+        self._http = httpx.Client(timeout=1.0, trust_env=False)
 
-def _http(port: int | None) -> bool:
-    try:
-        return httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=1.0).status_code == 200
-    except httpx.TransportError:
-        return False
+    def __call__(self, party: Party, pid: int) -> bool:
+        """Ask once, for a second at most, the party that runs as process ``pid``."""
+        if party.answers == "http":
+            return self._server(party.port)
+        return self._redis() if party.answers == "redis" else self._worker(party.node(pid))
 
+    def _server(self, port: int | None) -> bool:
+        try:
+            return self._http.get(f"http://127.0.0.1:{port}/readyz").status_code == 200
+        except httpx.TransportError:
+            return False
 
-# Redis and Celery take longer to import than most commands take to answer: only the launcher needs them.
+    # Redis and Celery take longer to import than most commands take to answer: only the launcher needs them.
 
+    def _redis(self) -> bool:
+        import redis
 
-def _redis(url: str) -> bool:
-    import redis
+        try:
+            with redis.Redis.from_url(self._redis_url, socket_timeout=1.0) as client:
+                return bool(client.ping())
+        except redis.RedisError:
+            return False
 
-    try:
-        with redis.Redis.from_url(url, socket_timeout=1.0) as client:
-            return bool(client.ping())
-    except redis.RedisError:
-        return False
+    def _worker(self, node: str) -> bool:
+        from kombu.exceptions import OperationalError
 
+        try:
+            answers = self._fleet.control.broadcast(
+                "ping", reply=True, destination=[node], limit=1, timeout=1.0
+            )
+        except (OperationalError, OSError):
+            return False
+        return any(node in answer for answer in answers)
 
-def _worker(node: str, redis_url: str) -> bool:
-    from celery import Celery
-    from kombu.exceptions import OperationalError
+    @cached_property
+    def _fleet(self):  # type: ignore[no-untyped-def]  # Celery has no types
+        from celery import Celery
 
-    try:
-        with Celery(broker=redis_url, set_as_current=False) as asking:
-            answers = asking.control.broadcast("ping", reply=True, destination=[node], limit=1, timeout=1.0)
-    except (OperationalError, OSError):
-        return False
-    return any(node in answer for answer in answers)
+        return Celery(broker=self._redis_url, set_as_current=False)

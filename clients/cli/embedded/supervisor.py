@@ -11,14 +11,14 @@ from collections.abc import Callable, Sequence
 
 from clients.cli.embedded.parties import Party
 from clients.cli.embedded.process import command_line, kill_group, last_lines, rotate, spawn
-from clients.cli.embedded.readiness import is_ready
+from clients.cli.embedded.readiness import Readiness
 from clients.cli.embedded.state import RangeRecord, StateFolder
 from clients.cli.exits import CliError, Exit
 
 __all__ = ["Supervisor", "end_leftovers"]
 
-START_SECONDS = 120.0
-"""A cold disk needs most of it to import the deep learning framework several times at once."""
+START_SECONDS = 180.0
+"""A busy machine with a cold disk needs most of it to import the deep learning framework several times at once."""
 GRACE_SECONDS = 8.0
 FIRST_PAUSE, LONGEST_PAUSE, LONG_LIFE = 1.0, 30.0, 60.0
 
@@ -35,7 +35,7 @@ class Supervisor:
         announce: Callable[[str], None],
     ) -> None:
         self._folder, self._parties, self.record, self._announce = folder, parties, record, announce
-        self._redis_url = redis_url
+        self._is_ready = Readiness(redis_url)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._records = {entry.name: entry for entry in record.parties}
         self._born: dict[str, float] = {}
@@ -107,13 +107,13 @@ class Supervisor:
         waiting = list(wave)
         deadline = time.monotonic() + START_SECONDS
         while waiting:
-            if self._stopping.wait(0.1):
+            if self._stopping.wait(0.2):
                 return False
             for party in list(waiting):
                 code = self._processes[party.name].poll()
                 if code is not None:
                     raise self._failed(party, f"{party.name} ended at start ({_ending(code)})")
-                if is_ready(party, self._processes[party.name].pid, self._redis_url):
+                if self._is_ready(party, self._processes[party.name].pid):
                     waiting.remove(party)
                     self._records[party.name].state = "ready"
                     self._folder.write(self.record)
@@ -143,7 +143,7 @@ class Supervisor:
         process = self._processes[party.name]
         code = process.poll()
         if code is None:
-            if entry.state == "starting" and is_ready(party, process.pid, self._redis_url):
+            if entry.state == "starting" and self._is_ready(party, process.pid):
                 entry.state = "ready"
                 self._announce(f"{party.name} is ready again")
                 return True

@@ -1,0 +1,150 @@
+"""The commands against a standing range, and without one: what they print and how they end."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from clients.cli.embedded.ports import LISTENING
+from tests.embedded import EmbeddedRange, leakrange
+
+MISTAKEN = """\
+name: five mistakes
+seeds: [0, -1]
+data: {name: digitz}
+providers:
+  honest: {behaviour: honst, target: parity}
+attacks:
+  inside: {kind: curious-decodr}
+"""
+
+
+@pytest.fixture
+def mistaken(tmp_path: Path) -> Path:
+    path = tmp_path / "mistaken.yaml"
+    path.write_text(MISTAKEN)
+    return path
+
+
+def test_every_command_without_a_range_says_how_to_get_one(tmp_path: Path) -> None:
+    scenario = tmp_path / "s.yaml"
+    scenario.write_text("name: any")
+    for command in (
+        ["status"],
+        ["runs"],
+        ["run", str(scenario)],
+        ["models", "list"],
+        ["report", "some-run"],
+        ["cancel", "some-run"],
+        ["keys", "create", "me", "--budget", "1"],
+    ):
+        done = leakrange(*command, "--state", str(tmp_path / "none"))
+        assert done.returncode == 3, command
+        assert "leakrange up" in done.stderr, command
+        assert "Traceback" not in done.stderr, command
+
+
+def test_an_address_where_nobody_answers_ends_with_3() -> None:
+    done = leakrange("runs", LEAKRANGE_URL="http://127.0.0.1:9")
+    assert done.returncode == 3
+    assert "no answer from http://127.0.0.1:9" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [["nonsense"], ["run"], ["up", "--ports", "many"], ["keys", "create", "me"]]
+)
+def test_wrong_usage_ends_with_2(arguments: list[str]) -> None:
+    assert leakrange(*arguments).returncode == 2
+
+
+def test_data_list_needs_no_range_and_says_why_a_set_is_not_there() -> None:
+    done = leakrange("data", "list", "--json")
+    assert done.returncode == 0
+    sets = {entry["name"]: entry for entry in json.loads(done.stdout)}
+    assert sets["digits"]["unavailable"] is None
+    assert sets["digits"]["attributes"]["digit"] == 10
+    assert "LEAKRANGE_DATA" in sets["utkface"]["unavailable"]
+    table = leakrange("data", "list").stdout
+    assert all(name in table for name in sets)
+
+
+def test_scenario_check_points_at_every_mistake(mistaken: Path) -> None:
+    done = leakrange("scenario", "check", str(mistaken))
+    assert done.returncode == 2
+    for place in ("1:7", "2:12", "3:14", "5:23", "7:18"):
+        assert f"{mistaken}:{place}: " in done.stderr, done.stderr
+    assert "did you mean 'digits'?" in done.stderr
+    found = json.loads(leakrange("scenario", "check", str(mistaken), "--json").stdout)
+    assert found["valid"] is False
+    assert len(found["mistakes"]) == 5
+
+
+def test_the_schema_is_json(tmp_path: Path) -> None:
+    schema = json.loads(leakrange("scenario", "schema").stdout)
+    assert {"providers", "attacks", "defences"} <= schema["properties"].keys()
+
+
+def test_a_mistaken_scenario_is_refused_by_the_range_with_the_same_places(
+    embedded_range: EmbeddedRange, mistaken: Path
+) -> None:
+    before = embedded_range("runs", "--json").stdout
+    done = embedded_range("run", str(mistaken))
+    assert done.returncode == 2
+    assert f"{mistaken}:5:23: " in done.stderr
+    assert embedded_range("runs", "--json").stdout == before
+
+
+def test_status_tells_of_every_party(embedded_range: EmbeddedRange) -> None:
+    done = embedded_range("status", "--json")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    workers = {"attacker-1", "trainer"}
+    assert {party["party"] for party in shown["parties"]} == {*LISTENING, *workers}
+    assert all(party["ready"] for party in shown["parties"])
+    assert httpx.get(shown["controller"] + "/healthz").json()["party"] == "controller"
+    table = embedded_range("status").stdout
+    assert all(str(party["pid"]) in table for party in shown["parties"])
+
+
+def test_a_made_key_opens_the_proxy_and_has_its_budget(embedded_range: EmbeddedRange) -> None:
+    done = embedded_range("keys", "create", "an app", "--budget", "7", "--json")
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout)
+    assert made["budget"] == 7
+    models = embedded_range.record.proxy + "/v1/models"
+    assert httpx.get(models, headers={"Authorization": f"Bearer {made['key']}"}).status_code == 200
+    assert httpx.get(models, headers={"Authorization": "Bearer lr_wrong"}).status_code == 401
+    plain = embedded_range("keys", "create", "another", "--budget", "7").stdout.strip()
+    assert plain.startswith("lr_")
+    assert "\n" not in plain  # KEY=$(leakrange keys create ...) works
+
+
+def test_a_refusal_is_told_with_its_reason_and_ends_with_4(embedded_range: EmbeddedRange) -> None:
+    unknown = embedded_range("report", "no-such-run")
+    assert unknown.returncode == 4
+    assert "no-such-run" in unknown.stderr
+    assert embedded_range("cancel", "no-such-run").returncode == 4
+    policy = embedded_range("keys", "create", "me", "--budget", "1", "--policy", "no-such-policy")
+    assert policy.returncode in (2, 4)
+    assert "no-such-policy" in policy.stderr
+
+
+def test_another_ranges_key_is_refused(embedded_range: EmbeddedRange, tmp_path: Path) -> None:
+    scenario = tmp_path / "s.yaml"
+    scenario.write_text("name: any")
+    where = {"LEAKRANGE_URL": embedded_range.record.controller}
+    none = leakrange("run", str(scenario), **where)
+    assert none.returncode == 4
+    assert "LEAKRANGE_OPERATOR_KEY" in none.stderr
+    wrong = leakrange("run", str(scenario), **where, LEAKRANGE_OPERATOR_KEY="x" * 32)
+    assert wrong.returncode == 4
+    assert "operator" in wrong.stderr
+
+
+def test_a_file_that_is_not_there_is_said_so(embedded_range: EmbeddedRange) -> None:
+    done = embedded_range("run", "no/such/scenario.yaml")
+    assert done.returncode == 2
+    assert "no/such/scenario.yaml: No such file" in done.stderr

@@ -1,0 +1,120 @@
+"""A range that is interrupted, crashes, is started twice, or finds its ports taken."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clients.cli.embedded.ports import LISTENING
+from clients.cli.embedded.process import kill_group
+from clients.cli.embedded.state import StateFolder
+from tests.embedded import COMMAND, EmbeddedRange, alive, clean, leakrange, wait_for
+
+
+@pytest.fixture
+def starting(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], EmbeddedRange]]:
+    """``leakrange up`` in the foreground, all of its parties begun and not yet ready."""
+    process = subprocess.Popen(
+        [COMMAND, "up", "--state", str(tmp_path), "--ports", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=clean(),
+    )
+    standing = EmbeddedRange(tmp_path)
+    wait_for(lambda: _all_begun(standing.folder), "every party to be started")
+    pids = standing.pids()
+    yield process, standing
+    process.kill()
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+    for pid in pids[1:]:
+        kill_group(pid, signal.SIGKILL)
+
+
+def _all_begun(folder: StateFolder) -> bool:
+    record = folder.record()
+    return record is not None and all(party.pid for party in record.parties)
+
+
+def test_ctrl_c_stops_every_party(starting: tuple[subprocess.Popen[str], EmbeddedRange]) -> None:
+    process, standing = starting
+    pids = standing.pids()
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopping" in output
+    assert "Traceback" not in output
+    assert not [pid for pid in pids if alive(pid)]
+    assert standing.folder.record() is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the kernel ends orphans on Linux only")
+def test_parties_die_with_a_killed_launcher_and_the_next_start_tidies_up(
+    starting: tuple[subprocess.Popen[str], EmbeddedRange],
+) -> None:
+    process, standing = starting
+    pids = standing.pids()
+    process.kill()
+    process.wait()
+    wait_for(lambda: not any(alive(pid) for pid in pids), "all parties to die", 10)
+    shown = standing("status")
+    assert shown.returncode == 3
+    assert "ended without stopping" in shown.stderr
+    tidied = standing("down")
+    assert tidied.returncode == 0
+    assert "tidying up" in tidied.stderr
+    assert standing.folder.record() is None
+
+
+def test_a_taken_port_is_named_with_the_party_that_needs_it(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        base = port - LISTENING.index("proxy")
+        done = leakrange("up", "--state", str(tmp_path), "--ports", str(base))
+    assert done.returncode == 5
+    assert f"port {port} is taken: proxy needs it" in done.stderr
+    assert "--ports" in done.stderr
+    assert not list((tmp_path / "logs").iterdir())  # nothing was started
+
+
+def test_a_party_that_dies_at_start_is_shown_with_its_log_and_all_are_stopped(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path)
+    log = tmp_path / "redis" / "appendonlydir" / "appendonly.aof.manifest"
+    log.parent.mkdir(parents=True)
+    log.write_text("no manifest\n")
+    done = leakrange("up", "--detach", "--state", str(tmp_path), "--ports", "0")
+    assert done.returncode == 5
+    assert "redis ended at start (exit code 1)" in done.stderr
+    assert "AOF manifest" in done.stderr  # the server's own reason
+    assert str(folder.log("redis")) in done.stderr
+    record = folder.record()
+    assert record is not None
+    assert record.parties
+    assert not [party.pid for party in record.parties if party.pid and alive(party.pid)]
+    shown = leakrange("status", "--state", str(tmp_path))
+    assert shown.returncode == 3
+    assert "redis ended at start" in shown.stderr
+
+
+def test_a_second_range_in_the_same_folder_is_refused(embedded_range: EmbeddedRange) -> None:
+    before = embedded_range.pids()
+    done = embedded_range("up", "--detach", "--ports", "0")
+    assert done.returncode == 5
+    assert "is running in" in done.stderr
+    assert embedded_range.record.controller in done.stderr
+    assert embedded_range.pids() == before
+
+
+def test_down_without_a_range_is_no_error(tmp_path: Path) -> None:
+    assert leakrange("down", "--state", str(tmp_path / "nowhere")).returncode == 0
+    assert not (tmp_path / "nowhere").exists()

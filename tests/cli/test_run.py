@@ -1,0 +1,82 @@
+"""A scenario run from the command line on a standing range, through a crash of the controller."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.embedded import COMMAND, EmbeddedRange, clean, wait_for
+
+SCENARIO = """\
+name: small
+seeds: [0]
+data: {name: digits}
+schedule: {epochs: 3}
+providers:
+  curious: {behaviour: curious, method: parameterized, target: parity, sensitive: loop, release: logits}
+clients:
+  phones: {kind: edge, count: 5, samples: 64}
+defences:
+  none: []
+  label-only: [argmax]
+attacks:
+  inside: {kind: curious-decoder}
+budgets: [64]
+"""
+
+
+@pytest.mark.timeout(300)
+def test_a_run_is_followed_to_its_report_though_the_controller_is_killed(
+    embedded_range: EmbeddedRange, tmp_path: Path
+) -> None:
+    scenario, page = tmp_path / "small.yaml", tmp_path / "reports" / "small.html"
+    scenario.write_text(SCENARIO)
+    command = [
+        COMMAND,
+        "run",
+        str(scenario),
+        "--state",
+        str(embedded_range.root),
+        "--report",
+        str(page),
+        "--json",
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean()
+    ) as process:
+        wait_for(lambda: _states(embedded_range) == ["running"], "the run to begin")
+        killed = embedded_range.pid("controller")
+        assert killed is not None
+        os.kill(killed, signal.SIGKILL)
+        output, errors = process.communicate(timeout=240)
+    assert process.returncode == 0, errors
+    view = json.loads(output)
+    assert view["state"] == "done"
+    assert view["trials"] == {"done": 2, "failed": 0, "total": 2}
+    assert f"report: {page.resolve().as_uri()}" in errors
+    assert page.read_text().lstrip().lower().startswith("<!doctype html>")
+
+    wait_for(lambda: embedded_range("status").returncode == 0, "the controller to be ready again")
+    parties = {party.name: party for party in embedded_range.record.parties}
+    assert parties["controller"].restarts == 1
+    assert parties["controller"].pid != killed
+    assert [run["id"] for run in json.loads(embedded_range("runs", "--json").stdout)] == [view["id"]]
+    models = json.loads(embedded_range("models", "list", "--json").stdout)
+    assert [model["behaviour"] for model in models] == ["curious/parameterized"]
+
+    again = embedded_range("follow", view["id"])
+    assert again.returncode == 0
+    assert "done" in again.stderr
+    cancelled = embedded_range("cancel", view["id"])
+    assert cancelled.returncode == 0
+    assert "is done" in cancelled.stderr
+
+
+def _states(standing: EmbeddedRange) -> list[str]:
+    done = standing("runs", "--json")
+    return [run["state"] for run in json.loads(done.stdout)] if done.returncode == 0 else []

@@ -1,0 +1,115 @@
+"""An embedded range for tests, used as a user does: through the ``leakrange`` command."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from unittest import mock
+
+from clients.cli.embedded.state import RangeRecord, StateFolder
+from clients.cli.main import main
+
+__all__ = ["COMMAND", "Done", "EmbeddedRange", "alive", "clean", "leakrange", "wait_for"]
+
+COMMAND = str(Path(sys.executable).parent / "leakrange")
+
+
+@dataclass(frozen=True)
+class Done:
+    """How a command ended and what it said."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def leakrange(*arguments: str, **environment: str) -> Done:
+    """Run the command to its end, with no LEAKRANGE_ variables but those given.
+
+    ``up`` gets a process of its own, for it takes over signals; the others run in this one, since starting
+    Python takes longer than what they do.
+    """
+    out, told = io.StringIO(), io.StringIO()
+    if arguments[0] == "up":
+        done = subprocess.run(
+            [COMMAND, *arguments], capture_output=True, text=True, timeout=200, env=clean() | environment
+        )
+        return Done(done.returncode, done.stdout, done.stderr)
+    with (
+        mock.patch.dict(os.environ, clean() | environment, clear=True),
+        mock.patch.object(sys, "argv", ["leakrange", *arguments]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(told),
+    ):
+        try:
+            main()
+            code = 0
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else int(ended.code is not None)
+    return Done(code, out.getvalue(), told.getvalue())
+
+
+def clean() -> dict[str, str]:
+    """Our environment without what would lead the command to another range."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("LEAKRANGE_")}
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not waited for does not."""
+    found = subprocess.run(["ps", "-p", str(pid), "-o", "stat="], capture_output=True, text=True).stdout
+    return bool(found.strip()) and not found.strip().startswith("Z")
+
+
+def wait_for(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
+    """Return as soon as ``condition`` holds; fail after ``seconds``."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
+        time.sleep(0.05)
+
+
+class EmbeddedRange:
+    """A range in ``root``; `up` first."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.folder = StateFolder(root)
+
+    def up(self) -> None:
+        """Stand it up on free ports."""
+        done = leakrange("up", "--detach", "--state", str(self.root), "--ports", "0")
+        assert done.returncode == 0, done.stderr
+
+    def down(self) -> None:
+        """Stop it, and see that nothing of it is left."""
+        pids = self.pids()
+        done = self("down")
+        assert done.returncode == 0, done.stderr
+        wait_for(lambda: not any(alive(pid) for pid in pids), "all processes to be gone", 2)
+        assert self.folder.record() is None
+
+    def __call__(self, *arguments: str) -> Done:
+        """Run a command against it."""
+        return leakrange(*arguments, "--state", str(self.root))
+
+    @property
+    def record(self) -> RangeRecord:
+        """What it says of itself now."""
+        record = self.folder.record()
+        assert record is not None, "no range is running"
+        return record
+
+    def pids(self) -> list[int]:
+        """The launcher's and all parties' processes."""
+        return [self.record.launcher, *(party.pid for party in self.record.parties if party.pid)]
+
+    def pid(self, name: str) -> int | None:
+        """The process of one party, None while it is restarting."""
+        return next(party.pid for party in self.record.parties if party.name == name)
