@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
-from dataclasses import dataclass, field
-from importlib.resources import files
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -12,8 +12,11 @@ from redis.asyncio import Redis
 
 from leakrange.wire.errors import BudgetExhausted, Conflict, InvalidInput, Unauthenticated, Unavailable
 from services.proxy.redis_client import PREFIX, redis_errors
+from services.proxy.script_runner import Script, ScriptRunner
 
 __all__ = ["Balance", "Idempotency", "KeptAnswer", "Ledger", "Replay", "Reservation", "StaleConfiguration"]
+
+RESERVE, SETTLE, REFUND, ACCOUNT = (Script(name) for name in ("reserve", "settle", "refund", "account"))
 
 
 class StaleConfiguration(Exception):
@@ -59,7 +62,7 @@ class Reservation:
     samples: int
     balance: Balance
     idempotency: Idempotency | None
-    name: str = field(default_factory=lambda: secrets.token_hex(12))
+    name: str
 
 
 @dataclass(frozen=True)
@@ -79,10 +82,8 @@ class Ledger:
 
     def __init__(self, redis: Redis, *, hold: float, keep: float, keep_bytes: int) -> None:
         self._hold, self._keep, self._keep_bytes = round(hold * 1000), round(keep * 1000), keep_bytes
-        self._reserve, self._settle, self._refund, self._account = (
-            redis.register_script(_source("shared") + _source(name))
-            for name in ("reserve", "settle", "refund", "account")
-        )
+        self._process, self._count = secrets.token_hex(8), itertools.count()
+        self._scripts = ScriptRunner(redis)
 
     async def reserve(
         self, fingerprint: str, version: str, samples: int, idempotency: Idempotency | None
@@ -94,11 +95,11 @@ class Ledger:
         large to keep) or `InvalidInput` (the idempotency key belongs to another request). Then nothing was
         reserved.
         """
-        name = secrets.token_hex(12)
+        name = f"{self._process}-{next(self._count)}"
         kept = (idempotency.key, idempotency.request) if idempotency else ("", "")
         with redis_errors():
-            outcome, *rest = await self._reserve(
-                args=[PREFIX, fingerprint, version, samples, name, self._hold, *kept]
+            outcome, *rest = await self._scripts.run(
+                RESERVE, PREFIX, fingerprint, version, samples, name, self._hold, *kept
             )
         match outcome:
             case b"unknown":
@@ -141,8 +142,8 @@ class Ledger:
             else:
                 kept[3] = "large"
         with redis_errors():
-            outcome, *rest = await self._settle(
-                args=[PREFIX, reservation.key_id, reservation.samples, reservation.name, *kept]
+            outcome, *rest = await self._scripts.run(
+                SETTLE, PREFIX, reservation.key_id, reservation.samples, reservation.name, *kept
             )
         if outcome == b"late":
             raise Unavailable("the provider took longer than the reservation of the samples", retry_after=1.0)
@@ -152,18 +153,16 @@ class Ledger:
         """The provider did not answer: the samples, and the idempotency key, are free again."""
         kept = reservation.idempotency.key if reservation.idempotency else ""
         with redis_errors():
-            await self._refund(args=[PREFIX, reservation.key_id, reservation.samples, reservation.name, kept])
+            await self._scripts.run(
+                REFUND, PREFIX, reservation.key_id, reservation.samples, reservation.name, kept
+            )
 
     async def account(self, key_id: str) -> dict[str, str]:
         """The stored fields of a key, its counts as they are now; empty where there is no such key."""
         with redis_errors():
-            flat = await self._account(args=[PREFIX, key_id])
+            flat = await self._scripts.run(ACCOUNT, PREFIX, key_id)
         texts = [item.decode() for item in flat]
         return dict(zip(texts[::2], texts[1::2], strict=True))
-
-
-def _source(name: str) -> str:
-    return (files("services.proxy") / "scripts" / f"{name}.lua").read_text()
 
 
 def _balance(rest: list[Any]) -> Balance:

@@ -48,14 +48,23 @@ class Noise:
 
     def context(self, chain: Chain, release: Release, digests: list[bytes] | None) -> ReleaseContext:
         """The context of one run of the chain."""
-        if self.request is None:
-            seed = os.urandom(16)
+        if chain.deterministic:
+            draw = _UNUSED
+        elif self.request is None:
+            draw = _generator(os.urandom(16))
         else:
             named = hashlib.blake2b(self.request, key=self.secret, digest_size=16, person=b"request-noise")
             named.update(chain.digest().encode())
-            seed = named.digest()
-        draw = np.random.Generator(np.random.Philox(key=int.from_bytes(seed, "little")))
+            draw = _generator(named.digest())
         return ReleaseContext(release=release, draw=draw, sticky_key=self.secret, digests=digests)
+
+
+def _generator(seed: bytes) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(key=int.from_bytes(seed, "little")))
+
+
+_UNUSED = _generator(bytes(16))
+"""For chains that draw nothing: seeding takes longer than most of them."""
 
 
 def query_digests(

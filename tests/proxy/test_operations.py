@@ -147,14 +147,14 @@ def test_the_schema_holds_under_whatever_schemathesis_makes_of_it(live: Range) -
         operation = result.ok()
         bearer = OPERATOR if operation.path.startswith("/admin") else api_key
         _try(operation, bearer, seen)
-    assert seen.get(200, 0) > 20
+    assert seen[200] > 20
     assert sum(seen.values()) > 100
     assert live.admin("GET", "/keys/second")["reserved"] == 0
 
 
 def _try(operation: Any, bearer: str, seen: Counter[int]) -> None:
     @hypothesis_settings(
-        max_examples=12,
+        max_examples=8,
         deadline=None,
         database=None,
         derandomize=True,

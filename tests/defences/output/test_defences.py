@@ -114,7 +114,9 @@ def test_renormalised_top_k_lies_on_the_simplex_and_keeps_the_decision(values: A
     assert (result >= 0).all()
     np.testing.assert_allclose(result.sum(axis=1), 1, atol=1e-5)
     assert ((result > 0).sum(axis=1) <= k).all()
-    np.testing.assert_array_equal(result.argmax(axis=1), values.argmax(axis=1))
+    # The decision has the highest score still; another may have come to the same in float32.
+    decided = np.take_along_axis(result, values.argmax(axis=1, keepdims=True), axis=1)
+    np.testing.assert_array_equal(decided[:, 0], result.max(axis=1))
 
 
 @given(values=logits, k=st.integers(1, 15))
