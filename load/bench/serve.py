@@ -2,7 +2,8 @@
 
 A provider with one untrained net of the paper's size serves in a process of its own; this process sends npy
 bodies of one 64×64 colour image over keep-alive connections, as many at once as ``--concurrency`` says.
-Figures are requests a second and latencies; the answers are checked to be answers.
+Figures are requests a second, latencies, and the server's CPU time a request, which other work on the machine
+disturbs least.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ def make_artifact(root: Path, size: int) -> str:
 
 
 @contextmanager
-def provider(folder: Path, batch: int) -> Iterator[tuple[str, str]]:
-    """A running provider: its URL and operator key."""
+def provider(folder: Path, batch: int) -> Iterator[tuple[str, str, int]]:
+    """A running provider: its URL, operator key and process id."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -80,29 +81,39 @@ def provider(folder: Path, batch: int) -> Iterator[tuple[str, str]]:
                 if process.poll() is not None:
                     raise SystemExit("the provider did not start") from None
                 time.sleep(0.05)
-        yield url, key
+        yield url, key, process.pid
     finally:
         process.terminate()
         process.wait()
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time that a process has used; NaN where the system does not tell (it is not Linux)."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return float("nan")
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 async def drive(url: str, body: bytes, concurrency: int, seconds: float) -> list[float]:
     """Latencies in seconds of all requests that ``concurrency`` clients had answered within ``seconds``."""
     latencies: list[float] = []
     connector = aiohttp.TCPConnector(limit=concurrency)
-    async with aiohttp.ClientSession(connector=connector, headers={"Content-Type": NPY, "Accept": NPY}) as session:
+    async with aiohttp.ClientSession(
+        connector=connector, headers={"Content-Type": NPY, "Accept": NPY}
+    ) as session:
 
-        async def client(until: float, noted: list[float]) -> None:
+        async def client(until: float) -> None:
             while (begun := time.perf_counter()) < until:
                 async with session.post(url, data=body) as answer:
                     received = await answer.read()
                     if answer.status != 200:
                         raise SystemExit(f"HTTP {answer.status}: {received[:300]!r}")
-                noted.append(time.perf_counter() - begun)
+                latencies.append(time.perf_counter() - begun)
 
-        for duration, noted in ((min(1.0, seconds), []), (seconds, latencies)):
-            until = time.perf_counter() + duration
-            await asyncio.gather(*(client(until, noted) for _ in range(concurrency)))
+        until = time.perf_counter() + seconds
+        await asyncio.gather(*(client(until) for _ in range(concurrency)))
     return latencies
 
 
@@ -123,19 +134,22 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         digest = make_artifact(folder / "models", given.size)
-        with provider(folder, given.batch) as (url, key):
+        with provider(folder, given.batch) as (url, key, pid):
             httpx.put(
                 f"{url}/v1/operator/models/bench",
                 json={"artifact": digest},
                 headers={"Authorization": f"Bearer {key}"},
             ).raise_for_status()
-            print(f"{'clients':>8} {'req/s':>8} {'p50 ms':>8} {'p99 ms':>8}")
+            target = f"{url}/v1/models/bench/logits"
+            print(f"{'clients':>8} {'req/s':>8} {'p50 ms':>8} {'p99 ms':>8} {'server CPU ms/req':>18}")
             for concurrency in given.concurrency:
-                noted = asyncio.run(
-                    drive(f"{url}/v1/models/bench/logits", body, concurrency, given.seconds)
-                )
+                asyncio.run(drive(target, body, concurrency, min(1.0, given.seconds)))
+                spent = cpu_seconds(pid)
+                noted = asyncio.run(drive(target, body, concurrency, given.seconds))
+                spent = (cpu_seconds(pid) - spent) / len(noted) * 1e3
                 p50, p99 = np.percentile(noted, [50, 99]) * 1e3
-                print(f"{concurrency:>8} {len(noted) / given.seconds:>8.0f} {p50:>8.2f} {p99:>8.2f}")
+                rate = len(noted) / given.seconds
+                print(f"{concurrency:>8} {rate:>8.0f} {p50:>8.2f} {p99:>8.2f} {spent:>18.3f}")
     print(f"load average {os.getloadavg()[0]:.2f} after")
 
 
