@@ -18,7 +18,7 @@ from clients.cli.exits import CliError, Exit
 __all__ = ["Supervisor", "end_leftovers"]
 
 START_SECONDS = 180.0
-"""A busy machine with a cold disk needs most of it to import the deep learning framework several times at once."""
+"""A busy machine needs most of it: several parties import the deep learning framework at once."""
 GRACE_SECONDS = 8.0
 FIRST_PAUSE, LONGEST_PAUSE, LONG_LIFE = 1.0, 30.0, 60.0
 
