@@ -22,6 +22,8 @@ FEWEST = 20
 HELD_OUT = 0.2
 BATCH = 100
 PATIENCE = 15
+WEIGHT_DECAY = 1e-2
+"""Without it G falls ten points behind logistic regression on a ``features`` release; on logits it changes nothing."""
 CLIP = 10.0
 """Standardised inputs are cut at so many deviations: victims far from all auxiliary records decide nothing by their size."""
 
@@ -94,7 +96,7 @@ class AttributeInference(Attack):
         with torch.no_grad():
             last.weight.zero_()
             last.bias.copy_(shares.log())
-        optimiser = torch.optim.Adam(net.parameters(), lr=self.parameters.lr)
+        optimiser = torch.optim.Adam(net.parameters(), lr=self.parameters.lr, weight_decay=WEIGHT_DECAY)
 
         def held_loss() -> float:
             net.eval()
