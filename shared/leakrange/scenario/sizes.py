@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from leakrange.data import SPLITS, datasets, load
+from leakrange.data.hub import HubSet
 from leakrange.wire.errors import DataUnavailable
 from leakrange.wire.recipe import DataSpec
 
@@ -17,8 +18,10 @@ Sizes = Callable[[DataSpec], Mapping[str, int] | None]
 
 def split_sizes(spec: DataSpec) -> Mapping[str, int] | None:
     """Images per split, by loading the set; None where it cannot be loaded here, since another party holds
-    it."""
-    if datasets[spec.name].available() is not None:
+    it. Nothing is downloaded to find out.
+    """
+    entry = datasets[spec.name]
+    if entry.available() is not None or (issubclass(entry, HubSet) and not entry.cached().is_file()):
         return None
     try:
         counts = np.bincount(load(spec).split, minlength=len(SPLITS))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leakrange.defences.output import Chain, InvalidChain
+from leakrange.defences.output import Chain, InvalidChain, output_defences
 from leakrange.scenario.attacks import check_attacks
 from leakrange.scenario.document import Scenario
 from leakrange.scenario.draft import Draft, read_draft
@@ -60,8 +60,24 @@ def _chain(spec: Any, path: Path, mistakes: Mistakes) -> Chain | None:
     except InvalidChain as error:
         for mistake in error.mistakes:
             where = (*path, *mistake["path"])
-            mistakes.add(where, mistake["message"], allowed=mistake["allowed"])
+            said, named = mistake["message"], _stage_name(spec, mistake["path"])
+            if named is not None and named not in output_defences:
+                said = f"unknown output defence {named!r}"
+            elif mistake["allowed"] and len(mistake["path"]) > 2:
+                named = mistake["path"][-1]
+                said = f"unknown parameter {named!r}"
+            mistakes.add(where, said, allowed=mistake["allowed"], given=named if mistake["allowed"] else None)
         return None
+
+
+def _stage_name(spec: Any, path: list[str | int]) -> str | None:
+    """The defence that stands at ``path`` of a chain, where it can be told."""
+    if not path or not isinstance(path[0], int):
+        return None
+    item = spec[path[0]]
+    if isinstance(item, dict) and len(item) == 1:
+        item = next(iter(item))
+    return item if isinstance(item, str) else None
 
 
 def _check_defences(draft: Draft, providers: dict[str, Provider], mistakes: Mistakes) -> dict[str, Any]:

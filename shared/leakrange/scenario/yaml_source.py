@@ -22,6 +22,7 @@ MAX_BYTES = 200_000
 MAX_DEPTH = 24
 MAX_VALUES = 20_000
 PLAIN = "tag:yaml.org,2002:"
+KINDS = {"str": "text", "bool": "true or false", "int": "whole number", "float": "number"}
 
 
 class _Loader(yaml.SafeLoader):
@@ -80,8 +81,9 @@ def read(text: str | bytes | dict[str, Any], mistakes: Mistakes) -> Source | Non
     if len(text) > MAX_BYTES:
         mistakes.add_at(None, (), f"a scenario may have {MAX_BYTES} characters, this has {len(text)}")
         return None
-    # JSON may be indented by tabs, YAML may not.
-    text = re.sub(r"(?m)^\t+", lambda tabs: " " * len(tabs[0]), text)
+    if text.lstrip()[:1] in ("{", "["):
+        # JSON may be indented by tabs, YAML may not.
+        text = re.sub(r"(?m)^\t+", lambda tabs: " " * len(tabs[0]), text)
     try:
         _measure(text)
         node = _Loader(text).get_single_node()
@@ -139,6 +141,9 @@ class _Reader:
         if len(path) > MAX_DEPTH:
             raise _TooMuch(f"nested deeper than {MAX_DEPTH} levels, following aliases")
         self.source.values[path] = _mark(node)
+        if not isinstance(node, yaml.ScalarNode) and node.tag not in (f"{PLAIN}map", f"{PLAIN}seq"):
+            self._no_tag(node, path)
+            return None
         if isinstance(node, yaml.MappingNode):
             return {
                 key: self._entry(key, key_node, value, path)
@@ -169,6 +174,11 @@ class _Reader:
                 said = "a key must be text" + (f": write '{key}'" if isinstance(key, str) else "")
                 self.mistakes.add_at(_mark(key_node), path, said)
                 continue
+            try:
+                key = _whole(key)
+            except UnicodeError:
+                self.mistakes.add_at(_mark(key_node), path, "a key holds half a character")
+                continue
             if key in first:
                 said = f"{key!r} stands here twice, first in line {first[key]}"
                 self.mistakes.add_at(_mark(key_node), (*path, key), said)
@@ -188,8 +198,7 @@ class _Reader:
         kind, text = node.tag.removeprefix(PLAIN), node.value
         try:
             if kind == "str":
-                text.encode()  # JSON can write half a surrogate pair, which nothing can store
-                return text
+                return _whole(text)
             if kind == "null":
                 return None
             if kind == "bool":
@@ -199,7 +208,15 @@ class _Reader:
             if kind == "float":
                 return float(text)
         except (ValueError, KeyError):
-            self.mistakes.add_at(_mark(node), path, f"{text[:40]!r} is no {kind}")
+            self.mistakes.add_at(_mark(node), path, f"{text[:40]!a} is no {KINDS[kind]}")
             return None
-        self.mistakes.add_at(_mark(node), path, f"the tag {node.tag[:60]!r} is not read: write a plain value")
+        self._no_tag(node, path)
         return None
+
+    def _no_tag(self, node: yaml.Node, path: Path) -> None:
+        self.mistakes.add_at(_mark(node), path, f"the tag {node.tag[:60]!r} is not read: write a plain value")
+
+
+def _whole(text: str) -> str:
+    """``text`` with the surrogate pairs that JSON writes joined; half a pair raises `UnicodeError`."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16")

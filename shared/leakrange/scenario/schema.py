@@ -1,0 +1,153 @@
+"""The JSON schema of scenarios, for editors: ``python -m leakrange.scenario.schema`` prints it.
+
+It knows every registered behaviour, attack and defence with its parameters. It is looser than
+`leakrange.scenario.language.parse`: what depends on other parts of the file (which attributes the data has,
+which release an attack reads) only that checks.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from leakrange.data import datasets
+from leakrange.defences.output import output_defences
+from leakrange.scenario import registered
+from leakrange.scenario.document import NAME, AttackSpec, ClientSpec, Head, ProviderSpec
+from leakrange.scenario.draft import EXTENSION, NEEDED
+from leakrange.wire.recipe import DataSpec
+
+__all__ = ["scenario_schema"]
+
+Schema = dict[str, Any]
+
+
+def scenario_schema() -> Schema:
+    """The schema (draft 2020-12)."""
+    behaviours, attacks = registered.behaviours(), registered.attacks()
+    parameters = [entry.Parameters for entry in (*behaviours.values(), *attacks.values())]
+    parameters += [entry.Parameters for entry in output_defences.values()]
+    models: list[type[BaseModel]] = [Head, DataSpec, ProviderSpec, ClientSpec, AttackSpec, *parameters]
+    references, definitions = models_json_schema([(model, "validation") for model in dict.fromkeys(models)])
+    defined: dict[str, Schema] = definitions["$defs"]
+
+    def of(model: type[BaseModel]) -> Schema:
+        return defined[references[model, "validation"]["$ref"].rpartition("/")[2]]
+
+    data = {**of(DataSpec), "properties": {**of(DataSpec)["properties"], "name": _one_of(datasets)}}
+    numbers = ("seeds", "budgets")
+    head = of(Head)["properties"]
+    for name in numbers:
+        head[name] = {"anyOf": [head[name], {"type": "integer", "minimum": 0}]}
+    chain = {"type": "array", "maxItems": 16, "items": {"$ref": "#/$defs/defence"}}
+    client = {**of(ClientSpec), "properties": {**of(ClientSpec)["properties"], "defence": chain}}
+    either = {"anyOf": [_one_of(datasets), {"$ref": "#/$defs/data"}]}
+    kept = {
+        key: value
+        for key, value in defined.items()
+        if key not in {model.__name__ for model in (Head, ProviderSpec, ClientSpec, AttackSpec, DataSpec)}
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Leakrange scenario",
+        "type": "object",
+        "required": list(NEEDED),
+        "additionalProperties": False,
+        "patternProperties": {f"^{EXTENSION}": {}},
+        "properties": {
+            **head,
+            "data": {"anyOf": [*either["anyOf"], _named(either)]},
+            "providers": _named({"$ref": "#/$defs/provider"}),
+            "clients": {**_named(client), "maxProperties": 1},
+            "defences": _named(chain),
+            "attacks": _named({"$ref": "#/$defs/attack"}),
+        },
+        "$defs": {
+            **kept,
+            "data": data,
+            "provider": {
+                "anyOf": [
+                    _variant(of(ProviderSpec), of(entry.Parameters), named, entry.summary)
+                    for key, entry in behaviours.items()
+                    for named in _spellings(key)
+                ]
+            },
+            "attack": {
+                "anyOf": [
+                    _variant(of(AttackSpec), of(entry.Parameters), {"kind": key}, entry.summary)
+                    for key, entry in attacks.items()
+                ]
+            },
+            "defence": {
+                "anyOf": [
+                    _one_of(output_defences),
+                    *(_link(name, entry, of(entry.Parameters)) for name, entry in output_defences.items()),
+                ]
+            },
+        },
+    }
+
+
+def _one_of(names: Iterable[str]) -> Schema:
+    return {"type": "string", "enum": list(names)}
+
+
+def _named(each: Schema) -> Schema:
+    return {
+        "type": "object",
+        "minProperties": 1,
+        "propertyNames": {"pattern": f"^{NAME}$"},
+        "additionalProperties": each,
+    }
+
+
+def _spellings(key: str) -> list[dict[str, str]]:
+    """``curious/regularized`` may be written in one field or in two."""
+    family, _, method = key.partition("/")
+    whole = {"behaviour": key}
+    return [{"behaviour": family, "method": method}, whole] if method else [whole]
+
+
+def _variant(base: Schema, parameters: Schema, named: dict[str, str], summary: str) -> Schema:
+    """The fields of ``base`` and those of ``parameters``, for the entry that ``named`` names."""
+    fields = dict(parameters.get("properties", {}))
+    for key, value in base["properties"].items():
+        # The entry's own word on a field that both have (e.g. which releases it has) is the narrower one.
+        fields.setdefault(key, value)
+    required = list(dict.fromkeys([*base.get("required", ()), *parameters.get("required", ())]))
+    if "kind" in named and "sensitive" in required:
+        required.remove("sensitive")  # by default what the provider names
+    for key, value in named.items():
+        fields[key] = {"const": value}
+    if named != {"behaviour": ProviderSpec.model_fields["behaviour"].default}:
+        required += [key for key in named if key not in required]
+    return {
+        "type": "object",
+        "description": summary,
+        "properties": fields,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+def _link(name: str, entry: Any, parameters: Schema) -> Schema:
+    """A defence with its parameters, or with the one value that it may be given bare."""
+    given: list[Schema] = [parameters, {"type": "null"}]
+    if entry.shorthand is not None:
+        given.append(parameters["properties"][entry.shorthand])
+    return {
+        "type": "object",
+        "description": entry.summary,
+        "properties": {name: {"anyOf": given}},
+        "required": [name],
+        "additionalProperties": False,
+    }
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(scenario_schema(), indent=2) + "\n")
