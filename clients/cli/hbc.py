@@ -1,6 +1,6 @@
 """Reproducing Honest-but-Curious Nets on real images: paper, ours and the difference, cell by cell.
 
-``python -m clients.cli.hbc --data utkface --pairs gender:race-2,age-3:race-3 --epochs 50 --seeds 5 --store models``
+``python -m clients.cli.hbc --pairs gender:race-2,age-3:race-3 --epochs 50 --seeds 5 --store models``
 trains what is not in the store yet, so that an interrupted run goes on where it was.
 """
 
@@ -22,7 +22,7 @@ __all__ = ["main"]
 
 BETAS = ((0.7, 0.3), (0.5, 0.5))
 
-# HBC Tables 3, 5 and 9 (mean test honesty and curiosity in percent, 50 epochs, all of UTKFace), by pair and row.
+# HBC Tables 3, 5 and 9: mean test honesty and curiosity in percent, 50 epochs, all of UTKFace.
 PAPER: dict[tuple[str, str], dict[str, tuple[float, float]]] = {
     ("gender", "race-2"): {
         "honest": (90.23, 58.62),
@@ -65,7 +65,8 @@ class Cell:
 def rows(
     target: str, sensitive: str, classes: int, data: DataSpec, schedule: Schedule, seed: int
 ) -> Iterator[Row]:
-    """The rows of one pair's table, for one seed. The regularized attack needs a binary sensitive attribute."""
+    """The rows of one pair's table, for one seed. The regularized attack needs a binary sensitive
+    attribute."""
 
     def row(name: str, behaviour: str, **parameters: object) -> Row:
         recipe = TrainingRecipe(
@@ -99,7 +100,8 @@ def _short(weight: float) -> str:
 def measure(row: Row, images: ImageSet, sensitive: str, store: Path, device: str) -> Cell:
     """Train the row's model unless the store has it, and measure it on the test split.
 
-    Of the honest one, curiosity is what a net G learns from its raw outputs for the training images (overlearning).
+    Of the honest one, curiosity is what a net G learns from its raw outputs for the training images
+    (overlearning).
     """
     from leakrange.metrics import majority_share
     from leakrange.providers import artifact
@@ -162,11 +164,13 @@ class _Progress:
 
 
 def table(target: str, sensitive: str, cells: dict[str, list[Cell]]) -> str:
-    """One pair as Markdown: paper, ours (mean, with the deviation over seeds where there are several) and difference."""
+    """One pair as Markdown: paper, ours (mean, with the deviation over seeds where there are several) and
+    difference."""
     lines = [
         f"### y = {target}, s = {sensitive}",
         "",
-        "| model (β^y, β^s) | honesty paper | ours | difference | curiosity paper | ours | difference | majority | seeds | minutes |",
+        "| model (β^y, β^s) | honesty paper | ours | difference | curiosity paper | ours | difference "
+        "| majority | seeds | minutes |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, found in cells.items():
@@ -196,8 +200,9 @@ def settings(images: ImageSet, schedule: Schedule, seeds: int) -> str:
         f"Data: {images.name}, {len(images):,} images of {images.images.shape[2]}×{images.images.shape[1]} "
         f"(train {count['train']:,}, validation {count['validation']:,}, test {count['test']:,})",
         f"fingerprint {images.fingerprint[:16]}",
-        f"schedule: {schedule.epochs} epochs (paper {PAPER_EPOCHS}), batch {schedule.batch}, Adam {schedule.lr}, "
-        f"bf16 {'on' if schedule.bf16 else 'off'}; {seeds} seed{'s' if seeds != 1 else ''} (paper 5)",
+        f"schedule: {schedule.epochs} epochs (paper {PAPER_EPOCHS}), batch {schedule.batch}, "
+        f"Adam {schedule.lr}, bf16 {'on' if schedule.bf16 else 'off'}; "
+        f"{seeds} seed{'s' if seeds != 1 else ''} (paper 5)",
         *images.notes,
     ]
     if images.name == "utkface":

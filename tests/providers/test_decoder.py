@@ -30,7 +30,9 @@ def test_a_threshold_puts_logits_through_softmax() -> None:
     logits = np.array([[4.0, 0.0, 0.0], [0.1, 0.0, 0.0]])
     soft = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     decoder = ThresholdDecoder(0.8, 3)
-    np.testing.assert_allclose(decoder.infer(logits, "logits")[1], decoder.infer(soft, "softmax")[1], rtol=1e-6)
+    np.testing.assert_allclose(
+        decoder.infer(logits, "logits")[1], decoder.infer(soft, "softmax")[1], rtol=1e-6
+    )
 
 
 def test_a_one_hot_output_has_no_entropy_to_hide_in() -> None:
@@ -45,7 +47,9 @@ def test_soft_outputs_that_noise_moved_off_the_simplex_are_still_decoded() -> No
     assert np.isfinite(scores).all()
 
 
-@given(st.sampled_from(["logits", "softmax"]), arrays(np.float32, (5, 3), elements=st.floats(-8, 8, width=32)))
+@given(
+    st.sampled_from(["logits", "softmax"]), arrays(np.float32, (5, 3), elements=st.floats(-8, 8, width=32))
+)
 def test_a_net_gives_shares_whose_greatest_is_the_prediction(release: str, values: np.ndarray) -> None:
     for kind in ("logits", "softmax"):
         predicted, scores = net_decoder(release).infer(values, kind)

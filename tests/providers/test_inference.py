@@ -12,14 +12,18 @@ from leakrange.wire.errors import InvalidInput
 def test_the_three_releases_of_one_model(trained: dict[str, TrainedModel], images: ImageSet) -> None:
     classifier = trained["honest"].classifier
     pictures = images.images[:30]
-    logits, soft, features = (outputs(classifier, pictures, kind) for kind in ("logits", "softmax", "features"))
+    logits, soft, features = (
+        outputs(classifier, pictures, kind) for kind in ("logits", "softmax", "features")
+    )
     assert (logits.shape, soft.shape, features.shape) == ((30, 2), (30, 2), (30, 64))
     assert logits.dtype == soft.dtype == features.dtype == np.float32
     np.testing.assert_allclose(soft, softmax(logits, axis=1), atol=1e-6)
     assert (entropy_bits(soft) <= 1.0 + 1e-9).all()
 
 
-def test_a_sample_is_answered_alike_in_every_batch(trained: dict[str, TrainedModel], images: ImageSet) -> None:
+def test_a_sample_is_answered_alike_in_every_batch(
+    trained: dict[str, TrainedModel], images: ImageSet
+) -> None:
     classifier = trained["raw"].classifier
     together = outputs(classifier, images.images[:30], "logits")
     for batch in (1, 7):

@@ -19,8 +19,9 @@ Knowledge = Literal["unaware", "aware", "averaging"]
 class Evidence:
     """All that a fleet attack gets.
 
-    auxiliary: releases (A, N) float32 of samples whose hidden attribute it knows; auxiliary_labels: (A,), 0 .. classes − 1.
-    observed: the victims' releases (V, N) float32. release: their kind. Repeated draws of a release are averaged before they get here.
+    auxiliary: releases (A, N) float32 of samples whose hidden attribute it knows; auxiliary_labels: (A,), 0
+    .. classes − 1. observed: the victims' releases (V, N) float32. release: their kind. Repeated draws of a
+    release are averaged before they get here.
     """
 
     auxiliary: NDArray[np.float32]
@@ -33,7 +34,8 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Inference:
-    """What an attack says of the victims: predicted (V,) int64, and scores (V, S) float32, higher meaning more likely."""
+    """What an attack says of the victims: predicted (V,) int64, and scores (V, S) float32, higher meaning
+    more likely."""
 
     predicted: NDArray[np.int64]
     scores: NDArray[np.float32]
@@ -42,8 +44,9 @@ class Inference:
 class Attack(ABC):
     """A registered attack; instances carry its parameters.
 
-    ``where`` is "provider" for what a curious provider does with what it is sent (nothing is fitted by the fleet), "fleet" for
-    what an outsider does with what it could query. ``knowledge`` are the kinds of attacker it can play, ``grants`` what it is given.
+    ``where`` is "provider" for what a curious provider does with what it is sent (nothing is fitted by the
+    fleet), "fleet" for what an outsider does with what it could query. ``knowledge`` are the kinds of
+    attacker it can play, ``grants`` what it is given.
     """
 
     name: ClassVar[str]
@@ -61,4 +64,6 @@ class Attack(ABC):
 
     def infer(self, evidence: Evidence) -> Inference:
         """Predict the victims' hidden attribute; only where ``where`` is "fleet"."""
-        raise NotImplementedError(f"attack {self.name!r} is carried out by the {self.where}, not by the fleet")
+        raise NotImplementedError(
+            f"attack {self.name!r} is carried out by the {self.where}, not by the fleet"
+        )

@@ -23,13 +23,16 @@ HELD_OUT = 0.2
 BATCH = 100
 PATIENCE = 15
 WEIGHT_DECAY = 1e-2
-"""Without it G falls ten points behind logistic regression on a ``features`` release; on logits it changes nothing."""
+"""Without it G falls ten points behind logistic regression on a ``features`` release; on logits it changes
+nothing."""
 CLIP = 10.0
-"""Standardised inputs are cut at so many deviations: victims far from all auxiliary records decide nothing by their size."""
+"""Standardised inputs are cut at so many deviations: victims far from all auxiliary records decide nothing
+by their size."""
 
 
 class AttributeInferenceParameters(BaseModel):
-    """Which attribute, how many labelled records, how often the averaging attacker repeats a query, and G's training."""
+    """Which attribute, how many labelled records, how often the averaging attacker repeats a query, and G's
+    training."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -44,8 +47,8 @@ class AttributeInferenceParameters(BaseModel):
 class AttributeInference(Attack):
     """A net G (HBC Table 13) trained on releases of records whose attribute the attacker knows.
 
-    A fifth of the records is held out: the epoch with the least cross-entropy there is kept, and G starts out as the
-    classes' shares, so that releases which tell nothing give the majority class.
+    A fifth of the records is held out: the epoch with the least cross-entropy there is kept, and G starts
+    out as the classes' shares, so that releases which tell nothing give the majority class.
     """
 
     name: ClassVar[str] = "attribute-inference"
@@ -65,7 +68,9 @@ class AttributeInference(Attack):
         _check(evidence)
         mean = evidence.auxiliary.mean(axis=0, dtype=np.float64)
         deviation = evidence.auxiliary.std(axis=0, dtype=np.float64)
-        deviation[deviation < 1e-6] = np.inf  # a value that never changed says nothing, whatever the victims' is
+        deviation[deviation < 1e-6] = (
+            np.inf
+        )  # a value that never changed says nothing, whatever the victims' is
 
         def standardised(releases: NDArray[np.float32]) -> Tensor:
             return torch.from_numpy(np.clip((releases - mean) / deviation, -CLIP, CLIP).astype(np.float32))
@@ -106,7 +111,7 @@ class AttributeInference(Attack):
         best, kept, waited = held_loss(), copy.deepcopy(net.state_dict()), 0
         for _ in range(self.parameters.epochs):
             net.train()
-            for chosen in torch.randperm(len(lessons_y)).split(BATCH):
+            for chosen in torch.split(torch.randperm(len(lessons_y)), BATCH):
                 optimiser.zero_grad(set_to_none=True)
                 cross_entropy(net(lessons_x[chosen]), lessons_y[chosen]).backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
@@ -124,7 +129,9 @@ class AttributeInference(Attack):
 def _check(evidence: Evidence) -> None:
     auxiliary, labels, observed = evidence.auxiliary, evidence.auxiliary_labels, evidence.observed
     if auxiliary.ndim != 2 or observed.ndim != 2 or auxiliary.shape[1] != observed.shape[1]:
-        raise InvalidInput(f"auxiliary releases {auxiliary.shape} and observed ones {observed.shape} do not match")
+        raise InvalidInput(
+            f"auxiliary releases {auxiliary.shape} and observed ones {observed.shape} do not match"
+        )
     if len(labels) != len(auxiliary):
         raise InvalidInput(f"{len(labels)} labels for {len(auxiliary)} auxiliary records")
     if len(auxiliary) < FEWEST:

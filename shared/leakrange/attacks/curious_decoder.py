@@ -20,7 +20,8 @@ class CuriousDecoderParameters(BaseModel):
 
 @attacks.register("curious-decoder")
 class CuriousDecoder(Attack):
-    """The provider applies its G or its threshold to whatever users upload; the controller reads what it inferred."""
+    """The provider applies its G or its threshold to whatever users upload; the controller reads what it
+    inferred."""
 
     name: ClassVar[str] = "curious-decoder"
     summary: ClassVar[str] = "the provider decodes what its own classifier hid in the uploaded outputs"

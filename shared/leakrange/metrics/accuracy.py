@@ -20,7 +20,8 @@ def accuracy(predicted: NDArray[np.integer], labels: NDArray[np.integer]) -> flo
 def confusion_matrix(
     predicted: NDArray[np.integer], labels: NDArray[np.integer], classes: int
 ) -> NDArray[np.int64]:
-    """Counts (classes, classes): row the true class, column the predicted one. Raises `ValueError` for labels out of range."""
+    """Counts (classes, classes): row the true class, column the predicted one. Raises `ValueError` for
+    labels out of range."""
     _same_length(predicted, labels)
     for values in (predicted, labels):
         if values.min() < 0 or values.max() >= classes:
@@ -37,7 +38,8 @@ def majority_share(labels: NDArray[np.integer], classes: int) -> float:
 
 
 def nag(attack: float, majority: float) -> float:
-    """Normalised accuracy gain: (attack − majority) / (1 − majority), 0 where negative (PASS Eq. 13 with a perfect upper bound).
+    """Normalised accuracy gain: (attack − majority) / (1 − majority), 0 where negative (PASS Eq. 13 with a
+    perfect upper bound).
 
     Both in [0, 1]; where there is one class only (majority 1) nothing can be gained, and it is 0.
     """
@@ -48,6 +50,8 @@ def nag(attack: float, majority: float) -> float:
 
 def _same_length(predicted: NDArray[np.integer], labels: NDArray[np.integer]) -> None:
     if predicted.shape != labels.shape or labels.ndim != 1:
-        raise ValueError(f"predictions {predicted.shape} and labels {labels.shape} must be vectors of one length")
+        raise ValueError(
+            f"predictions {predicted.shape} and labels {labels.shape} must be vectors of one length"
+        )
     if not len(labels):
         raise ValueError("no labels")

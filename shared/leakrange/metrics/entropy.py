@@ -11,7 +11,8 @@ __all__ = ["entropy_bits", "entropy_histogram"]
 def entropy_bits(soft: NDArray[np.floating]) -> NDArray[np.float64]:
     """Shannon entropy of each row of soft outputs (N, Y): (N,), 0 to log2 Y.
 
-    Rows must lie on the simplex within 1e-3; raises `ValueError` for logits or defended outputs that do not. 0·log 0 is 0.
+    Rows must lie on the simplex within 1e-3; raises `ValueError` for logits or defended outputs that do
+    not. 0·log 0 is 0.
     """
     values = np.asarray(soft, dtype=np.float64)
     if values.ndim != 2 or not np.isfinite(values).all():
@@ -24,7 +25,8 @@ def entropy_bits(soft: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 def entropy_histogram(bits: NDArray[np.floating], classes: int, bins: int = 20) -> NDArray[np.int64]:
-    """Counts (bins,) of entropies (N,) in equal bins from 0 to log2 ``classes``; rounding beyond the ends goes to the end bins."""
+    """Counts (bins,) of entropies (N,) in equal bins from 0 to log2 ``classes``; rounding beyond the ends
+    goes to the end bins."""
     most = float(np.log2(classes))
     counts, _ = np.histogram(np.clip(bits, 0.0, most), bins=bins, range=(0.0, most))
     return counts.astype(np.int64)

@@ -11,7 +11,8 @@ Z95 = 1.959963984540054
 
 
 def summarise(values: Sequence[float]) -> tuple[float, float | None, tuple[float, float] | None]:
-    """(mean, sample deviation, 95 % interval of the mean) of one figure over seeds; with one value the last two are None."""
+    """(mean, sample deviation, 95 % interval of the mean) of one figure over seeds; with one value the last
+    two are None."""
     if not values:
         raise ValueError("no values")
     mean = math.fsum(values) / len(values)
@@ -30,8 +31,8 @@ def student_interval(mean: float, deviation: float, count: int) -> tuple[float, 
 def student_quantile(freedom: int, probability: float = 0.975) -> float:
     """The ``probability`` quantile (in (.5, 1)) of Student's t with ``freedom`` ≥ 1 degrees of freedom.
 
-    For whole degrees of freedom the distribution function is a finite sum (Abramowitz and Stegun 26.7.3 and 26.7.4); it is inverted by
-    bisection. Good to 1e-9.
+    For whole degrees of freedom the distribution function is a finite sum (Abramowitz and Stegun 26.7.3 and
+    26.7.4); it is inverted by bisection. Good to 1e-9.
     """
     if freedom < 1 or not 0.5 < probability < 1.0:
         raise ValueError("degrees of freedom must be 1 or more, the probability between .5 and 1")
@@ -59,7 +60,8 @@ def _within(theta: float, freedom: int) -> float:
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """The 95 % Wilson score interval of a share, e.g. of an accuracy measured on ``trials`` samples. Within [0, 1]."""
+    """The 95 % Wilson score interval of a share, e.g. of an accuracy measured on ``trials`` samples. Within
+    [0, 1]."""
     if not 0 <= successes <= trials or trials < 1:
         raise ValueError("successes must lie in 0..trials, and trials be 1 or more")
     share, z2 = successes / trials, Z95 * Z95

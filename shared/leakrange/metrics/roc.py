@@ -12,17 +12,21 @@ __all__ = ["RocCurve", "auc", "mean_auc", "roc_curve"]
 
 @dataclass(frozen=True)
 class RocCurve:
-    """False and true positive rates in [0, 1], ascending from (0, 0) to (1, 1); one point per distinct score at most."""
+    """False and true positive rates in [0, 1], ascending from (0, 0) to (1, 1); one point per distinct
+    score at most."""
 
     fpr: NDArray[np.float64]
     tpr: NDArray[np.float64]
 
 
-def roc_curve(scores: NDArray[np.floating], positive: NDArray[np.bool_], points: int | None = None) -> RocCurve:
+def roc_curve(
+    scores: NDArray[np.floating], positive: NDArray[np.bool_], points: int | None = None
+) -> RocCurve:
     """The curve of ``scores`` (N,), higher meaning positive, against the truth ``positive`` (N,).
 
-    Samples of equal score enter together, so ties make a slanted stretch. ``points`` thins the curve to at most so many (at
-    least 2), evenly along its length, ends kept. Raises `ValueError` unless both classes are there and scores are finite.
+    Samples of equal score enter together, so ties make a slanted stretch. ``points`` thins the curve to at
+    most so many (at least 2), evenly along its length, ends kept. Raises `ValueError` unless both classes
+    are there and scores are finite.
     """
     _check(scores, positive)
     order = np.argsort(-scores, kind="stable")
@@ -41,7 +45,8 @@ def roc_curve(scores: NDArray[np.floating], positive: NDArray[np.bool_], points:
 
 
 def auc(scores: NDArray[np.floating], positive: NDArray[np.bool_]) -> float:
-    """Area under the ROC curve: the probability that a positive outscores a negative, a tie counting one half.
+    """Area under the ROC curve: the probability that a positive outscores a negative, a tie counting one
+    half.
 
     Raises as `roc_curve`.
     """
@@ -52,8 +57,8 @@ def auc(scores: NDArray[np.floating], positive: NDArray[np.bool_]) -> float:
 def mean_auc(scores: NDArray[np.floating], labels: NDArray[np.integer]) -> float | None:
     """AUC of ``scores`` (N, S) for ``labels`` (N,): of class 1 where S = 2, else the mean over one-vs-rest.
 
-    With two classes the score is that of class 1 less that of class 0. Of more, the mean is over the classes that some samples have
-    and some have not. None where there is no such class.
+    With two classes the score is that of class 1 less that of class 0. Of more, the mean is over the
+    classes that some samples have and some have not. None where there is no such class.
     """
     if scores.shape[1] == 2:
         positive = labels == 1

@@ -1,4 +1,5 @@
-"""Architectures by name. An entry builds a `leakrange.nets.classifier.Classifier`; listing them needs no deep learning framework."""
+"""Architectures by name. An entry builds a `leakrange.nets.classifier.Classifier`; listing them needs no
+deep learning framework."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ class Architecture(Protocol):
 
     @staticmethod
     def build(shape: tuple[int, int, int], classes: int, width: float = 1.0) -> Classifier:
-        """A freshly initialised net for images of ``shape`` (height, width, channels); draws from torch's generator."""
+        """A freshly initialised net for images of ``shape`` (height, width, channels); draws from torch's
+        generator."""
         ...
 
 

@@ -12,7 +12,8 @@ __all__ = ["Classifier", "to_input"]
 def to_input(images: Tensor) -> Tensor:
     """The nets' input contract: uint8 (B, H, W, C), 0..255, to float32 (B, C, H, W) in [-1, 1].
 
-    The result is a view of channels-last memory, which is what the convolutions of this project run fastest on.
+    The result is a view of channels-last memory, which is what the convolutions of this project run fastest
+    on.
     """
     return images.permute(0, 3, 1, 2).float().div_(127.5).sub_(1.0)
 

@@ -16,8 +16,8 @@ WIDEST = 16
 class AttackNet(nn.Module):
     """N → 20N → 10N → S, LeakyReLU .01, dropout .25; (B, N) to logits (B, S).
 
-    The paper's N is at most 5. Above 16 (a ``features`` release) the hidden layers stay at 320 and 160, or they would have
-    millions of parameters for a few hundred records.
+    The paper's N is at most 5. Above 16 (a ``features`` release) the hidden layers stay at 320 and 160, or
+    they would have millions of parameters for a few hundred records.
     """
 
     def __init__(self, inputs: int, classes: int, dropout: float = 0.25) -> None:

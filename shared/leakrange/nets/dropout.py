@@ -16,8 +16,8 @@ LEVELS = 2**16
 class Dropout(nn.Module):
     """`torch.nn.Dropout`, several times faster on a CPU.
 
-    torch draws a CPU mask one float at a time; this one reads four 16-bit numbers from every 64-bit draw of the same
-    generator, so the probability is kept to 1/65,536. On other devices it is torch's own.
+    torch draws a CPU mask one float at a time; this one reads four 16-bit numbers from every 64-bit draw of
+    the same generator, so the probability is kept to 1/65,536. On other devices it is torch's own.
     """
 
     def __init__(self, p: float) -> None:
@@ -25,12 +25,13 @@ class Dropout(nn.Module):
         self.p = p
 
     def forward(self, x: Tensor) -> Tensor:
-        """``x`` with a share ``p`` of its entries zeroed and the rest scaled by 1/(1 − p); in eval mode ``x`` itself."""
+        """``x`` with a share ``p`` of its entries zeroed and the rest scaled by 1/(1 − p); in eval mode
+        ``x`` itself."""
         if not self.training or self.p == 0.0:
             return x
         if x.device.type != "cpu":
             return f.dropout(x, self.p, training=True)
-        return cast(Tensor, _Masked.apply(x, self.p))
+        return cast(Tensor, _Masked.apply(x, self.p))  # type: ignore[no-untyped-call]
 
     def extra_repr(self) -> str:
         """What ``print`` shows in the parentheses."""

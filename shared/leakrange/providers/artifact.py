@@ -1,9 +1,9 @@
 """A trained model on disk: one folder per recipe digest, written whole or not at all.
 
-``classifier.safetensors`` is what users download: weights, and what is needed to run them. It says nothing of the behaviour, of
-a sensitive attribute or of a decoder, and two models that differ in behaviour alone differ in it by their weights (and the default
-release) alone.
-``decoder.safetensors`` is the provider's own: the attack net, or the threshold. ``training.json`` is the record.
+``classifier.safetensors`` is what users download: weights, and what is needed to run them. It says nothing
+of the behaviour, of a sensitive attribute or of a decoder, and two models that differ in behaviour alone
+differ in it by their weights (and the default release) alone. ``decoder.safetensors`` is the provider's
+own: the attack net, or the threshold. ``training.json`` is the record.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ RECORD = "training.json"
 
 @dataclass(frozen=True)
 class Artifact:
-    """An artifact folder, loaded. ``sha256`` is that of the classifier's file; ``record`` is ``training.json``."""
+    """An artifact folder, loaded. ``sha256`` is that of the classifier's file; ``record`` is
+    ``training.json``."""
 
     folder: Path
     classifier: Classifier
@@ -95,7 +96,8 @@ def find(root: Path, digest: str) -> Path | None:
 
 
 def load(folder: Path) -> Artifact:
-    """Load an artifact folder; raises `InvalidArtifact` where a file is missing, damaged, or not what the record says."""
+    """Load an artifact folder; raises `InvalidArtifact` where a file is missing, damaged, or not what the
+    record says."""
     try:
         record = orjson.loads((folder / RECORD).read_bytes())
         public = (folder / CLASSIFIER).read_bytes()
@@ -104,7 +106,9 @@ def load(folder: Path) -> Artifact:
         raise InvalidArtifact(f"artifact folder {folder.name!r} cannot be read: {e}") from e
     sha256 = hashlib.sha256(public).hexdigest()
     if not isinstance(record, dict) or record.get("sha256") != sha256:
-        raise InvalidArtifact(f"the classifier of artifact {folder.name!r} is not the one that its record names")
+        raise InvalidArtifact(
+            f"the classifier of artifact {folder.name!r} is not the one that its record names"
+        )
     classifier, config = load_classifier(public)
     decoder = load_decoder(private) if private is not None else None
     return Artifact(folder, classifier, config, decoder, sha256, record)
@@ -130,9 +134,7 @@ def decoder_bytes(decoder: Decoder) -> bytes:
     if isinstance(decoder, ThresholdDecoder):
         return _pack({}, ThresholdConfig(tau=decoder.tau, outputs=decoder.outputs).model_dump_json())
     assert isinstance(decoder, NetDecoder)
-    config = NetDecoderConfig(
-        release=decoder.release, inputs=decoder.net.inputs, classes=decoder.net.classes
-    )
+    config = NetDecoderConfig(release=decoder.release, inputs=decoder.net.inputs, classes=decoder.net.classes)
     return _pack(decoder.net.state_dict(), config.model_dump_json())
 
 

@@ -1,4 +1,5 @@
-"""What a behaviour is: metadata and parameters for whoever lists and validates, and one training in progress as its instance."""
+"""What a behaviour is: metadata and parameters for whoever lists and validates, and one training in
+progress as its instance."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ class Parameters(BaseModel):
 
 @dataclass(frozen=True)
 class Judgement:
-    """How one epoch's model does on the validation images, as shares in [0, 1]; the epoch with the highest ``score`` is kept."""
+    """How one epoch's model does on the validation images, as shares in [0, 1]; the epoch with the highest
+    ``score`` is kept."""
 
     honesty: float
     curiosity: float | None
@@ -57,8 +59,8 @@ class Judgement:
 class Behaviour(ABC):
     """One way to train a classifier F, with whatever else it needs to read s from F's outputs.
 
-    The class is what the registry lists; an instance is one training: the loop calls `step` on batches, `judge` after each
-    epoch, and `decoder` for the epoch that it keeps.
+    The class is what the registry lists; an instance is one training: the loop calls `step` on batches,
+    `judge` after each epoch, and `decoder` for the epoch that it keeps.
     """
 
     summary: ClassVar[str]
@@ -96,7 +98,9 @@ class Behaviour(ABC):
         for role in ("target", "sensitive"):
             name = getattr(parameters, role, None)
             if name is not None and name not in attributes:
-                raise InvalidInput(f"no attribute {name!r} for {role}; there are: {', '.join(sorted(attributes))}")
+                raise InvalidInput(
+                    f"no attribute {name!r} for {role}; there are: {', '.join(sorted(attributes))}"
+                )
 
     def modules(self) -> dict[str, nn.Module]:
         """Every module whose parameters the training moves."""
@@ -122,7 +126,8 @@ class Behaviour(ABC):
 
     @abstractmethod
     def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
-        """Learn from one batch: scaled images (B, C, H, W), labels (B,). Sets train and eval mode itself. Gives the loss."""
+        """Learn from one batch: scaled images (B, C, H, W), labels (B,). Sets train and eval mode itself.
+        Gives the loss."""
 
     @abstractmethod
     def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:

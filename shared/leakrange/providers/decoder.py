@@ -30,17 +30,19 @@ class Decoder(Protocol):
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """Predicted classes (B,) and scores (B, S), higher meaning more likely, of ``releases`` (B, N).
 
-        Where ``kind`` is not what it was trained on, logits are put through softmax, and soft values through a logarithm.
-        Raises `InvalidInput` for another kind, another N, or values that are not finite.
+        Where ``kind`` is not what it was trained on, logits are put through softmax, and soft values
+        through a logarithm. Raises `InvalidInput` for another kind, another N, or values that are not
+        finite.
         """
         ...
 
 
 class ThresholdDecoder:
-    """HBC Eq. 4: s = 0 where the entropy of the soft output is at most τ (nats), else 1. Scores: ±(entropy − τ).
+    """HBC Eq. 4: s = 0 where the entropy of the soft output is at most τ (nats), else 1. Scores: ±(entropy
+    − τ).
 
-    Soft outputs that a defence moved off the simplex are cut at 0 and scaled back to a sum of 1 first; a row without any
-    positive value counts as uniform.
+    Soft outputs that a defence moved off the simplex are cut at 0 and scaled back to a sum of 1 first; a
+    row without any positive value counts as uniform.
     """
 
     release = "softmax"

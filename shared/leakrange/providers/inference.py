@@ -16,20 +16,22 @@ __all__ = ["logits_of", "outputs"]
 
 
 def logits_of(classifier: Classifier, images: Tensor, *, batch: int = 500, bf16: bool = False) -> Tensor:
-    """Float32 logits (B, Y) of uint8 images (B, H, W, C) on the classifier's device. Leaves the classifier in eval mode."""
+    """Float32 logits (B, Y) of uint8 images (B, H, W, C) on the classifier's device. Leaves the classifier
+    in eval mode."""
     classifier.eval()
     device = images.device.type
     with torch.inference_mode(), torch.autocast(device, dtype=torch.bfloat16, enabled=bf16):
-        return torch.cat([classifier(to_input(part)).float() for part in images.split(batch)])
+        return torch.cat([classifier(to_input(part)).float() for part in torch.split(images, batch)])
 
 
 def outputs(
     classifier: Classifier, images: NDArray[np.uint8], kind: str, *, batch: int = 500
 ) -> NDArray[np.float32]:
-    """What ``classifier``, which is in eval mode, releases for ``images`` uint8 (B, H, W, C): float32 (B, N).
+    """What ``classifier``, which is in eval mode, releases for ``images`` uint8 (B, H, W, C): float32 (B,
+    N).
 
-    ``kind``: "logits" or "softmax" (N = number of classes), or "features" (N = ``feature_count``). Raises `InvalidInput`
-    for another kind, shape or type.
+    ``kind``: "logits" or "softmax" (N = number of classes), or "features" (N = ``feature_count``). Raises
+    `InvalidInput` for another kind, shape or type.
     """
     if kind not in ("logits", "softmax", "features"):
         raise InvalidInput(f"no release {kind!r}; there are: logits, softmax, features")

@@ -14,7 +14,8 @@ EPSILON = 1e-16
 
 
 def target_loss(released: Tensor, labels: Tensor, kind: Literal["logits", "softmax"]) -> Tensor:
-    """Mean cross-entropy H_y(ŷ) of ``released`` (B, Y) with ``labels`` (B,); of soft outputs, −log(ŷ_y + 1e-16)."""
+    """Mean cross-entropy H_y(ŷ) of ``released`` (B, Y) with ``labels`` (B,); of soft outputs, −log(ŷ_y +
+    1e-16)."""
     if kind == "logits":
         return f.cross_entropy(released, labels)
     return f.nll_loss((released + EPSILON).log(), labels)
@@ -30,8 +31,8 @@ def regularized_loss(
 ) -> Tensor:
     """HBC Eq. 3: cross-entropy for y, plus the entropy where s = 0, minus the entropy where s = 1.
 
-    Each entropy is a mean over the class's samples in the batch, so that a rare class pulls as hard as a common one; a class
-    that the batch lacks adds nothing.
+    Each entropy is a mean over the class's samples in the batch, so that a rare class pulls as hard as a
+    common one; a class that the batch lacks adds nothing.
     """
     entropies = entropy(probabilities)
     honest = target_loss(probabilities, target, "softmax")
@@ -53,7 +54,8 @@ def parameterized_loss(
     beta_y: float,
     beta_s: float,
 ) -> Tensor:
-    """HBC Eq. 10: β^x·H(ŷ) + β^y·H(y|ŷ) + β^s·H(s|ŷ), where ``inferred`` (B, S) are the logits of G on the release."""
+    """HBC Eq. 10: β^x·H(ŷ) + β^y·H(y|ŷ) + β^s·H(s|ŷ), where ``inferred`` (B, S) are the logits of G on the
+    release."""
     released = logits if kind == "logits" else logits.softmax(dim=1)
     loss = beta_y * target_loss(released, target, kind) + beta_s * f.cross_entropy(inferred, sensitive)
     if beta_x:

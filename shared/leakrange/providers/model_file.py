@@ -1,7 +1,8 @@
-"""Reading model files that may come from anywhere: safetensors with a JSON config, judged before anything is built from them.
+"""Reading model files that may come from anywhere: safetensors with a JSON config, judged before anything
+is built from them.
 
-Everything that the file claims (config, names, types, shapes, sizes) is checked against the architecture first; weights are
-read after that. Nothing in the file is ever run. All failures are `InvalidArtifact`.
+Everything that the file claims (config, names, types, shapes, sizes) is checked against the architecture
+first; weights are read after that. Nothing in the file is ever run. All failures are `InvalidArtifact`.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class _Config(BaseModel):
 class ClassifierConfig(_Config):
     """What a user needs to run a classifier, and nothing about how it was trained.
 
-    ``shape`` is (height, width, channels); ``normalisation`` names the one input contract, `leakrange.nets.classifier.to_input`;
-    ``features`` is the length of a ``features`` release.
+    ``shape`` is (height, width, channels); ``normalisation`` names the one input contract,
+    `leakrange.nets.classifier.to_input`; ``features`` is the length of a ``features`` release.
     """
 
     kind: Literal["classifier"] = "classifier"
@@ -57,7 +58,11 @@ class ClassifierConfig(_Config):
     normalisation: Literal["uint8 to [-1, 1]"] = "uint8 to [-1, 1]"
     target: Annotated[str, Field(min_length=1, max_length=128)]
     classes: Annotated[tuple[ClassName, ...], Field(min_length=2, max_length=1000)]
-    releases: tuple[Literal["logits"], Literal["softmax"], Literal["features"]] = ("logits", "softmax", "features")
+    releases: tuple[Literal["logits"], Literal["softmax"], Literal["features"]] = (
+        "logits",
+        "softmax",
+        "features",
+    )
     default_release: Literal["logits", "softmax", "features"]
     features: Count
 
@@ -202,7 +207,11 @@ def _weights(content: bytes, entries: dict[str, _Entry], plan: nn.Module) -> dic
     wanted = plan.state_dict()
     missing, extra = sorted(wanted.keys() - entries.keys()), sorted(entries.keys() - wanted.keys())
     if missing or extra:
-        told = [f"{what}: {', '.join(names[:5])}" for what, names in (("missing", missing), ("unknown", extra)) if names]
+        told = [
+            f"{what}: {', '.join(names[:5])}"
+            for what, names in (("missing", missing), ("unknown", extra))
+            if names
+        ]
         raise InvalidArtifact(f"the tensors of the model file do not fit its config; {'; '.join(told)}")
     for name, tensor in wanted.items():
         entry = entries[name]

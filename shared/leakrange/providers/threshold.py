@@ -11,8 +11,9 @@ __all__ = ["best_threshold"]
 def best_threshold(values: NDArray[np.floating], labels: NDArray[np.integer]) -> tuple[float, float]:
     """The τ for which "1 where value > τ, else 0" is right most often, and that accuracy.
 
-    ``values`` (V,) and binary ``labels`` (V,). Every cut between two different values is tried, and the two beyond the ends
-    (all 1: just below the least, all 0: the greatest); of equally good ones the lowest is taken.
+    ``values`` (V,) and binary ``labels`` (V,). Every cut between two different values is tried, and the two
+    beyond the ends (all 1: just below the least, all 0: the greatest); of equally good ones the lowest is
+    taken.
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order].astype(np.float64)

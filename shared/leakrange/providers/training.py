@@ -1,4 +1,5 @@
-"""The loop: from a recipe and images to a trained model. It knows no net and no behaviour but through their registries."""
+"""The loop: from a recipe and images to a trained model. It knows no net and no behaviour but through their
+registries."""
 
 from __future__ import annotations
 
@@ -32,9 +33,10 @@ REPORT_SECONDS = 2.0
 class TrainedModel:
     """The epoch that validation chose, on the CPU in eval mode, and how it came about.
 
-    history: per epoch ``epoch``, ``loss``, ``honesty``, ``curiosity`` (validation; where the behaviour has it), ``seconds``.
-    figures: for "validation" and "test", as far as they have images: ``honesty``, ``curiosity``, ``majority`` (shares in [0, 1]) and
-    ``samples``; curiosity and majority only where there is a sensitive attribute.
+    history: per epoch ``epoch``, ``loss``, ``honesty``, ``curiosity`` (validation; where the behaviour has
+    it), ``seconds``. figures: for "validation" and "test", as far as they have images: ``honesty``,
+    ``curiosity``, ``majority`` (shares in [0, 1]) and ``samples``; curiosity and majority only where there
+    is a sensitive attribute.
     """
 
     recipe: TrainingRecipe
@@ -50,7 +52,8 @@ class TrainedModel:
 
 @dataclass(frozen=True)
 class _Part:
-    """One split on the device: uint8 images (N, H, W, C), labels (N,); images with an unknown label are left out."""
+    """One split on the device: uint8 images (N, H, W, C), labels (N,); images with an unknown label are
+    left out."""
 
     images: Tensor
     target: Tensor
@@ -67,12 +70,14 @@ def train(
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> TrainedModel:
-    """Train as ``recipe`` says on the splits of ``images``: learn on train, choose the epoch on validation, report on test.
+    """Train as ``recipe`` says on the splits of ``images``: learn on train, choose the epoch on validation,
+    report on test.
 
-    The epoch with the highest β^y·honesty + β^s·curiosity on validation is kept (the first of equals), for F and what
-    decodes it together. The same recipe gives the same model on the same machine and number of threads. ``progress`` gets ``{progress,
-    epoch}`` every other second and, after an epoch, its history entry as well. Raises `InvalidInput` where the recipe does not
-    fit the data, `UnknownName` for an unknown behaviour or net, `pydantic.ValidationError` for wrong parameters.
+    The epoch with the highest β^y·honesty + β^s·curiosity on validation is kept (the first of equals), for
+    F and what decodes it together. The same recipe gives the same model on the same machine and number of
+    threads. ``progress`` gets ``{progress, epoch}`` every other second and, after an epoch, its history
+    entry as well. Raises `InvalidInput` where the recipe does not fit the data, `UnknownName` for an
+    unknown behaviour or net, `pydantic.ValidationError` for wrong parameters.
     """
     started = time.perf_counter()
     behaviour = behaviours[recipe.behaviour]
@@ -80,15 +85,18 @@ def train(
     behaviour.check(parameters, images.attributes)
     sensitive = behaviour.sensitive(parameters)
     target = images.attributes[parameters.target]
-    parts = {name: _part(images, name, target.name, sensitive, device) for name in ("train", "validation", "test")}
+    parts = {
+        name: _part(images, name, target.name, sensitive, device) for name in ("train", "validation", "test")
+    }
     batch = recipe.schedule.batch
     if len(parts["train"]) < batch or not len(parts["validation"]):
         raise InvalidInput(
-            f"data set {images.name!r} has {len(parts['train'])} labelled training and {len(parts['validation'])} validation "
-            f"images; needed are at least one batch of {batch}, and one to choose the epoch on"
+            f"data set {images.name!r} has {len(parts['train'])} labelled training and "
+            f"{len(parts['validation'])} validation images; needed are at least one batch of {batch}, "
+            f"and one to choose the epoch on"
         )
 
-    # dropout and initial weights draw from torch's own generator: seed a fork of it, and give it back as it was
+    # dropout and initial weights draw from torch's own generator: seed a fork, and give it back as it was
     with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
         torch.manual_seed(recipe.seed)
         shape = (images.images.shape[1], images.images.shape[2], images.images.shape[3])
@@ -190,7 +198,7 @@ def _part(images: ImageSet, split: str, target: str, sensitive: str | None, devi
 
 
 def _figures(classifier: Classifier, decoder: Decoder | None, part: _Part, release: str) -> dict[str, float]:
-    """What the kept model does on one split, through the very functions that serve it: float32, on the CPU."""
+    """What the kept model does on one split, through the functions that serve it: float32, on the CPU."""
     pictures: Any = part.images.cpu().numpy()
     logits = outputs(classifier, pictures, "logits")
     figures = {

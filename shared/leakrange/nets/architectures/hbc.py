@@ -18,10 +18,12 @@ BLOCKS = 4
 
 @nets.register("hbc")
 class HbcClassifier:
-    """Up to four blocks {convolution 2×2 stride 2, batch norm, LeakyReLU .01, dropout .2}, then two linear layers.
+    """Up to four blocks {convolution 2×2 stride 2, batch norm, LeakyReLU .01, dropout .2}, then two linear
+    layers.
 
-    The paper's four blocks take 64×64 to 4×4. Smaller images get as many blocks as leave 4×4 or more, so that the map which
-    the linear layer sees keeps the paper's size: four from 64 pixels, three from 32, two from 16.
+    The paper's four blocks take 64×64 to 4×4. Smaller images get as many blocks as leave 4×4 or more, so
+    that the map which the linear layer sees keeps the paper's size: four from 64 pixels, three from 32, two
+    from 16.
     """
 
     name: ClassVar[str] = "hbc"

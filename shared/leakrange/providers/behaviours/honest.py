@@ -27,12 +27,14 @@ class Honest(Behaviour):
     releases: ClassVar[tuple[Release, ...]] = RELEASES
     Parameters: ClassVar[type[Parameters]] = HonestParameters
 
-    def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
+    def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:  # noqa: ARG002
+        """Cross-entropy on the target; nobody asks for the sensitive labels."""
         from leakrange.providers.losses import target_loss
 
         self.classifier.train()
         return self.descend(target_loss(self.forward(images), target, "logits"))
 
-    def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:
+    def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:  # noqa: ARG002
+        """Honesty alone."""
         honesty = share_equal(logits.argmax(dim=1), target)
         return Judgement(honesty, None, honesty)

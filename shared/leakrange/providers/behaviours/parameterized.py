@@ -1,4 +1,5 @@
-"""The parameterized curious classifier: F and its attack G are trained together (HBC Section 4.3, Algorithm 1)."""
+"""The parameterized curious classifier: F and its attack G are trained together (HBC Section 4.3, Algorithm
+1)."""
 
 from __future__ import annotations
 
@@ -27,8 +28,9 @@ class CompressedBeta(Beta):
 class ParameterizedParameters(Parameters):
     """Attributes, weights, which release G reads, and how many passes through F a step makes.
 
-    ``passes``: "one" is Algorithm 1, where G learns from the outputs that F gives in training mode; "two" is what the paper's
-    authors ran: F gives G's lesson in eval mode (running statistics, no dropout), then its own in training mode.
+    ``passes``: "one" is Algorithm 1, where G learns from the outputs that F gives in training mode; "two"
+    is what the paper's authors ran: F gives G's lesson in eval mode (running statistics, no dropout), then
+    its own in training mode.
     """
 
     sensitive: str
@@ -67,6 +69,7 @@ class Parameterized(Behaviour):
         return logits if self.parameters.release == "logits" else logits.softmax(dim=1)
 
     def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
+        """One step of G with L^G, then one of F with L^F (Algorithm 1, lines 6 to 15)."""
         import torch
 
         from leakrange.providers.losses import parameterized_loss
@@ -107,6 +110,7 @@ class Parameterized(Behaviour):
         self.attack_optimiser.step()
 
     def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:
+        """β^y·honesty + β^s·curiosity, where curiosity is the accuracy of G."""
         import torch
 
         assert sensitive is not None
@@ -118,6 +122,7 @@ class Parameterized(Behaviour):
         return Judgement(honesty, curiosity, beta.y * honesty + beta.s * curiosity)
 
     def decoder(self) -> NetDecoder:
+        """A copy of G."""
         from leakrange.providers.decoder import NetDecoder
 
         return NetDecoder(copy.deepcopy(self.attack).cpu().eval(), self.parameters.release)

@@ -29,8 +29,9 @@ class RegularizedParameters(Parameters):
 class Regularized(Behaviour):
     """Low entropy says s = 0, high entropy says s = 1; the argmax still says y.
 
-    The threshold τ of Eq. 4 is on the entropy in nats. It is tuned on the validation images after every epoch, over every value
-    that separates two of their entropies, and the epoch is judged with it; so F and τ come from the same epoch.
+    The threshold τ of Eq. 4 is on the entropy in nats. It is tuned on the validation images after every
+    epoch, over every value that separates two of their entropies, and the epoch is judged with it; so F and
+    τ come from the same epoch.
     """
 
     summary: ClassVar[str] = "hides a binary attribute in the entropy of its soft outputs"
@@ -48,11 +49,13 @@ class Regularized(Behaviour):
         classes = len(attributes[parameters.sensitive].classes)
         if classes != 2:
             raise InvalidInput(
-                f"behaviour 'curious/regularized' hides a binary attribute; {parameters.sensitive!r} has {classes} classes",
+                f"behaviour 'curious/regularized' hides a binary attribute; "
+                f"{parameters.sensitive!r} has {classes} classes",
                 hint="use behaviour 'curious/parameterized', or an attribute of two classes",
             )
 
     def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
+        """Eq. 3."""
         from leakrange.providers.losses import regularized_loss
 
         assert sensitive is not None
@@ -62,6 +65,7 @@ class Regularized(Behaviour):
         return self.descend(regularized_loss(soft, target, sensitive, beta_y=beta.y, beta_s=beta.s))
 
     def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:
+        """Tunes τ, then β^y·honesty + β^s·curiosity with it."""
         from leakrange.providers.losses import entropy
         from leakrange.providers.threshold import best_threshold
 
@@ -73,6 +77,7 @@ class Regularized(Behaviour):
         return Judgement(honesty, curiosity, beta.y * honesty + beta.s * curiosity)
 
     def decoder(self) -> ThresholdDecoder:
+        """The threshold of the last `judge`."""
         from leakrange.providers.decoder import ThresholdDecoder
 
         return ThresholdDecoder(self.tau, self.classifier.classes)
