@@ -172,7 +172,7 @@ class _Check:
                     said = f"the attack cannot be tried on {provider!r}: {reasons[provider]}"
                     self.mistakes.add((*self.path, "providers", index), said, allowed=sorted(targets))
             return {} if reasons else targets
-        if not targets and reasons:
+        if reasons and len(reasons) == len(named):
             self._nowhere(reasons)
         return targets
 

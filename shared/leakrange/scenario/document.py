@@ -31,8 +31,13 @@ def _distinct(values: list[int]) -> list[int]:
     return values
 
 
-Names = Annotated[list[str], BeforeValidator(_listed), Field(min_length=1)]
+Names = Annotated[
+    list[str], BeforeValidator(_listed, json_schema_input_type=str | list[str]), Field(min_length=1)
+]
 """A list of names, or one name."""
+
+Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
+Budget = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
 class _Strict(BaseModel):
@@ -85,7 +90,14 @@ class AttackSpec(BaseModel):
 
     kind: str
     providers: Names | None = None
-    knowledge: Annotated[list[Knowledge], BeforeValidator(_listed), Field(min_length=1)] | None = None
+    knowledge: (
+        Annotated[
+            list[Knowledge],
+            BeforeValidator(_listed, json_schema_input_type=Knowledge | list[Knowledge]),
+            Field(min_length=1),
+        ]
+        | None
+    ) = None
 
 
 class Head(_Strict):
@@ -99,15 +111,15 @@ class Head(_Strict):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
     description: Annotated[str, Field(max_length=4000)] = ""
     seeds: Annotated[
-        list[Annotated[int, Field(ge=0, le=2**31 - 1)]],
+        list[Seed],
         Field(min_length=1, max_length=100),
-        BeforeValidator(_numbers),
+        BeforeValidator(_numbers, json_schema_input_type=Seed | list[Seed]),
         AfterValidator(_distinct),
     ] = [0, 1, 2]
     budgets: Annotated[
-        list[Annotated[int, Field(ge=1, le=10_000_000)]],
+        list[Budget],
         Field(min_length=1, max_length=50),
-        BeforeValidator(_numbers),
+        BeforeValidator(_numbers, json_schema_input_type=Budget | list[Budget]),
         AfterValidator(_distinct),
     ] = [1000]
     net: NetSpec = NetSpec()

@@ -40,10 +40,6 @@ def scenario_schema() -> Schema:
         return defined[references[model, "validation"]["$ref"].rpartition("/")[2]]
 
     data = {**of(DataSpec), "properties": {**of(DataSpec)["properties"], "name": _one_of(datasets)}}
-    numbers = ("seeds", "budgets")
-    head = of(Head)["properties"]
-    for name in numbers:
-        head[name] = {"anyOf": [head[name], {"type": "integer", "minimum": 0}]}
     chain = {"type": "array", "maxItems": 16, "items": {"$ref": "#/$defs/defence"}}
     client = {**of(ClientSpec), "properties": {**of(ClientSpec)["properties"], "defence": chain}}
     either = {"anyOf": [_one_of(datasets), {"$ref": "#/$defs/data"}]}
@@ -60,7 +56,7 @@ def scenario_schema() -> Schema:
         "additionalProperties": False,
         "patternProperties": {f"^{EXTENSION}": {}},
         "properties": {
-            **head,
+            **of(Head)["properties"],
             "data": {"anyOf": [*either["anyOf"], _named(either)]},
             "providers": _named({"$ref": "#/$defs/provider"}),
             "clients": {**_named(client), "maxProperties": 1},

@@ -60,13 +60,14 @@ def _chain(spec: Any, path: Path, mistakes: Mistakes) -> Chain | None:
     except InvalidChain as error:
         for mistake in error.mistakes:
             where = (*path, *mistake["path"])
-            said, named = mistake["message"], _stage_name(spec, mistake["path"])
+            said, named, key = mistake["message"], _stage_name(spec, mistake["path"]), False
             if named is not None and named not in output_defences:
                 said = f"unknown output defence {named!r}"
             elif mistake["allowed"] and len(mistake["path"]) > 2:
-                named = mistake["path"][-1]
+                named, key = mistake["path"][-1], True
                 said = f"unknown parameter {named!r}"
-            mistakes.add(where, said, allowed=mistake["allowed"], given=named if mistake["allowed"] else None)
+            given = named if mistake["allowed"] else None
+            mistakes.add(where, said, allowed=mistake["allowed"], given=given, key=key)
         return None
 
 

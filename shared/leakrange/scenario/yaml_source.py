@@ -48,19 +48,25 @@ class Source:
     value: Any
     keys: dict[Path, Mark] = field(default_factory=dict)
     values: dict[Path, Mark] = field(default_factory=dict)
+    scalars: set[Path] = field(default_factory=set)
 
     def locate(self, path: Path, *, key: bool = False) -> Mark | None:
-        """Line and column of what stands at ``path`` (of its key, if ``key``), or of the nearest thing
-        around it that does stand there.
+        """Line and column of what stands at ``path`` (of its key, if ``key``), or of what stands in its
+        place: a value written short, else the key of the mapping that should hold it.
         """
-        for length in range(len(path), -1, -1):
-            part = path[:length]
-            # The key of something that is not there itself is the key of what should hold it.
-            found = self.keys.get(part) if key or length < len(path) else None
-            found = found or self.values.get(part) or self.keys.get(part)
-            if found is not None:
-                return found
-        return None
+        if path in self.values and not key:
+            return self.values[path]
+        if path in self.keys:
+            return self.keys[path]
+        for length in range(len(path) - 1, -1, -1):
+            around = path[:length]
+            if around in self.values:
+                return (
+                    self.values[around]
+                    if around in self.scalars
+                    else self.keys.get(around, self.values[around])
+                )
+        return self.values.get(path)
 
 
 class _TooMuch(Exception):
@@ -151,6 +157,7 @@ class _Reader:
             }
         if isinstance(node, yaml.SequenceNode):
             return [self.value(item, (*path, index)) for index, item in enumerate(node.value)]
+        self.source.scalars.add(path)
         return self._scalar(node, path)
 
     def _entry(self, key: str, key_node: yaml.Node, value: yaml.Node, path: Path) -> Any:

@@ -1,0 +1,283 @@
+"""The plan: sensible cells only, each once, each with exactly what its threat model and its budget grant."""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leakrange.data import load
+from leakrange.scenario.language import parse
+from leakrange.scenario.matrix import UNKNOWN_SAMPLES, expand
+from leakrange.scenario.plan import Plan, PlannedTrial
+from leakrange.scenario.sizes import split_sizes
+from leakrange.wire.errors import InvalidScenario
+from leakrange.wire.recipe import DataSpec
+
+TEXT = """\
+name: matrix
+seeds: [0, 1]
+data: {name: digits}
+providers:
+  honest: {target: parity, sensitive: large}
+  soft: {behaviour: curious, method: parameterized, target: parity, sensitive: large, release: softmax}
+clients: {phones: {count: 7, samples: 200}}
+defences:
+  none: []
+  rounded: [round: {decimals: 1}]
+  noisy: [noise: {scale: 0.5}]
+attacks:
+  inside: {kind: curious-decoder}
+  outside: {kind: attribute-inference, providers: honest, auxiliary: 150, repeats: 4}
+budgets: [100, 400]
+"""
+
+
+def sizes(spec: DataSpec) -> Mapping[str, int] | None:
+    return {"train": 1000, "validation": 100, "auxiliary": 216, "test": 359}
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return expand(parse(TEXT), sizes)
+
+
+def trial(plan: Plan, name: str) -> PlannedTrial:
+    [found] = [each for each in plan.trials if each.result.id == name]
+    return found
+
+
+def records(plan: Plan, probe: str) -> int:
+    [found] = [each for each in plan.probes if each.id == probe]
+    assert [span.start for span in found.spans] == [0, *(span.stop for span in found.spans[:-1])]
+    assert {(span.split, span.data.name) for span in found.spans} == {("auxiliary", "digits")}
+    return found.spans[-1].stop
+
+
+def test_the_cells_are_the_sensible_ones(plan: Plan) -> None:
+    cells = Counter(
+        (t.result.provider, t.result.defence, t.result.attack, t.result.knowledge) for t in plan.trials
+    )
+    per_cell = 2 * 2  # budgets × seeds
+    assert cells == {
+        # Of no defence there is nothing to know: one attacker stands for all.
+        ("honest", "none", "outside", "unaware"): per_cell,
+        **{
+            ("honest", defence, "outside", knowledge): per_cell
+            for defence in ("rounded", "noisy")
+            for knowledge in ("unaware", "aware", "averaging")
+        },
+        **{("soft", defence, "inside", "unaware"): per_cell for defence in ("none", "rounded", "noisy")},
+    }
+    assert max(Counter(t.result.id for t in plan.trials).values()) == 1
+    assert all(t.result.state == "queued" for t in plan.trials)
+
+
+def test_everything_that_a_trial_needs_is_planned_and_nothing_else(plan: Plan) -> None:
+    models, policies = {m.id for m in plan.models}, {p.defence for p in plan.policies}
+    assert {t.model for t in plan.trials} == models
+    assert {t.result.defence for t in plan.trials} <= policies
+    assert {name for t in plan.trials for name in t.streams} == {s.id for s in plan.streams}
+    assert {name for t in plan.trials for name in t.probes} == {p.id for p in plan.probes}
+    for each in (*plan.streams, *plan.probes):
+        assert each.model in models
+        assert each.defence in policies
+
+
+def test_no_two_things_share_an_identity(plan: Plan) -> None:
+    models, policies = {m.id: m for m in plan.models}, {p.defence: p for p in plan.policies}
+    identities = [m.artifact for m in plan.models]
+    for stream in plan.streams:
+        model, policy = models[stream.model], policies[stream.defence]
+        identities += [stream.identity(model, policy, span) for span in stream.spans]
+    for probe in plan.probes:
+        model, policy = models[probe.model], policies[probe.defence]
+        identities += [
+            probe.job(model, policy, span, url="u", api_key="k").identity() for span in probe.spans
+        ]
+    assert len(set(identities)) == len(identities)
+    served = [model.served_as for model in plan.models]
+    assert len(set(served)) == len(served)
+
+
+def test_the_name_of_a_model_does_not_tell_its_behaviour(plan: Plan) -> None:
+    for model in plan.models:
+        assert "soft-s" not in model.served_as
+        assert not any(word in model.served_as for word in ("honest", "curious", "parameterized"))
+
+
+def test_an_attacker_asks_for_what_its_budget_answers(plan: Plan) -> None:
+    small, large = (f"honest-s0.noisy.outside.aware.b{budget}" for budget in (100, 400))
+    assert trial(plan, small).auxiliary_count == 100
+    assert trial(plan, large).auxiliary_count == 150  # all it has
+    assert trial(plan, small).probes == trial(plan, large).probes == ["honest-s0.noisy.q0"]
+    # The smaller budget is a prefix of the larger: nothing is asked twice.
+    assert records(plan, "honest-s0.noisy.q0") == 150
+    span = trial(plan, small).span
+    assert span is not None
+    assert (span.split, span.start, span.stop) == ("auxiliary", 0, 100)
+
+
+def test_an_averaging_attacker_pays_for_its_repeats(plan: Plan) -> None:
+    small, large = (trial(plan, f"honest-s0.noisy.outside.averaging.b{budget}") for budget in (100, 400))
+    assert (small.auxiliary_count, large.auxiliary_count) == (25, 100)
+    assert len(small.probes) == 4
+    for found, budget in ((small, 100), (large, 400)):
+        assert found.auxiliary_count * len(found.probes) <= budget
+    for probe in large.probes:
+        assert records(plan, probe) == 100
+    # It shares no answer with those who ask once.
+    assert not set(large.probes) & set(trial(plan, "honest-s0.noisy.outside.aware.b400").probes)
+
+
+def test_victims_are_observed_again_only_where_the_answer_differs(plan: Plan) -> None:
+    streams = trial(plan, "honest-s0.noisy.outside.averaging.b400").streams
+    assert streams == [f"honest-s0.noisy.u{draw}" for draw in range(4)]
+    assert trial(plan, "honest-s0.rounded.outside.averaging.b400").streams == ["honest-s0.rounded.u0"]
+    assert trial(plan, "soft-s0.noisy.inside.unaware.b400").streams == ["soft-s0.noisy.u0"]
+    sticky = parse(TEXT.replace("noise: {scale: 0.5}", "noise: {scale: 0.5, sticky: true}"))
+    found = trial(expand(sticky, sizes), "honest-s0.noisy.outside.averaging.b400")
+    assert len(found.streams) == 1
+    assert len(found.probes) == 4
+
+
+def test_unaware_attackers_learn_from_an_undefended_api(plan: Plan) -> None:
+    found = trial(plan, "honest-s0.rounded.outside.unaware.b400")
+    assert found.probes == ["honest-s0.none.q0"]
+    assert found.streams == ["honest-s0.rounded.u0"]
+    # Also where the scenario has no such defence.
+    text = TEXT.replace("  none: []\n", "")
+    without = expand(parse(text), sizes)
+    assert trial(without, "honest-s0.rounded.outside.unaware.b400").probes == ["honest-s0.none.q0"]
+    [policy] = [p for p in without.policies if p.defence == "none"]
+    assert policy.chain == []
+    assert not any(t.result.defence == "none" for t in without.trials)
+
+
+def test_users_bring_their_samples_in_chunks(plan: Plan) -> None:
+    for stream in plan.streams:
+        assert [span.stop - span.start for span in stream.spans] == [64, 64, 64, 8]
+        assert {span.split for span in stream.spans} == {"test"}
+        assert stream.clients == 7
+    chunked = expand(parse(TEXT + "chunk: 150\n"), sizes)
+    assert [span.stop for span in chunked.streams[0].spans] == [150, 200]
+
+
+def test_no_more_is_planned_than_the_data_holds() -> None:
+    text = TEXT.replace("samples: 200", "samples: 5000").replace("auxiliary: 150", "auxiliary: 1000")
+    found = expand(parse(text.replace("[100, 400]", "4000")), sizes)
+    assert found.streams[0].spans[-1].stop == 359
+    assert trial(found, "honest-s0.noisy.outside.aware.b4000").auxiliary_count == 216
+
+
+def test_where_the_size_is_not_known_the_scenario_is_believed() -> None:
+    found = expand(parse(TEXT), lambda _spec: None)
+    assert found.streams[0].spans[-1].stop == 200
+    found = expand(parse(TEXT.replace(", samples: 200", "")), lambda _spec: None)
+    assert found.streams[0].spans[-1].stop == UNKNOWN_SAMPLES
+
+
+def test_budgets_that_buy_too_little_are_left_out_and_an_empty_plan_is_a_mistake() -> None:
+    text = TEXT.replace("budgets: [100, 400]", "budgets: [30, 400]")
+    knowledge = {
+        budget: {t.result.knowledge for t in expand(parse(text), sizes).trials if t.result.budget == budget}
+        for budget in (30, 400)
+    }
+    # 30 answers are 7 records asked 4 times: fewer than the attack can be fitted on.
+    assert knowledge == {30: {"unaware", "aware"}, 400: {"unaware", "aware", "averaging"}}
+    outside = TEXT.replace("  inside: {kind: curious-decoder}\n", "")
+    tiny = {"train": 10, "validation": 1, "auxiliary": 3, "test": 5}
+    with pytest.raises(InvalidScenario) as caught:
+        expand(parse(outside), lambda _spec: tiny)
+    assert "no trial is left" in caught.value.mistakes[0]["message"]
+
+
+def test_defences_are_applied_only_to_releases_that_they_mean_something_on() -> None:
+    text = TEXT.replace("sensitive: large}\n", "sensitive: large, release: features}\n", 1)
+    found = expand(parse(text.replace("rounded: [round: {decimals: 1}]", "rounded: [argmax]")), sizes)
+    assert {t.result.defence for t in found.trials if t.result.provider == "honest"} == {"none", "noisy"}
+    assert {t.result.defence for t in found.trials if t.result.provider == "soft"} == {
+        "none",
+        "rounded",
+        "noisy",
+    }
+
+
+def test_a_local_defence_goes_with_the_users() -> None:
+    text = TEXT.replace("samples: 200}", "samples: 200, defence: [noise: 0.1]}")
+    found = expand(parse(text), sizes)
+    assert all(
+        stream.local == [{"noise": {"kind": "gaussian", "scale": 0.1, "mode": "additive", "sticky": False}}]
+        for stream in found.streams
+    )
+    # Their noise is fresh each time, so an averaging attacker watches them again.
+    assert len(trial(found, "honest-s0.rounded.outside.averaging.b400").streams) == 4
+
+
+def test_the_classes_to_score_by_are_in_the_plan(plan: Plan) -> None:
+    assert plan.classes == {"digits": {"parity": ["even", "odd"], "large": ["0-4", "5-9"]}}
+
+
+def test_a_plan_is_the_same_each_time_and_survives_storage(plan: Plan) -> None:
+    assert expand(parse(TEXT), sizes) == plan
+    assert Plan.model_validate_json(plan.model_dump_json()) == plan
+
+
+def test_a_seed_changes_the_training_and_nothing_of_the_data(plan: Plan) -> None:
+    first, second = (m.recipe for m in plan.models if m.provider == "honest")
+    assert (first.seed, second.seed) == (0, 1)
+    assert first.model_copy(update={"seed": 1}) == second
+
+
+def test_sizes_are_those_of_the_loaded_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = DataSpec(name="digits")
+    found = split_sizes(spec)
+    assert found == {
+        name: len(load(spec).where(name)) for name in ("train", "validation", "auxiliary", "test")
+    }
+    monkeypatch.delenv("LEAKRANGE_DATA", raising=False)
+    assert split_sizes(DataSpec(name="utkface")) is None
+    monkeypatch.setenv("LEAKRANGE_CACHE", "/nowhere")
+    assert split_sizes(DataSpec(name="hub-celeba")) is None  # nothing is downloaded to find out
+
+
+@given(
+    budgets=st.lists(st.integers(20, 3000), min_size=1, max_size=3, unique=True),
+    repeats=st.lists(st.integers(2, 9), min_size=1, max_size=3),
+    auxiliary=st.integers(20, 600),
+    chunk=st.integers(1, 300),
+    available=st.integers(20, 700),
+)
+@settings(max_examples=40, deadline=None)
+def test_no_attacker_ever_gets_more_than_its_budget(
+    budgets: list[int], repeats: list[int], auxiliary: int, chunk: int, available: int
+) -> None:
+    raw = {
+        "name": "property",
+        "seeds": [0],
+        "data": "digits",
+        "providers": {"p": {"target": "parity", "sensitive": "large"}},
+        "clients": {"u": {"samples": 10}},
+        "defences": {"none": [], "noisy": [{"noise": 1}]},
+        "attacks": {
+            f"a{number}": {"kind": "attribute-inference", "auxiliary": auxiliary, "repeats": repeat}
+            for number, repeat in enumerate(repeats)
+        },
+        "budgets": budgets,
+        "chunk": chunk,
+    }
+    held = {"train": 1, "validation": 1, "auxiliary": available, "test": 10}
+    found = expand(parse(raw), lambda _spec: held)
+    spans = {probe.id: probe.spans for probe in found.probes}
+    for each in found.trials:
+        assert 20 <= each.auxiliary_count <= min(auxiliary, available)
+        assert each.auxiliary_count * len(each.probes) <= each.result.budget
+        # Every draw holds the same records, in the same chunks, so that they can be averaged.
+        assert len({tuple(spans[probe]) for probe in each.probes}) == 1
+        assert each.auxiliary_count <= spans[each.probes[0]][-1].stop
+    # What is asked under one key is what its greediest trial may ask.
+    for probe, parts in spans.items():
+        users = [each for each in found.trials if probe in each.probes]
+        assert parts[-1].stop == max(each.auxiliary_count for each in users)
+        assert parts[-1].stop * max(len(each.probes) for each in users) <= max(e.result.budget for e in users)
