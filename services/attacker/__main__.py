@@ -3,17 +3,69 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import socket
+import sys
+
+from celery.signals import setup_logging, worker_process_init
+from pydantic import ValidationError
 
 from leakrange.wire.logs import configure_logs
-from services.attacker.celery_app import QUEUES, celery_app, settings
+from services.attacker.celery_app import TASKS, create_celery
+from services.attacker.parent import die_with
+from services.attacker.settings import FleetSettings
 
 __all__ = ["main"]
 
+QUEUES = tuple(task.kind for task in TASKS)
+
 
 def main() -> None:
-    """Run a worker until SIGTERM, which lets it finish the job at hand."""
+    """Run a worker until SIGTERM or SIGINT, which let it finish the jobs at hand."""
+    options = _options()
+    try:
+        settings = FleetSettings()
+    except ValidationError as error:
+        # Without the values: one of them may hold a password.
+        told = (
+            f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors(include_input=False)
+        )
+        sys.exit("the worker's settings cannot be taken:\n  " + "\n  ".join(told))
+    # Before any import that counts cores: jobs share them, and OpenMP's threads do not survive a fork.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+    def logs(**_: object) -> None:
+        configure_logs("attacker", settings.log_level)
+        # Celery's debug messages show jobs, and so API keys; its info messages are two for every job.
+        for name, least in (("celery", logging.INFO), ("kombu", logging.INFO), ("amqp", logging.INFO)):
+            logging.getLogger(name).setLevel(max(least, logging.getLogger().level))
+        for name in ("celery.worker.strategy", "celery.app.trace"):
+            logging.getLogger(name).setLevel(logging.WARNING)
+
+    here = os.getpid()
+
+    def forked(**_: object) -> None:
+        die_with(here)
+
+    setup_logging.connect(logs, weak=False)
+    worker_process_init.connect(forked, weak=False)
+    create_celery(settings).worker_main(
+        [
+            "--quiet",
+            "worker",
+            f"--queues={options.queues}",
+            f"--concurrency={options.concurrency}",
+            f"--hostname={options.queues.replace(',', '-')}-{here}@{socket.gethostname()}",
+            "--pool=prefork",
+            "--without-gossip",
+            "--without-mingle",
+            "--without-heartbeat",
+        ]
+    )
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m services.attacker", description=__doc__)
     parser.add_argument(
         "--queues", default="probe,fit", help=f"some of {','.join(QUEUES)} (default: %(default)s)"
@@ -22,24 +74,10 @@ def main() -> None:
     options = parser.parse_args()
     unknown = sorted(set(options.queues.split(",")) - set(QUEUES))
     if unknown:
-        parser.error(f"no queue {', '.join(unknown)}; there are {', '.join(QUEUES)}")
+        parser.error(f"no queue {', '.join(unknown)!r}; there are {', '.join(QUEUES)}")
     if options.concurrency < 1:
         parser.error("--concurrency must be 1 or more")
-    configure_logs("attacker", settings.log_level)
-    # A fork after OpenMP has made threads deadlocks; with one thread there is nothing to lose.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    name = f"{options.queues.replace(',', '-')}-{os.getpid()}@{socket.gethostname()}"
-    celery_app.worker_main(
-        [
-            "worker",
-            f"--queues={options.queues}",
-            f"--concurrency={options.concurrency}",
-            f"--hostname={name}",
-            f"--loglevel={settings.log_level.upper()}",
-            "--without-gossip",
-            "--without-mingle",
-        ]
-    )
+    return options
 
 
 if __name__ == "__main__":

@@ -1,6 +1,4 @@
-"""Fitting: an attack learns on the releases that it could query, and says what it thinks of the users'
-ones.
-"""
+"""Fitting: an attack learns from stored releases of labelled samples, and says what others hide."""
 
 from __future__ import annotations
 
@@ -11,54 +9,82 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks import Evidence, attacks
-from leakrange.data import load
-from leakrange.store.files import FileStore, get_array, put_arrays
+from leakrange.store.files import FolderStore, get_array, put_arrays
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.jobs import FitJob
-from services.attacker.probe import samples_of
-from services.attacker.work import Work, fleet_task
+from services.attacker.settings import FleetSettings
+from services.attacker.spans import span_of
+from services.attacker.task import JobContext, fleet_task
 
-__all__ = ["fit"]
-
-
-def _stored(work: Work[FitJob]) -> bool:
-    return work.releases.exists(f"{work.identity}.npz")
+__all__ = ["evidence_of", "fit"]
 
 
-@fleet_task("fit", FitJob, stored=_stored)
-def fit(work: Work[FitJob]) -> dict[str, Any]:
-    """Fit the attack and store ``predicted`` (V,) and ``scores`` (V, S) of the users' releases."""
-    job = work.job
-    attack_type = attacks[job.attack]
-    attack = attack_type(attack_type.Parameters.model_validate(job.parameters))
-    images = load(job.span.data)
-    labels = images.labels[job.sensitive][samples_of(job.span)][: job.auxiliary_count]
-    auxiliary = _releases(work.releases, job.auxiliary)[: job.auxiliary_count]
-    if len(auxiliary) < len(labels):
-        raise InvalidInput(f"{len(auxiliary)} releases are stored for {len(labels)} auxiliary records")
+def _stored(settings: FleetSettings, identity: str) -> bool:
+    return FolderStore(settings.releases_dir).exists(f"{identity}.npz")
+
+
+@fleet_task(FitJob, seconds=1800.0, stored=_stored)
+def fit(job: FitJob, context: JobContext) -> dict[str, Any]:
+    """Fit the attack and store what it infers: ``predicted`` int64 (V,), ``scores`` float32 (V, S)."""
+    begun = time.perf_counter()
+    kind = attacks[job.attack]
+    attack = kind(kind.Parameters.model_validate(job.parameters))
+    evidence = evidence_of(job, context.releases)
+    _one_thread()
+    inference = attack.infer(evidence)
+    found: dict[str, NDArray[Any]] = {
+        "predicted": inference.predicted.astype(np.int64),
+        "scores": inference.scores.astype(np.float32),
+    }
+    put_arrays(context.releases, f"{job.identity()}.npz", found)
+    return {
+        "auxiliary": len(evidence.auxiliary),
+        "observed": len(evidence.observed),
+        "seconds": round(time.perf_counter() - begun, 4),
+    }
+
+
+def _one_thread() -> None:
+    """Workers share the cores. Imported here: the process that forks the workers must never have torch."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def evidence_of(job: FitJob, store: FolderStore) -> Evidence:
+    """What the job's attack is given: the releases it names, and the labels that its threat model grants.
+
+    Raises `NotFound` for releases that are not stored, `InvalidInput` for such as do not fit together.
+    """
+    data, chosen = span_of(job.span)
+    if job.sensitive not in data.attributes:
+        raise InvalidInput(
+            f"{data.name!r} has no attribute {job.sensitive!r}; it has {sorted(data.attributes)}"
+        )
+    auxiliary = _joined(store, job.auxiliary)[: job.auxiliary_count]
+    labels = data.labels[job.sensitive][chosen][: job.auxiliary_count]
+    if len(auxiliary) != len(labels):
+        raise InvalidInput(f"{len(auxiliary)} auxiliary releases of {len(labels)} labelled samples")
     known = labels >= 0
-    evidence = Evidence(
-        auxiliary=auxiliary[: len(labels)][known],
+    return Evidence(
+        auxiliary=auxiliary[known],
         auxiliary_labels=labels[known],
-        observed=_releases(work.releases, job.observed),
-        classes=len(images.attributes[job.sensitive].classes),
+        observed=_joined(store, job.observed),
+        classes=len(data.attributes[job.sensitive].classes),
         release=job.release,
         seed=job.seed,
     )
-    begun = time.monotonic()
-    inference = attack.infer(evidence)
-    put_arrays(
-        work.releases,
-        f"{work.identity}.npz",
-        {"predicted": inference.predicted, "scores": inference.scores},
-    )
-    return {"auxiliary": int(known.sum()), "seconds": round(time.monotonic() - begun, 3)}
 
 
-def _releases(store: FileStore, chunks: list[list[str]]) -> NDArray[np.float32]:
-    """Stored releases, joined in order; where a chunk has several draws, their mean."""
-    joined = [
-        np.mean([get_array(store, f"{draw}.npy") for draw in draws], axis=0, dtype=np.float64)
-        for draws in chunks
-    ]
-    return np.concatenate(joined).astype(np.float32)
+def _joined(store: FolderStore, chunks: list[list[str]]) -> NDArray[np.float32]:
+    """Chunks in order, each the mean of its draws: float32 (samples, N). Raises `NotFound` for a missing
+    one, `InvalidInput` for such as do not fit together."""
+    parts = []
+    for draws in chunks:
+        arrays = [get_array(store, f"{identity}.npy") for identity in draws]
+        if not arrays or len({array.shape for array in arrays}) != 1:
+            raise InvalidInput("the draws of a chunk must be at least one, and of one shape")
+        parts.append(np.mean(arrays, axis=0, dtype=np.float64).astype(np.float32))
+    if len({part.shape[1:] for part in parts}) != 1:
+        raise InvalidInput("the chunks of a release must be at least one, and of one width")
+    return np.concatenate(parts)

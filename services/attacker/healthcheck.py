@@ -1,5 +1,5 @@
-"""``python -m services.attacker.healthcheck``: exit status 0 where this machine's worker answers through
-Redis.
+"""``python -m services.attacker.healthcheck``: exit status 0 where this machine's worker has been about its
+work within the last seconds.
 """
 
 from __future__ import annotations
@@ -7,27 +7,27 @@ from __future__ import annotations
 import socket
 import sys
 
-from celery.exceptions import CeleryError
-from kombu.exceptions import OperationalError
+import redis
 
-from services.attacker.celery_app import celery_app
+from services.attacker.liveness import ALIVE, ALIVE_SECONDS
+from services.attacker.settings import FleetSettings
 
 __all__ = ["main"]
 
 
-def main() -> int:
-    """0 for a worker that answers a ping, 1 with a word why not."""
+def main() -> None:
+    """End with 0, or with 1 and a word why not."""
     here = socket.gethostname()
     try:
-        answers = celery_app.control.ping(timeout=3.0)
-    except (OperationalError, CeleryError, OSError) as error:
-        sys.stderr.write(f"Redis does not answer: {error}\n")
-        return 1
-    if not any(node.endswith(f"@{here}") for answer in answers for node in answer):
-        sys.stderr.write(f"no worker on {here} answered\n")
-        return 1
-    return 0
+        with redis.Redis.from_url(
+            FleetSettings().redis_url, socket_timeout=3.0, socket_connect_timeout=3.0
+        ) as client:
+            alive = client.exists(ALIVE.format(host=here))
+    except redis.RedisError as error:
+        sys.exit(f"Redis does not answer: {error}")
+    if not alive:
+        sys.exit(f"no worker on {here} has said anything for {ALIVE_SECONDS:.0f} s")
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()

@@ -1,74 +1,216 @@
-"""Leases: which worker is at a job now. A lease that is not renewed is gone after seconds, and with it the
-claim.
+"""Who works on a job: a lease in Redis that only its holder can keep or give up, and a register of what is
+under way.
+
+A registered job whose lease has run out has lost its worker, or its pause before a new try is over: some
+worker's `rounds` send it again.
 """
 
 from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable
-from types import TracebackType
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
 
+import orjson
 import redis
 import structlog
-from redis.exceptions import RedisError
 
 from leakrange.wire.jobs import CANCEL, LEASE
 
-__all__ = ["Lease"]
+__all__ = ["Lease", "Leases", "Message"]
 
-log = structlog.get_logger("services.attacker.lease")
-TTL_MS = 5000
-BEAT = 1.5
+LEASE_SECONDS = 5.0
+BEAT_SECONDS = 1.5
+"""Two beats may be lost before the lease is."""
+CLAIM_SECONDS = 3.0
+"""For which one worker has to send an orphaned job again before another does."""
+MEMORY_SECONDS = 3600
+"""How long it is remembered that a message is settled, and how often a job was begun."""
 
-# Renew and release only what is ours: another worker may have taken over after a long pause of this one.
-_RENEW = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) end"
-_RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end"
+UNDER_WAY = "leakrange:under-way"
+SETTLED = "leakrange:settled:{message}"
+STARTS = "leakrange:starts:{identity}"
+CLAIM = "leakrange:claim:{identity}"
+
+log = structlog.get_logger("leakrange.attacker.lease")
+
+# An entry of the register is the holder's token, a blank, and the message as JSON.
+_OURS = """
+local function ours(entry) return entry and string.sub(entry, 1, #ARGV[1]) == ARGV[1] end
+"""
+_TAKE = """
+local held = redis.call('GET', KEYS[1])
+if held and held ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+redis.call('HSET', KEYS[3], ARGV[4], ARGV[5])
+local starts = redis.call('INCR', KEYS[2])
+redis.call('EXPIRE', KEYS[2], ARGV[3])
+return starts
+"""
+_KEEP = """
+local held = redis.call('GET', KEYS[1])
+if not held or held == ARGV[1] then redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]) end
+return {held and held ~= ARGV[1] and 1 or 0, redis.call('EXISTS', KEYS[2])}
+"""
+_PAUSE = """
+redis.call('DEL', KEYS[2])
+if redis.call('GET', KEYS[1]) == ARGV[1] then
+  redis.call('HSET', KEYS[3], ARGV[3], ARGV[4])
+  redis.call('PEXPIRE', KEYS[1], ARGV[2])
+end
+"""
+_END = (
+    _OURS
+    + """
+redis.call('SET', KEYS[4], '1', 'EX', ARGV[2])
+redis.call('DEL', KEYS[2])
+if ours(redis.call('HGET', KEYS[3], ARGV[3])) then redis.call('HDEL', KEYS[3], ARGV[3]) end
+if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+"""
+)
+_ORPHANS = """
+local found = {}
+for _, identity in ipairs(redis.call('HKEYS', KEYS[1])) do
+  local lease = string.gsub(ARGV[1], '{identity}', identity)
+  local claim = string.gsub(ARGV[2], '{identity}', identity)
+  if redis.call('EXISTS', lease) == 0 and redis.call('SET', claim, '1', 'NX', 'PX', ARGV[3]) then
+    found[#found + 1] = identity
+    found[#found + 1] = redis.call('HGET', KEYS[1], identity)
+  end
+end
+return found
+"""
+_SENT = """
+if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('HDEL', KEYS[1], ARGV[1]) end
+redis.call('DEL', KEYS[2])
+"""
+
+
+@dataclass(frozen=True)
+class Message:
+    """A job as it was sent: ``id`` is the Celery task's, kept when it is sent again; ``attempt`` counts tries
+    after failures that may pass."""
+
+    id: str
+    task: str
+    queue: str
+    payload: dict[str, Any]
+    attempt: int = 0
+
+
+class Leases:
+    """All leases, in one Redis."""
+
+    def __init__(self, client: redis.Redis) -> None:
+        self._client = client
+        self._take, self._keep, self._pause, self._end, self._orphans, self._sent = map(
+            client.register_script, (_TAKE, _KEEP, _PAUSE, _END, _ORPHANS, _SENT)
+        )
+
+    def cancelled(self, identity: str) -> bool:
+        """Whether the controller wants the job dropped."""
+        return bool(self._client.exists(CANCEL.format(identity=identity)))
+
+    def settled(self, message: str) -> bool:
+        """Whether the message of that id led to the job's end, reported, within the last hour."""
+        return bool(self._client.exists(SETTLED.format(message=message)))
+
+    def take(self, identity: str, message: Message) -> Lease | None:
+        """The lease, and the job registered under it; None where somebody holds it."""
+        lease = Lease(self, identity, message)
+        return lease if lease.take() else None
+
+    def orphans(self) -> list[tuple[str, bytes, Message]]:
+        """Jobs under way without a lease, for the caller to send again and then `sent`: identity, entry,
+        message."""
+        flat = cast(
+            list[bytes],
+            self._orphans(keys=[UNDER_WAY], args=[LEASE, CLAIM, _ms(CLAIM_SECONDS)]),
+        )
+        pairs = zip(flat[::2], flat[1::2], strict=True)
+        return [
+            (identity.decode(), entry, Message(**orjson.loads(entry.partition(b" ")[2])))
+            for identity, entry in pairs
+        ]
+
+    def sent(self, identity: str, entry: bytes) -> None:
+        """An orphan was sent again: forget its entry, unless somebody has taken the job already."""
+        self._sent(keys=[UNDER_WAY, CLAIM.format(identity=identity)], args=[identity, entry])
 
 
 class Lease:
-    """``with Lease(...) as held:`` — ``held`` is False where another worker is at the job.
-
-    While held, a thread renews it every 1.5 s and looks whether the job was cancelled; then it calls
-    ``on_cancel`` once.
+    """A lease that is held. ``starts`` counts how often the job was begun since it last came to an end or a
+    pause: more than once, and workers died of it.
     """
 
-    def __init__(
-        self, client: redis.Redis, identity: str, on_cancel: Callable[[], None] | None = None
-    ) -> None:
-        self._redis, self._identity, self._on_cancel = client, identity, on_cancel
-        self._key = LEASE.format(identity=identity)
+    def __init__(self, leases: Leases, identity: str, message: Message) -> None:
+        self._leases, self._identity, self._message = leases, identity, message
         self._token = secrets.token_hex(16)
-        self._over = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._keys = [LEASE.format(identity=identity), STARTS.format(identity=identity), UNDER_WAY]
+        self.starts = 0
 
-    def __enter__(self) -> bool:
-        if not self._redis.set(self._key, self._token, nx=True, px=TTL_MS):
-            return False
-        self._thread = threading.Thread(target=self._beat, name=f"lease {self._identity[:12]}", daemon=True)
-        self._thread.start()
-        return True
+    def take(self) -> bool:
+        """Whether nobody else held it."""
+        entry = self._entry(self._message)
+        args: list[Any] = [self._token, _ms(LEASE_SECONDS), MEMORY_SECONDS, self._identity, entry]
+        self.starts = cast(int, self._leases._take(keys=self._keys, args=args))
+        return self.starts > 0
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._thread is None:
-            return
-        self._over.set()
-        self._thread.join()
+    @contextmanager
+    def beating(self, cancelled: Callable[[], None]) -> Iterator[None]:
+        """Keep the lease from a thread while the block runs; call ``cancelled`` (there) once if the
+        controller cancels the job.
+        """
+        stop = threading.Event()
+
+        def beat() -> None:
+            told = False
+            while not stop.wait(BEAT_SECONDS):
+                try:
+                    lost, cancel = self._keep()
+                except redis.RedisError as error:
+                    log.warning("heartbeat failed", identity=self._identity, error=str(error))
+                    continue
+                if lost:
+                    # Another worker has begun, because this one was silent for too long. Both finish: their
+                    # results are the same, and only one of them spends.
+                    log.warning("lease lost", identity=self._identity)
+                    return
+                if cancel and not told:
+                    told = True
+                    cancelled()
+
+        thread = threading.Thread(target=beat, name=f"lease-{self._identity[:8]}", daemon=True)
+        thread.start()
         try:
-            self._redis.eval(_RELEASE, 1, self._key, self._token)
-        except RedisError as lost:
-            log.warning("lease not released: it runs out by itself", identity=self._identity, error=str(lost))
+            yield
+        finally:
+            stop.set()
+            thread.join()
 
-    def _beat(self) -> None:
-        cancelled = False
-        while not self._over.wait(BEAT):
-            try:
-                self._redis.eval(_RENEW, 1, self._key, self._token, TTL_MS)
-                if not cancelled and self._redis.exists(CANCEL.format(identity=self._identity)):
-                    cancelled = True
-                    if self._on_cancel is not None:
-                        self._on_cancel()
-            except RedisError as error:
-                log.warning("lease not renewed", identity=self._identity, error=str(error))
+    def _keep(self) -> tuple[bool, bool]:
+        keys = [self._keys[0], CANCEL.format(identity=self._identity)]
+        lost, cancel = cast(list[int], self._leases._keep(keys=keys, args=[self._token, _ms(LEASE_SECONDS)]))
+        return bool(lost), bool(cancel)
+
+    def pause(self, seconds: float) -> None:
+        """Have the job sent again after so long, as its next attempt; until then nobody may begin it."""
+        message = self._message
+        again = Message(message.id, message.task, message.queue, message.payload, message.attempt + 1)
+        args: list[Any] = [self._token, _ms(seconds), self._identity, self._entry(again)]
+        self._leases._pause(keys=self._keys, args=args)
+
+    def end(self) -> None:
+        """Give the lease up: the job was brought to an end and reported."""
+        keys = [*self._keys, SETTLED.format(message=self._message.id)]
+        self._leases._end(keys=keys, args=[self._token, MEMORY_SECONDS, self._identity])
+
+    def _entry(self, message: Message) -> bytes:
+        return self._token.encode() + b" " + orjson.dumps(message)
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,64 +1,65 @@
-"""Probing: one chunk of samples asked of a model over HTTP, under the attacker's API key."""
+"""Probing: one request for one chunk of samples, under an identity that makes a repeat free."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data import load
-from leakrange.store.files import put_array
+from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.client import NativeClient
-from leakrange.wire.errors import InvalidInput
-from leakrange.wire.jobs import ProbeJob, Span
+from leakrange.wire.jobs import ProbeJob
 from leakrange.wire.transport import AiohttpTransport
-from services.attacker.work import Work, fleet_task
+from services.attacker.settings import FleetSettings
+from services.attacker.spans import span_of
+from services.attacker.task import JobContext, fleet_task
 
-__all__ = ["probe", "samples_of"]
-
-ATTEMPTS = 9
-"""Over some ten seconds: a proxy that is restarting, or that is answering the same chunk, is waited for."""
-
-
-def samples_of(span: Span) -> NDArray[np.int64]:
-    """Indices of the samples of ``span`` in its data set; raises `InvalidInput` where the split is
-    shorter.
-    """
-    indices = load(span.data).where(span.split)
-    if span.stop > len(indices):
-        raise InvalidInput(
-            f"{span.data.name} has {len(indices)} {span.split} images, not {span.stop}",
-            hint="lower the budget or the number of auxiliary records, or take a larger set",
-        )
-    return indices[span.start : span.stop]
+__all__ = ["probe"]
 
 
-def _stored(work: Work[ProbeJob]) -> bool:
-    return work.releases.exists(f"{work.identity}.npy")
+class _Connection:
+    """An event loop and a client session for as long as the process lives: connections are kept open."""
+
+    def __init__(self, timeout: float) -> None:
+        self._runner = asyncio.Runner()
+        self._timeout = timeout
+        self._transport: AiohttpTransport | None = None
+
+    def query(self, job: ProbeJob, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        return self._runner.run(self._query(job, images))
+
+    async def _query(self, job: ProbeJob, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        if self._transport is None:
+            self._transport = AiohttpTransport(timeout=self._timeout, connections=4)
+        client = NativeClient(self._transport, job.url, job.api_key)
+        return await client.query(job.model, job.release, images, idempotency_key=job.identity())
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._runner.run(self._transport.close())
+        self._runner.close()
 
 
-@fleet_task("probe", ProbeJob, stored=_stored)
-def probe(work: Work[ProbeJob]) -> dict[str, Any]:
-    """Ask for the releases of the span and store them, float32 (samples, N).
-
-    The identity is the idempotency key: if this worker dies between the answer and the disk, the next one is
-    given the same answer again, and no budget is spent.
-    """
-    job = work.job
-    images = load(job.span.data).images[samples_of(job.span)]
-    begun = time.monotonic()
-    values = asyncio.run(_ask(job, images, work.identity))
-    put_array(work.releases, f"{work.identity}.npy", values)
-    return {"samples": len(values), "seconds": round(time.monotonic() - begun, 3)}
+@lru_cache(maxsize=1)
+def _connection(timeout: float) -> _Connection:
+    return _Connection(timeout)
 
 
-async def _ask(job: ProbeJob, images: NDArray[np.uint8], identity: str) -> NDArray[np.float32]:
-    transport = AiohttpTransport()
-    try:
-        client = NativeClient(transport, job.url, job.api_key, attempts=ATTEMPTS)
-        return await client.query(job.model, job.release, images, idempotency_key=f"{identity}")
-    finally:
-        await transport.close()
+def _stored(settings: FleetSettings, identity: str) -> bool:
+    return FolderStore(settings.releases_dir).exists(f"{identity}.npy")
+
+
+@fleet_task(ProbeJob, seconds=180.0, stored=_stored)
+def probe(job: ProbeJob, context: JobContext) -> dict[str, Any]:
+    """Ask for the releases of the span's images and store them, float32 (samples, N)."""
+    data, chosen = span_of(job.span)
+    images = np.ascontiguousarray(data.images[chosen])
+    begun = time.perf_counter()
+    released = _connection(context.settings.request_timeout).query(job, images)
+    seconds = time.perf_counter() - begun
+    put_array(context.releases, f"{job.identity()}.npy", released.astype(np.float32))
+    return {"samples": len(images), "seconds": round(seconds, 4)}

@@ -12,13 +12,13 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 __all__ = ["FleetSettings"]
 
+Seconds = Annotated[float, Field(gt=0)]
+
 
 class FleetSettings(BaseSettings):
-    """Where jobs come from and results go.
+    """``LEAKRANGE_…``: where jobs come from and results go.
 
-    ``visibility_timeout``: seconds after which Redis gives a delivered job to another worker; chunks should
-    be shorter, and what runs longer is kept from running twice by its lease. ``train_device``: where models
-    are trained; "auto" takes a GPU if there is one.
+    ``models_dir`` is for workers with the queue ``train`` alone; the others never look there.
     """
 
     model_config = SettingsConfigDict(env_prefix="LEAKRANGE_", extra="ignore")
@@ -26,7 +26,16 @@ class FleetSettings(BaseSettings):
     redis_url: str = "redis://127.0.0.1:6379/0"
     models_dir: Path = Path("models")
     releases_dir: Path = Path("releases")
-    visibility_timeout: Annotated[int, Field(ge=6, le=86_400)] = 12
+    visibility_timeout: Annotated[int, Field(ge=1, le=86_400)] = 12
+    """Seconds after which Redis gives a delivered job to another worker; its lease keeps what takes longer
+    from running twice."""
+    request_timeout: Seconds = 60.0
+    """For the whole answer to one probing request; longer than a proxy waits for its provider."""
+    retries: Annotated[int, Field(ge=0, le=20)] = 6
+    """How often a job is tried again after a server was down, full or talking nonsense."""
+    retry_pause: Seconds = 0.5
+    """Before the first new try; doubled for each further one, up to 4 s."""
     train_threads: Annotated[int, Field(ge=1, le=256)] = 1
     train_device: Literal["auto", "cpu", "cuda"] = "auto"
+    """``auto``: the GPU where there is one."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

@@ -1,99 +1,142 @@
-"""Training: each job in a process of its own, which dies with its worker and leaves no memory behind."""
+"""``python -m services.attacker.train PARENT``: trains what it is told to, one recipe after the other.
+
+Recipes come as JSON lines on standard input. What each training says goes to standard output as JSON lines,
+the last of them ``{"done": …}`` or ``{"failed": …}``. The imports (seconds of CPU time) are made once; each
+training is a fork, and its memory is given back. Loaded data sets are kept for the next training.
+"""
 
 from __future__ import annotations
 
+import importlib
 import os
-import subprocess
+import signal
 import sys
-import threading
-import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import orjson
 import structlog
 
+from leakrange.data import load
+from leakrange.registry import UnknownName
 from leakrange.wire.errors import LeakrangeError
-from leakrange.wire.jobs import TrainJob
-from services.attacker.celery_app import settings
-from services.attacker.work import Cancelled, Work, fleet_task
+from leakrange.wire.logs import configure_logs
+from leakrange.wire.recipe import TrainingRecipe
+from services.attacker.parent import die_with
+from services.attacker.settings import FleetSettings
 
-__all__ = ["train"]
+__all__ = ["main"]
 
-log = structlog.get_logger("services.attacker.train")
-
-# glibc would map and unmap every large activation, which doubles the time of a step on a CPU.
-ALLOCATOR = {
-    "MALLOC_MMAP_THRESHOLD_": "4294967296",
-    "MALLOC_TRIM_THRESHOLD_": "8589934592",
-    "MALLOC_TOP_PAD_": "268435456",
-}
-KEPT_LINES = 40
+Say = Callable[[dict[str, Any]], None]
+log = structlog.get_logger("leakrange.attacker.train")
 
 
-def _stored(work: Work[TrainJob]) -> bool:
-    return work.models.exists(f"{work.identity}/training.json")
+def main() -> None:
+    """Serve until standard input ends."""
+    die_with(int(sys.argv[1]))
+    settings = FleetSettings()
+    configure_logs("trainer", settings.log_level)
+    say = _private_output()
+    _preload()
+    for line in sys.stdin.buffer:
+        if (failure := _guarded(partial(_load, line))) is not None:
+            say(failure)
+            continue
+        here = os.getpid()
+        child = os.fork()
+        if child == 0:
+            die_with(here)
+            if (failure := _guarded(partial(_train, line, settings, say))) is not None:
+                say(failure)
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        if status != 0:
+            say({"failed": f"the training process died: {_how(status)}", "hint": "is there enough memory?"})
 
 
-@fleet_task("train", TrainJob, stored=_stored)
-def train(work: Work[TrainJob]) -> dict[str, Any]:
-    """Train by ``services.attacker.training`` in a subprocess; its progress is passed on, its artifact is
-    the result.
-    """
-    threads = str(settings.train_threads)
-    environment = os.environ | ALLOCATOR | {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
-    begun = time.monotonic()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "services.attacker.training", str(os.getpid())],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    stopped = threading.Event()
+def _private_output() -> Say:
+    """Standard output for our lines alone: what a library prints goes to standard error, the worker's log."""
+    output = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
 
-    def stop() -> None:
-        stopped.set()
-        process.kill()
+    def say(said: dict[str, Any]) -> None:
+        output.write(orjson.dumps(said, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n")
 
-    work.stop = stop
-    complaints: list[bytes] = []
-    reader = threading.Thread(target=_keep_last, args=(process.stderr, complaints), daemon=True)
-    reader.start()
-    failure: str | None = None
+    return say
+
+
+def _preload() -> None:
+    """Import what every training needs, and run nothing: a process that has run a torch operation must not be
+    forked."""
+    importlib.import_module("torch")
+    # torch imports its compiler, which takes as long again, when the first optimiser is made.
+    importlib.import_module("torch._dynamo")
+    importlib.import_module("leakrange.providers.artifact")
+    importlib.import_module("leakrange.providers.training")
+    from leakrange.nets import nets
+    from leakrange.providers.behaviours import behaviours
+
+    len(nets), len(behaviours)  # fills them
+
+
+def _guarded(work: Callable[[], None]) -> dict[str, Any] | None:
+    """Do ``work``; what to say where it fails, which must not end the trainer."""
     try:
-        process.stdin.write(work.job.recipe.model_dump_json().encode())
-        process.stdin.close()
-        for line in process.stdout:
-            said = orjson.loads(line)
-            if "failed" in said:
-                failure = str(said["failed"])
-            else:
-                work.report("progress", progress=said["progress"], message=said["message"], data=said)
-    except BrokenPipeError:
-        log.warning("the training process did not take its recipe", identity=work.identity)
-    finally:
-        process.stdout.close()
-        if process.wait() != 0 and not stopped.is_set():
-            reader.join()
-    if stopped.is_set():
-        raise Cancelled("cancelled")
-    if failure is not None:
-        raise LeakrangeError(failure)
-    if process.returncode != 0 or not _stored(work):
-        tail = b"".join(complaints[-5:]).decode(errors="replace").strip()
-        raise LeakrangeError(
-            f"the training process ended with status {process.returncode}: {tail[-800:] or 'no word'}"
-        )
-    return {"seconds": round(time.monotonic() - begun, 3)}
+        work()
+    except LeakrangeError as error:
+        return {"failed": error.detail, "hint": error.hint}
+    except (UnknownName, ValueError) as error:  # pydantic's validation errors among them
+        log.warning("training refused", exc_info=error)
+        return {"failed": str(error)}
+    except Exception as error:
+        log.error("training failed", exc_info=error)
+        return {"failed": f"{type(error).__name__}: {error}"}
+    return None
 
 
-def _keep_last(stream: Any, kept: list[bytes]) -> None:
-    with stream:
-        for line in stream:
-            kept.append(line)
-            del kept[:-KEPT_LINES]
-            sys.stderr.buffer.write(line)
-            sys.stderr.buffer.flush()
+def _load(line: bytes) -> None:
+    load(TrainingRecipe.model_validate_json(line).data)
+
+
+def _train(line: bytes, settings: FleetSettings, say: Say) -> None:
+    import torch
+
+    from leakrange.providers.artifact import save
+    from leakrange.providers.training import train
+
+    recipe = TrainingRecipe.model_validate_json(line)
+    torch.set_num_threads(settings.train_threads)
+    device = settings.train_device
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+
+    def progress(entry: dict[str, float]) -> None:
+        message = f"epoch {entry['epoch']:.0f} of {recipe.schedule.epochs}"
+        for figure in ("honesty", "curiosity"):
+            if figure in entry:
+                message += f", {figure} {100 * entry[figure]:.1f} %"
+        say({**entry, "message": message})
+
+    trained = train(recipe, load(recipe.data), device=device, progress=progress)
+    save(settings.models_dir, trained)
+    say(
+        {
+            "done": {
+                "seconds": trained.seconds,
+                "device": device,
+                "chosen_epoch": trained.chosen_epoch,
+                "figures": trained.figures,
+            }
+        }
+    )
+
+
+def _how(status: int) -> str:
+    if os.WIFSIGNALED(status):
+        return f"killed by {signal.Signals(os.WTERMSIG(status)).name}"
+    return f"exit status {os.waitstatus_to_exitcode(status)}"
+
+
+if __name__ == "__main__":
+    main()

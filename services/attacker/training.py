@@ -1,70 +1,111 @@
-"""``python -m services.attacker.training PARENT``: one training, recipe on standard input, progress as
-JSON lines.
-"""
+"""Training: in a subprocess of the worker, which dies with it and gives its memory back."""
 
 from __future__ import annotations
 
-import ctypes
 import os
 import signal
+import subprocess
 import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import orjson
 
-__all__ = ["main"]
+from leakrange.store.files import FolderStore
+from leakrange.wire.errors import LeakrangeError
+from leakrange.wire.jobs import TrainJob
+from leakrange.wire.recipe import TrainingRecipe
+from services.attacker.settings import FleetSettings
+from services.attacker.task import Cancelled, JobContext, fleet_task
 
-PR_SET_PDEATHSIG = 1
+__all__ = ["train"]
 
-
-def _die_with(parent: int) -> None:
-    """Have the kernel kill this process when its worker dies (Linux; elsewhere a broken pipe does)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it died before we asked
-        os._exit(1)
-
-
-def _say(**what: Any) -> None:
-    sys.stdout.buffer.write(orjson.dumps(what) + b"\n")
-    sys.stdout.buffer.flush()
-
-
-def main() -> int:
-    """Train and store; exit status 0, or 1 after a line that says why not."""
-    _die_with(int(sys.argv[1]))
-    # Here, not in the worker: a process that has run a torch operation must not be forked.
-    import torch
-
-    from leakrange.data import load
-    from leakrange.providers.artifact import save
-    from leakrange.providers.training import train
-    from leakrange.registry import UnknownName
-    from leakrange.wire.errors import LeakrangeError
-    from leakrange.wire.recipe import TrainingRecipe
-    from services.attacker.settings import FleetSettings
-
-    settings = FleetSettings()
-    torch.set_num_threads(settings.train_threads)
-    device = settings.train_device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    recipe = TrainingRecipe.model_validate_json(sys.stdin.buffer.read())
-
-    def progress(entry: dict[str, float]) -> None:
-        message = f"epoch {entry['epoch']:.0f} of {recipe.schedule.epochs}"
-        for figure in ("honesty", "curiosity"):
-            if figure in entry:
-                message += f", {figure} {100 * entry[figure]:.1f} %"
-        _say(message=message, **entry)
-
-    try:
-        save(settings.models_dir, train(recipe, load(recipe.data), device=device, progress=progress))
-    except (LeakrangeError, UnknownName, ValueError) as error:
-        _say(failed=getattr(error, "detail", None) or str(error))
-        return 1
-    return 0
+ALLOCATOR = {
+    "MALLOC_MMAP_THRESHOLD_": "4294967296",
+    "MALLOC_TRIM_THRESHOLD_": "8589934592",
+    "MALLOC_TOP_PAD_": "268435456",
+}
+"""glibc would map and unmap every large activation, which doubles the time of a step on a CPU."""
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+class Trainer:
+    """``python -m services.attacker.train``: started for the first training, kept for the next ones.
+
+    It has the imports behind it, and forks a process for each training: a process that has run a torch
+    operation must not be forked, so neither the worker nor the trainer itself ever runs one.
+    """
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def train(self, recipe: TrainingRecipe, settings: FleetSettings) -> Iterator[dict[str, Any]]:
+        """What the training says, one JSON object after the other; ends early where the process dies."""
+        process = self._started(settings)
+        assert process.stdin is not None
+        assert process.stdout is not None
+        finished = False
+        try:
+            with suppress(BrokenPipeError):  # it died: what it says ends here, too
+                process.stdin.write(recipe.model_dump_json().encode() + b"\n")
+                process.stdin.flush()
+            for line in process.stdout:
+                said = orjson.loads(line)
+                finished = "done" in said or "failed" in said
+                yield said
+                if finished:
+                    return
+        finally:
+            if not finished:
+                self.kill()
+
+    def kill(self) -> None:
+        """End the trainer and the training; the next `train` starts a new one. May be called from any
+        thread."""
+        process = self._process
+        if process is None:
+            return
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # its own group: see below
+
+    def _started(self, settings: FleetSettings) -> subprocess.Popen[bytes]:
+        if self._process is not None:
+            if self._process.poll() is None:
+                return self._process
+            for pipe in (self._process.stdin, self._process.stdout):
+                with suppress(BrokenPipeError):
+                    pipe.close()  # type: ignore[union-attr]
+        threads = str(settings.train_threads)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "services.attacker.train", str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | ALLOCATOR | {"OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads},
+            start_new_session=True,  # Ctrl-C is for the worker, which finishes the job at hand
+        )
+        return self._process
+
+
+trainer = Trainer()
+"""Of this process; each forked worker starts its own when it is first given a training."""
+
+
+def _stored(settings: FleetSettings, identity: str) -> bool:
+    return FolderStore(settings.models_dir).exists(f"{identity}/training.json")
+
+
+@fleet_task(TrainJob, seconds=86_400.0, stored=_stored)
+def train(job: TrainJob, context: JobContext) -> dict[str, Any]:
+    """Train and store the artifact folder; progress is passed on as reports."""
+    begun = time.perf_counter()
+    with context.interrupted_by(trainer.kill):
+        for said in trainer.train(job.recipe, context.settings):
+            if "failed" in said:
+                raise LeakrangeError(said["failed"], hint=said.get("hint"))
+            if "done" in said:
+                return {**said["done"], "wall": round(time.perf_counter() - begun, 3)}
+            context.progress(said.get("progress", 0.0), said.get("message", ""), said)
+    if context.cancelled:
+        raise Cancelled
+    raise LeakrangeError("the training process died", hint="the worker's log may tell why")

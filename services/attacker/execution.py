@@ -1,0 +1,121 @@
+"""One delivery of a job, brought to its end: done before, done now, failed, or put off.
+
+Deliveries are made at least once; a job is done once because of its identity. A delivery that finds the job
+in other hands is dropped: should those die, the job is sent again (see `lease`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+import structlog
+from celery.exceptions import SoftTimeLimitExceeded
+from pydantic import ValidationError
+
+from leakrange.registry import UnknownName
+from leakrange.wire.client import RETRIED
+from leakrange.wire.errors import LeakrangeError
+from services.attacker.lease import Leases, Message
+from services.attacker.reports import Reporter
+from services.attacker.settings import FleetSettings
+from services.attacker.task import Cancelled, FleetTask, JobContext
+
+__all__ = ["Execution"]
+
+LONGEST_PAUSE = 4.0
+MOST_STARTS = 5
+"""A job that has killed so many workers is not given another."""
+
+log = structlog.get_logger("leakrange.attacker")
+
+
+class Execution:
+    """Executes deliveries in this process."""
+
+    def __init__(self, settings: FleetSettings, client: redis.Redis, leases: Leases) -> None:
+        self._settings, self._client, self._leases = settings, client, leases
+
+    def handle(self, task: FleetTask[Any], message: Message, worker: str) -> None:
+        """Do what ``message`` asks for, as the worker of that name."""
+        try:
+            job = task.schema.model_validate(message.payload)
+        except ValidationError as error:
+            # Whoever sent it is of another version, and without a job there is no identity to report on.
+            mistakes = error.errors(include_input=False, include_url=False)[:10]
+            log.error("not a job", task=task.name, mistakes=mistakes)
+            return
+        identity = job.identity()
+        reporter = Reporter(self._client, identity, task.kind, worker)
+        if self._leases.settled(message.id):
+            return
+        if task.stored(self._settings, identity):
+            reporter.done({"reused": True})
+            return
+        if self._leases.cancelled(identity):
+            reporter.failed("cancelled")
+            return
+        lease = self._leases.take(identity, message)
+        if lease is None:
+            log.info("another worker is at this job", identity=identity, kind=task.kind)
+            return
+        context = JobContext(self._settings, reporter)
+        with lease.beating(context.cancel):
+            pause = self._work(task, job, context, reporter, lease.starts, message.attempt)
+        if pause is None:
+            lease.end()
+        else:
+            lease.pause(pause)
+
+    def _work(
+        self,
+        task: FleetTask[Any],
+        job: Any,
+        context: JobContext,
+        reporter: Reporter,
+        starts: int,
+        attempt: int,
+    ) -> float | None:
+        """Carry the job out and report its end; or the seconds after which to try again."""
+        reporter.started()
+        try:
+            if starts > MOST_STARTS:
+                reporter.failed(f"given up: {starts - 1} workers died of it (out of memory?)")
+            elif task.stored(self._settings, job.identity()):  # by another, between our look and our lease
+                reporter.done({"reused": True})
+            else:
+                reporter.done(task.run(job, context))
+        except Cancelled:
+            reporter.failed("cancelled")
+        except SoftTimeLimitExceeded:
+            reporter.failed(f"took longer than {task.seconds:.0f} s")
+        except (LeakrangeError, ConnectionError) as error:
+            if _may_pass(error) and attempt < self._settings.retries:
+                pause = self._pause(error, attempt)
+                log.warning("trying again", identity=job.identity(), seconds=pause, error=str(error))
+                return pause
+            reporter.failed(*_told(error, attempt))
+        except (UnknownName, ValidationError) as error:
+            reporter.failed(str(error))
+        except redis.RedisError:
+            raise  # nothing can be reported either; the lease runs out, and the job is sent again
+        except Exception as error:
+            log.error("job failed", identity=job.identity(), kind=task.kind, exc_info=error)
+            reporter.failed(f"{type(error).__name__}: {error}")
+        return None
+
+    def _pause(self, error: Exception, attempt: int) -> float:
+        asked = getattr(error, "retry_after", None) or 0.0
+        return min(LONGEST_PAUSE, max(asked, self._settings.retry_pause * 2.0**attempt))
+
+
+def _may_pass(error: Exception) -> bool:
+    return isinstance(error, ConnectionError) or getattr(error, "status", None) in RETRIED
+
+
+def _told(error: Exception, attempt: int) -> tuple[str, dict[str, Any]]:
+    tried = f" (tried {attempt + 1} times)" if attempt else ""
+    if not isinstance(error, LeakrangeError):
+        return f"{type(error).__name__}: {error}{tried}", {}
+    message = f"{error.detail}{tried}" + (f"; {error.hint}" if error.hint else "")
+    return message, {"error": error.slug, "detail": error.detail, "hint": error.hint}

@@ -1,0 +1,44 @@
+"""News of jobs, to the stream that the controller reads."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import redis
+
+from leakrange.wire.jobs import REPORTS, JobReport
+
+__all__ = ["Reporter"]
+
+KEPT = 100_000
+"""Reports in the stream, about; the controller is rarely more than a few behind."""
+
+
+class Reporter:
+    """Reports on one job, in the order of the calls."""
+
+    def __init__(
+        self, client: redis.Redis, identity: str, kind: Literal["train", "probe", "fit"], worker: str
+    ) -> None:
+        self._client = client
+        self._fields: dict[str, Any] = {"identity": identity, "kind": kind, "worker": worker}
+
+    def started(self) -> None:
+        """A worker has begun."""
+        self._send(state="started")
+
+    def progress(self, share: float, message: str, data: dict[str, Any]) -> None:
+        """It got on; ``share`` in [0, 1]."""
+        self._send(state="progress", progress=min(1.0, max(0.0, share)), message=message, data=data)
+
+    def done(self, data: dict[str, Any]) -> None:
+        """The result is stored."""
+        self._send(state="done", progress=1.0, data=data)
+
+    def failed(self, message: str, data: dict[str, Any] | None = None) -> None:
+        """It will not be tried again."""
+        self._send(state="failed", message=message, data=data or {})
+
+    def _send(self, **fields: Any) -> None:
+        report = JobReport(**self._fields, **fields)
+        self._client.xadd(REPORTS, {"json": report.model_dump_json()}, maxlen=KEPT, approximate=True)

@@ -1,0 +1,54 @@
+"""What a worker's main process does every second: say that it lives, and send orphaned jobs again.
+
+An orphan is a job that has lost its worker, or whose pause after a failure is over. Since every worker looks,
+the fleet heals itself within a lease's time and a second, whether or not the controller or the broker notice.
+"""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+import redis
+import structlog
+from celery import Celery, bootsteps
+from kombu.exceptions import OperationalError
+
+from services.attacker.lease import Leases
+from services.attacker.liveness import ALIVE, ALIVE_SECONDS
+
+__all__ = ["rounds"]
+
+ROUND_SECONDS = 1.0
+
+log = structlog.get_logger("leakrange.attacker")
+
+
+def rounds(client: redis.Redis, leases: Leases) -> type[bootsteps.StartStopStep]:
+    """A part of a Celery worker that makes a round every second, in its event loop: if that hangs, it is
+    silent."""
+
+    class Rounds(bootsteps.StartStopStep):  # type: ignore[misc]
+        requires = ("celery.worker.components:Timer",)
+
+        def start(self, worker: Any) -> None:
+            worker.timer.call_repeatedly(ROUND_SECONDS, _round, (worker.app, client, leases))
+
+    return Rounds
+
+
+def _round(app: Celery, client: redis.Redis, leases: Leases) -> None:
+    try:
+        client.set(ALIVE.format(host=socket.gethostname()), "1", px=round(ALIVE_SECONDS * 1000))
+        for identity, entry, message in leases.orphans():
+            log.info("sending again", identity=identity, task=message.task, attempt=message.attempt)
+            app.send_task(
+                message.task,
+                args=[message.payload],
+                kwargs={"attempt": message.attempt} if message.attempt else {},
+                queue=message.queue,
+                task_id=message.id,
+            )
+            leases.sent(identity, entry)
+    except (redis.RedisError, OperationalError) as error:
+        log.warning("a round failed", error=str(error))

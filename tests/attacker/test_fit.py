@@ -1,0 +1,111 @@
+"""What a fit makes of its job's evidence."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from leakrange.data import Attribute, Content, datasets, load
+from leakrange.data.catalogue import GivenSet
+from leakrange.store.files import FolderStore, put_array
+from leakrange.wire.errors import InvalidInput, NotFound
+from leakrange.wire.jobs import FitJob, Span
+from leakrange.wire.recipe import DataSpec, digest
+from services.attacker.fit import evidence_of
+
+
+@pytest.fixture
+def half_known() -> Iterator[DataSpec]:
+    """A data set of which every third colour is unknown, registered for one test."""
+
+    class HalfKnown(GivenSet):
+        name = "half-known"
+        description = "noise"
+        attributes = {"colour": Attribute("colour", ("red", "green", "blue"))}  # noqa: RUF012
+        size, channels, source = 16, 1, "made up"
+
+        @classmethod
+        def available(cls) -> str | None:
+            return None
+
+        @classmethod
+        def content(cls) -> Content:
+            labels = np.resize(np.array([2, -1, 0]), 400).astype(np.int64)
+            images = np.random.default_rng(0).integers(0, 256, (400, 16, 16, 1), dtype=np.uint8)
+            return Content(images, {"colour": labels})
+
+    list(datasets)
+    datasets.register("half-known")(HalfKnown)
+    yield DataSpec(name="half-known", auxiliary=0.5)
+    del datasets._entries["half-known"]
+
+
+@pytest.fixture
+def store(tmp_path: object) -> FolderStore:
+    return FolderStore(str(tmp_path))
+
+
+names = itertools.count()
+
+
+def stored(store: FolderStore, array: np.ndarray) -> str:
+    identity = digest(["releases", next(names)])
+    put_array(store, f"{identity}.npy", array.astype(np.float32))
+    return identity
+
+
+def job(spec: DataSpec, auxiliary: list[list[str]], observed: list[list[str]], count: int) -> FitJob:
+    return FitJob(
+        attack="attribute-inference",
+        sensitive="colour",
+        auxiliary=auxiliary,
+        auxiliary_count=count,
+        span=Span(data=spec, split="auxiliary", start=5, stop=95),
+        observed=observed,
+        seed=3,
+    )
+
+
+def test_samples_whose_label_is_unknown_teach_nothing(half_known: DataSpec, store: FolderStore) -> None:
+    data = load(half_known)
+    labels = data.labels["colour"][data.where("auxiliary")[5:95]][:80]
+    releases = np.arange(90)[:, None] * np.ones((1, 4))
+    chunks = [[stored(store, releases[:50])], [stored(store, releases[50:])]]
+    victims = stored(store, np.zeros((7, 4)))
+    evidence = evidence_of(job(half_known, chunks, [[victims]], 80), store)
+    known = np.flatnonzero(labels >= 0)
+    assert 0 < len(known) < 80
+    np.testing.assert_array_equal(evidence.auxiliary[:, 0], known)
+    np.testing.assert_array_equal(evidence.auxiliary_labels, labels[known])
+    assert (evidence.classes, evidence.release, evidence.seed) == (3, "logits", 3)
+    assert evidence.observed.shape == (7, 4)
+    assert evidence.auxiliary.dtype == np.float32
+
+
+def test_draws_of_a_chunk_are_averaged_and_chunks_joined(half_known: DataSpec, store: FolderStore) -> None:
+    draws = np.random.default_rng(1).normal(size=(4, 90, 3))
+    one = [stored(store, draw[:60]) for draw in draws]
+    two = [stored(store, draw[60:]) for draw in draws]
+    evidence = evidence_of(job(half_known, [one, two], [two], 90), store)
+    data = load(half_known)
+    known = data.labels["colour"][data.where("auxiliary")[5:95]] >= 0
+    np.testing.assert_allclose(evidence.auxiliary, draws.mean(axis=0)[known], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(evidence.observed, draws.mean(axis=0)[60:], rtol=1e-5, atol=1e-6)
+
+
+def test_evidence_that_does_not_fit_together_is_refused(half_known: DataSpec, store: FolderStore) -> None:
+    wide, narrow = stored(store, np.zeros((90, 4))), stored(store, np.zeros((90, 3)))
+    short = stored(store, np.zeros((40, 4)))
+    for auxiliary, told in (
+        ([[short]], "40 auxiliary releases of 90"),
+        ([[wide, narrow]], "draws"),
+        ([[short], [narrow]], "width"),
+        ([], "at least one"),
+    ):
+        with pytest.raises(InvalidInput, match=told):
+            evidence_of(job(half_known, auxiliary, [[wide]], 90), store)
+    with pytest.raises(NotFound):
+        evidence_of(job(half_known, [[wide]], [[digest("nothing")]], 90), store)

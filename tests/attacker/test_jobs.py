@@ -1,0 +1,279 @@
+"""What the fleet does with jobs that nothing disturbs, and with such as cannot be done."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from leakrange.data import load
+from leakrange.store.files import get_array, get_arrays, put_array
+from leakrange.wire.jobs import CANCEL, LEASE, FitJob, JobReport, ProbeJob, Span
+from leakrange.wire.recipe import digest
+from tests.attacker.fleet import FACES, Fleet, Worker, children, fleet_on, has_torch, probe_job, until
+from tests.attacker.upstream import Upstream, answers
+from tests.serving import serving
+
+RETRIES = 3
+
+
+@pytest.fixture(scope="module")
+def fleet(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    with fleet_on(redis_url, 1, tmp_path_factory.mktemp("fleet")) as fleet:
+        yield fleet
+
+
+@pytest.fixture(scope="module")
+def worker(fleet: Fleet) -> Worker:
+    # Two seconds of visibility: a job that is held for longer is delivered a second time.
+    return fleet.ready(fleet.start(visibility_timeout=2, retries=RETRIES, retry_pause=0.05))
+
+
+@pytest.fixture
+def upstream(worker: Worker) -> Iterator[tuple[Upstream, str]]:
+    app = Upstream()
+    with serving(app) as url:
+        yield app, url
+        app.release()
+
+
+def fit_job(**changes: object) -> FitJob:
+    fields: dict[str, object] = {
+        "attack": "attribute-inference",
+        "parameters": {"sensitive": "smile", "epochs": 5},
+        "knowledge": "averaging",
+        "sensitive": "smile",
+        "auxiliary": [],
+        "auxiliary_count": 70,
+        "span": Span(data=FACES, split="auxiliary", start=10, stop=90),
+        "observed": [],
+    }
+    return FitJob.model_validate(fields | changes)
+
+
+def test_a_chunk_is_asked_once_under_its_identity_and_stored(
+    fleet: Fleet, upstream: tuple[Upstream, str]
+) -> None:
+    app, url = upstream
+    job = probe_job(url, 5, 25)
+    done = fleet.wait_for(fleet.send(job), "done")
+    data = load(FACES)
+    images = data.images[data.where("auxiliary")[5:25]]
+    stored = get_array(fleet.releases, f"{job.identity()}.npy")
+    assert stored.dtype == np.float32
+    np.testing.assert_array_equal(stored, answers(images))
+    (request,) = app.requests
+    assert request["path"] == "/v1/models/digits/logits"
+    assert request["idempotency-key"] == job.identity()
+    assert request["authorization"] == "Bearer a-key"
+    assert (done.kind, done.progress, done.data["samples"]) == ("probe", 1.0, 20)
+    assert fleet.states(job.identity()) == ["started", "done"]
+    until(lambda: not fleet.redis.exists(LEASE.format(identity=job.identity())), 5, "lease given up")
+
+
+def test_what_is_stored_is_reported_and_not_asked_again(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
+    app, url = upstream
+    job = probe_job(url, 0, 4)
+    fleet.wait_for(fleet.send(job), "done")
+    fleet.send(job)
+    until(lambda: len(fleet.reports(job.identity())) == 3)
+    assert fleet.states(job.identity()) == ["started", "done", "done"]
+    assert fleet.reports(job.identity())[-1].data == {"reused": True}
+    assert len(app.requests) == 1
+
+
+def test_duplicates_leave_the_job_to_the_one_who_is_at_it(
+    fleet: Fleet, worker: Worker, upstream: tuple[Upstream, str]
+) -> None:
+    """Sent twice, and once more by the broker because the first takes longer than the visibility timeout."""
+    app, url = upstream
+    app.hold()
+    job = probe_job(url, 0, 4)
+    fleet.send(job)
+    app.wait_for_requests(1)
+    fleet.send(job)
+
+    until(lambda: worker.dropped(job.identity()) >= 2, 20, worker.log())
+    app.release()
+    fleet.wait_for(job.identity(), "done")
+    fleet.wait_until_idle()
+    assert app.answered == [job.identity()]
+    assert fleet.states(job.identity()) == ["started", "done"]
+
+
+def test_a_failed_job_is_not_run_again_by_a_late_delivery_of_the_same_message(
+    fleet: Fleet, upstream: tuple[Upstream, str]
+) -> None:
+    app, url = upstream
+    app.statuses = [429]
+    job = probe_job(url, 0, 4)
+    payload = job.model_dump(mode="json")
+    for _ in range(2):
+        fleet.send_payload("probe", payload, task_id=job.identity())
+        fleet.wait_for(job.identity(), "failed")
+        fleet.wait_until_idle()
+    assert len(app.requests) == 1
+    fleet.send(job)  # asked for anew, it is tried anew
+    fleet.wait_for(job.identity(), "done")
+
+
+def test_a_server_that_is_down_for_a_moment_is_asked_again(
+    fleet: Fleet, upstream: tuple[Upstream, str]
+) -> None:
+    app, url = upstream
+    app.statuses = [503, 409, 502]
+    job = probe_job(url, 0, 4)
+    assert fleet.end_of(fleet.send(job)).state == "done"
+    assert [request["idempotency-key"] for request in app.requests] == [job.identity()] * 4
+    assert "failed" not in fleet.states(job.identity())
+
+
+@pytest.mark.parametrize("down", ["answers 503", "refuses connections"])
+def test_a_server_that_stays_down_is_given_up(
+    fleet: Fleet, upstream: tuple[Upstream, str], down: str
+) -> None:
+    app, url = upstream
+    app.statuses = [503] * 9
+    job = probe_job(url if down == "answers 503" else "http://127.0.0.1:9", 0, 4)
+    failed = fleet.end_of(fleet.send(job))
+    assert failed.state == "failed"
+    assert f"(tried {RETRIES + 1} times)" in failed.message
+    if down == "answers 503":
+        assert "told to say 503" in failed.message
+        assert len(app.requests) == RETRIES + 1
+    assert not fleet.releases.exists(f"{job.identity()}.npy")
+
+
+def test_an_exhausted_budget_fails_at_once(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
+    app, url = upstream
+    app.statuses = [429]
+    failed = fleet.end_of(fleet.send(probe_job(url, 0, 4)))
+    assert (failed.state, len(app.requests)) == ("failed", 1)
+    assert "told to say 429" in failed.message
+    assert failed.data["error"] == "budget-exhausted"
+
+
+def test_a_span_beyond_its_split_is_refused(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
+    app, url = upstream
+    failed = fleet.end_of(fleet.send(probe_job(url, 0, 100_000)))
+    assert failed.state == "failed"
+    assert "'auxiliary'" in failed.message
+    assert not app.requests
+
+
+def test_a_cancelled_job_is_dropped(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
+    app, url = upstream
+    job = probe_job(url, 0, 4)
+    fleet.redis.set(CANCEL.format(identity=job.identity()), "1")
+    failed = fleet.end_of(fleet.send(job))
+    assert (failed.state, failed.message) == ("failed", "cancelled")
+    assert not app.requests
+
+
+def test_what_is_no_job_does_no_harm(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
+    _, url = upstream
+    fleet.send_payload("probe", {"kind": "probe", "url": 7})
+    assert fleet.end_of(fleet.send(probe_job(url, 0, 4))).state == "done"
+    fleet.wait_until_idle()
+
+
+def test_a_job_that_kills_its_workers_is_given_up(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
+    app, url = upstream
+    job = probe_job(url, 0, 4)
+    fleet.redis.set(f"leakrange:starts:{job.identity()}", 5)
+    failed = fleet.end_of(fleet.send(job))
+    assert failed.state == "failed"
+    assert "5 workers died" in failed.message
+    assert not app.requests
+
+
+def test_a_fit_learns_from_the_mean_of_the_draws_of_its_labelled_samples(
+    fleet: Fleet, upstream: tuple[Upstream, str]
+) -> None:
+    """The stored inference is that of the attack, run here on what the job names."""
+    import torch
+
+    from leakrange.attacks import Evidence, attacks
+
+    _, url = upstream
+    noise = np.random.default_rng(0)
+    chunks: list[list[str]] = []
+    means = []
+    for size in (50, 30, 40):
+        draws = noise.normal(size=(3, size, 6)).astype(np.float32)
+        chunks.append([digest([size, draw, url]) for draw in range(3)])
+        for identity, values in zip(chunks[-1], draws, strict=True):
+            put_array(fleet.releases, f"{identity}.npy", values)
+        means.append(draws.mean(axis=0, dtype=np.float64).astype(np.float32))
+    job = fit_job(auxiliary=chunks[:2], observed=chunks[2:], seed=4)
+    done = fleet.end_of(fleet.send(job))
+    assert done.state == "done", done
+    assert (done.data["auxiliary"], done.data["observed"]) == (70, 40)
+
+    data = load(FACES)
+    labels = data.labels["smile"][data.where("auxiliary")[10:90]]
+    kind = attacks["attribute-inference"]
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    expected = kind(kind.Parameters.model_validate(job.parameters)).infer(
+        Evidence(np.concatenate(means[:2])[:70], labels[:70], means[2], 2, "logits", 4)
+    )
+    torch.set_num_threads(before)
+    found = get_arrays(fleet.releases, f"{job.identity()}.npz")
+    np.testing.assert_array_equal(found["predicted"], expected.predicted)
+    np.testing.assert_allclose(found["scores"], expected.scores, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"attack": "atribute-inference"}, "did you mean 'attribute-inference'"),
+        ({"sensitive": "height"}, "no attribute 'height'"),
+        ({"parameters": {"sensitive": "smile", "speed": 3}}, "speed"),
+        ({"observed": [[digest("never stored")]]}, "nothing is stored"),
+    ],
+)
+def test_a_fit_that_cannot_be_done_says_why(
+    fleet: Fleet, worker: Worker, change: dict[str, object], told: str
+) -> None:
+    identity = digest("some releases")
+    if not fleet.releases.exists(f"{identity}.npy"):
+        put_array(fleet.releases, f"{identity}.npy", np.zeros((80, 6), np.float32))
+    job = fit_job(**({"auxiliary": [[identity]], "observed": [[identity]]} | change))
+    failed = fleet.end_of(fleet.send(job))
+    assert failed.state == "failed"
+    assert told in failed.message
+
+
+def test_the_process_that_forks_workers_never_has_torch(fleet: Fleet, worker: Worker) -> None:
+    """A fork of a process that has run a torch operation deadlocks."""
+    until(lambda: any(has_torch(pid) for pid in children(worker.pid)), 5, "a fit was made")
+    assert not has_torch(worker.pid)
+
+
+def test_the_health_check_finds_the_worker(fleet: Fleet, worker: Worker) -> None:
+    command = [sys.executable, "-m", "services.attacker.healthcheck"]
+    found = subprocess.run(command, env=fleet.environment(), capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    for url, told in (
+        ("redis://127.0.0.1:9/0", "Redis does not answer"),
+        (fleet.redis_url.rpartition("/")[0] + "/15", "no worker on"),
+    ):
+        nobody = fleet.environment(redis_url=url)
+        missed = subprocess.run(command, env=nobody, capture_output=True, text=True)
+        assert missed.returncode == 1
+        assert told in missed.stderr
+        assert "Traceback" not in missed.stderr
+
+
+def test_no_log_holds_an_api_key(fleet: Fleet, worker: Worker) -> None:
+    assert "a-key" not in worker.log()
+
+
+def test_jobs_survive_the_wire() -> None:
+    job = probe_job("http://127.0.0.1:1", 0, 4)
+    assert ProbeJob.model_validate(job.model_dump(mode="json")).identity() == job.identity()
+    assert JobReport.model_fields.keys() >= {"identity", "state", "data"}

@@ -1,0 +1,132 @@
+"""Workers that die in the middle of a chunk: the chunk is done, once, and paid once."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+from leakrange.data import load
+from leakrange.store.files import get_array
+from services.proxy.main import proxy
+from services.proxy.settings import ProxySettings
+from tests.attacker.fleet import FACES, Fleet, children, fleet_on, probe_job, until
+from tests.attacker.upstream import Upstream, answers
+from tests.serving import serving
+
+OPERATOR = "0123456789abcdef-operator-of-the-tests"
+
+
+@pytest.fixture
+def fleet(redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    with fleet_on(redis_url, 2, tmp_path) as fleet:
+        yield fleet
+
+
+@pytest.fixture
+def provider() -> Iterator[tuple[Upstream, str]]:
+    app = Upstream()
+    with serving(app) as url:
+        yield app, url
+        app.release()
+
+
+class Account:
+    """An attacker's key at a real proxy before the provider."""
+
+    def __init__(self, url: str, provider_url: str) -> None:
+        self.url = url
+        self._client = httpx.Client(
+            base_url=f"{url}/admin", headers={"Authorization": f"Bearer {OPERATOR}"}, timeout=20
+        )
+        self._ask("PUT", "/routes/digits", {"upstream": provider_url})
+        self.key = self._ask("POST", "/keys", {"name": "attacker", "id": "attacker", "budget": 100})["key"]
+
+    def _ask(self, method: str, path: str, json: object = None) -> dict[str, str]:
+        answer = self._client.request(method, path, json=json)
+        assert answer.is_success, answer.text
+        return answer.json() if answer.content else {}  # type: ignore[no-any-return]
+
+    def spent(self) -> int:
+        return int(self._ask("GET", "/keys/attacker")["spent"])
+
+    def close(self) -> None:
+        self._client.close()
+
+
+@pytest.fixture
+def account(fleet: Fleet, provider: tuple[Upstream, str]) -> Iterator[Account]:
+    settings = ProxySettings(redis_url=fleet.redis_url, operator_key=OPERATOR)
+    with serving(proxy(settings)) as url:
+        account = Account(url, provider[1])
+        yield account
+        account.close()
+
+
+def test_another_worker_completes_the_chunk_of_a_killed_one(
+    fleet: Fleet, provider: tuple[Upstream, str], account: Account
+) -> None:
+    app, _ = provider
+    app.hold()
+    pair = [fleet.start("probe", 1), fleet.start("probe", 1)]
+    for worker in pair:
+        fleet.ready(worker)
+    job = probe_job(account.url, 0, 30, api_key=account.key)
+    fleet.send(job)
+    app.wait_for_requests(1)
+    (begun,) = fleet.reports(job.identity())
+    first, second = sorted(pair, key=lambda worker: f"-{worker.pid}@" not in begun.worker)
+    first.kill()
+    killed = time.monotonic()
+    # The second comes to it while the proxy still waits for the provider on behalf of the first.
+    until(lambda: fleet.states(job.identity()).count("started") >= 2, 15, second.log())
+    app.release()
+    done = fleet.wait_for(job.identity(), "done", 15 - (time.monotonic() - killed))
+    assert f"-{second.pid}@" in done.worker
+    assert fleet.states(job.identity()).count("done") == 1
+    data = load(FACES)
+    expected = answers(data.images[data.where("auxiliary")[:30]])
+    np.testing.assert_array_equal(get_array(fleet.releases, f"{job.identity()}.npy"), expected)
+    assert [path.name for path in fleet.releases.root.iterdir()] == [f"{job.identity()}.npy"]
+    assert len(app.answered) == 1
+    assert account.spent() == 30
+
+
+def test_a_chunk_outlives_the_process_that_was_at_it(fleet: Fleet, provider: tuple[Upstream, str]) -> None:
+    """Only the fork is killed, as the kernel does for want of memory: the lease it leaves must not hide the
+    job."""
+    app, url = provider
+    app.hold()
+    worker = fleet.ready(fleet.start("probe", 1))
+    job = probe_job(url, 0, 5)
+    fleet.send(job)
+    app.wait_for_requests(1)
+    (fork,) = children(worker.pid)
+    os.kill(fork, signal.SIGKILL)
+    app.release()
+    fleet.wait_for(job.identity(), "done", 15)
+    assert len(app.requests) == 2
+    assert {request["idempotency-key"] for request in app.requests} == {job.identity()}
+
+
+def test_a_worker_that_is_told_to_stop_finishes_its_chunk(
+    fleet: Fleet, provider: tuple[Upstream, str]
+) -> None:
+    app, url = provider
+    app.hold()
+    worker = fleet.ready(fleet.start("probe", 1))
+    job = probe_job(url, 0, 5)
+    fleet.send(job)
+    app.wait_for_requests(1)
+    worker.process.terminate()
+    until(lambda: "Warm shutdown" in worker.log(), 10, worker.log())
+    app.release()
+    assert worker.process.wait(20) == 0, worker.log()
+    assert fleet.states(job.identity()) == ["started", "done"]
+    fleet.wait_until_idle(1)

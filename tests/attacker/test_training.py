@@ -1,0 +1,137 @@
+"""Trainings: in processes that die with their worker, or when they are told to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from leakrange.wire.jobs import CANCEL, TrainJob
+from leakrange.wire.recipe import NetSpec, Schedule, TrainingRecipe
+from tests.attacker.fleet import FACES, Fleet, Worker, alive, children, fleet_on, has_torch, until
+
+
+@pytest.fixture(scope="module")
+def fleet(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    with fleet_on(redis_url, 3, tmp_path_factory.mktemp("fleet")) as fleet:
+        yield fleet
+
+
+@pytest.fixture(scope="module")
+def worker(fleet: Fleet) -> Worker:
+    return fleet.ready(fleet.start("train", 1, train_device="cpu"))
+
+
+def train_job(epochs: int = 2, seed: int = 0, **changes: Any) -> TrainJob:
+    fields: dict[str, Any] = {
+        "data": FACES,
+        "behaviour": "honest",
+        "parameters": {"target": "smile"},
+        "net": NetSpec(width=0.1),
+        "schedule": Schedule(epochs=epochs, batch=50),
+        "seed": seed,
+    }
+    return TrainJob(recipe=TrainingRecipe(**(fields | changes)))
+
+
+def trainers(worker: Worker) -> list[int]:
+    """Processes of the worker that have the framework."""
+    return [pid for pid in children(worker.pid) if has_torch(pid)]
+
+
+def test_a_model_is_trained_and_its_progress_told_in_order(fleet: Fleet, worker: Worker) -> None:
+    from leakrange.providers.artifact import load
+
+    job = train_job(epochs=4)
+    done = fleet.end_of(fleet.send(job))
+    assert done.state == "done", done
+    artifact = load(fleet.models.path(job.identity()))
+    assert artifact.record["recipe"] == job.recipe.model_dump(mode="json")
+    assert done.data["figures"] == artifact.record["figures"]
+    told = fleet.reports(job.identity())
+    assert told[0].state == "started"
+    assert {report.state for report in told[1:-1]} == {"progress"}
+    shares = [report.progress for report in told[1:-1]]
+    assert shares == sorted(shares)
+    epochs = [report.data["epoch"] for report in told if "honesty" in report.data]
+    assert epochs == [1, 2, 3, 4]
+    assert "epoch 4 of 4, honesty" in told[-2].message
+
+
+def test_the_next_training_is_spared_the_imports_and_the_worker_all_of_them(
+    fleet: Fleet, worker: Worker
+) -> None:
+    until(lambda: len(trainers(worker)) == 1, 5, "the training is over")
+    before = trainers(
+        worker
+    )  # it waits for the next recipe; neither the worker nor its fork has the framework
+    assert fleet.end_of(fleet.send(train_job(seed=1))).state == "done"
+    until(lambda: trainers(worker) == before, 5, "the training is over, the trainer stays")
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"parameters": {"target": "height"}}, "no attribute 'height'"),
+        ({"behaviour": "honset"}, "did you mean 'honest'"),
+        ({"parameters": {"target": "smile", "speed": 2}}, "speed"),
+        ({"data": {"name": "synthface"}}, "synthfaces"),
+        ({"net": NetSpec(name="hbx")}, "hbc"),
+    ],
+)
+def test_a_recipe_that_cannot_be_followed_is_refused_with_the_reason(
+    fleet: Fleet, worker: Worker, change: dict[str, Any], told: str
+) -> None:
+    before = trainers(worker)
+    failed = fleet.end_of(fleet.send(train_job(**change)))
+    assert failed.state == "failed"
+    assert told in failed.message
+    until(lambda: trainers(worker) == before, 5, "the trainer goes on, alone")
+
+
+def begun(fleet: Fleet, worker: Worker, seed: int) -> tuple[str, list[int]]:
+    """A training under way that would take minutes, and the processes it has."""
+    identity = fleet.send(train_job(epochs=1000, seed=seed))
+    fleet.wait_for(identity, "progress")
+    processes = trainers(worker)
+    assert len(processes) == 2
+    return identity, processes
+
+
+def test_a_cancelled_training_stops_within_seconds(fleet: Fleet, worker: Worker) -> None:
+    identity, processes = begun(fleet, worker, seed=2)
+    cancelled = time.monotonic()
+    fleet.redis.set(CANCEL.format(identity=identity), "1")
+    failed = fleet.wait_for(identity, "failed", 5)
+    until(lambda: not any(map(alive, processes)), 5 - (time.monotonic() - cancelled), "training stopped")
+    assert failed.message == "cancelled"
+    assert not fleet.models.exists(identity)
+    assert fleet.end_of(fleet.send(train_job(seed=3))).state == "done"
+
+
+def test_a_training_that_dies_is_reported(fleet: Fleet, worker: Worker) -> None:
+    identity, processes = begun(fleet, worker, seed=4)
+    os.kill(max(processes), signal.SIGKILL)
+    failed = fleet.wait_for(identity, "failed", 10)
+    assert "SIGKILL" in failed.message
+    assert "memory" in failed.message
+
+
+def test_a_training_dies_with_its_worker(fleet: Fleet, worker: Worker) -> None:
+    """Only the worker's main process is killed; the rest must follow."""
+    _, processes = begun(fleet, worker, seed=5)
+    everyone = [worker.pid, *children(worker.pid)]
+    assert set(processes) < set(everyone)
+    os.kill(worker.pid, signal.SIGKILL)
+    worker.process.wait()
+    until(lambda: not any(map(alive, everyone)), 5, "all are dead")
+
+
+def test_nothing_is_left_half_written(fleet: Fleet) -> None:
+    folders: list[Path] = list(fleet.models.root.iterdir())
+    assert all((folder / "training.json").exists() for folder in folders), folders
