@@ -4,7 +4,7 @@ identity.
 A worker takes a job, looks for the result under the job's identity, and reports at once if it is there;
 otherwise it takes the lease ``leakrange:lease:{identity}``, heartbeats it, does the work, stores the result
 atomically, and reports. Reports go to the Redis stream `REPORTS`; the controller reads it from the position
-it keeps in SQL.
+it keeps in SQL. A job whose lease runs out has lost its worker, and the other workers send it again.
 """
 
 from __future__ import annotations
