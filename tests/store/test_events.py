@@ -6,6 +6,7 @@ import pytest
 
 from leakrange.store.engine import Database
 from leakrange.store.events import Cursors, Events
+from leakrange.store.runs import Runs
 from leakrange.wire.errors import NotFound
 from tests.store.test_runs import create
 
@@ -49,6 +50,20 @@ async def test_numbers_have_no_gap_whoever_writes(database: Database) -> None:
             numbers = [e.data["number"] for e in events if e.data["writer"] == writer]
             assert numbers == sorted(numbers)
         assert list(await Events(session).after(other)) == []
+
+
+async def test_a_transaction_may_read_before_it_writes_whoever_else_writes(database: Database) -> None:
+    run_id = await create(database)
+
+    async def read_then_write(number: int) -> None:
+        async with database.write() as session:
+            await Runs(session).get(run_id)
+            await asyncio.sleep(0.01)  # time for the others to write in between
+            await Events(session).append(run_id, "tick", {"number": number})
+
+    await asyncio.gather(*(read_then_write(number) for number in range(8)))
+    async with database.read() as session:
+        assert {e.data["number"] for e in await Events(session).after(run_id)} == set(range(8))
 
 
 async def test_events_are_replayed_from_any_number(database: Database) -> None:
