@@ -94,7 +94,7 @@ class Attacker(FastHttpUser):  # type: ignore[misc]
 @events.quitting.add_listener  # type: ignore[untyped-decorator]
 def report(environment: Environment, **_: Any) -> None:
     """Print the tally; fail where it does not add up."""
-    print(  # noqa: T201
+    print(
         f"answered {tally.answered} samples, refused {tally.refused}, other {tally.other}; "
         f"the key's budget is {tally.limit}, remaining {tally.remaining}"
     )

@@ -1,4 +1,3 @@
-# ruff: noqa: T201
 """What the defence proxy costs: requests a second, CPU time, and the time that it adds to asking directly.
 
     python -m load.bench.proxy [--seconds 2] [--pin]
