@@ -1,70 +1,77 @@
-"""What happens on the device: images in, outputs out, and only outputs leave."""
+"""On the device: from images to the outputs that may leave it, local defence included."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import secrets
-from dataclasses import dataclass
-from typing import Any
+import hmac
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import SecretStr
 
-from clients.edge.enrolment import Enrolled
+from clients.edge.enrolment import Enrolment
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.providers.inference import outputs
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.jobs import ReleaseKind
 
-__all__ = ["Device", "Sent"]
+__all__ = ["LEAVING", "Device"]
 
-
-@dataclass(frozen=True)
-class Sent:
-    """What came of one upload: the decisions, and the outputs' size as they were sent, in bytes."""
-
-    decisions: list[int]
-    sent_bytes: int
+LEAVING: tuple[ReleaseKind, ...] = ("logits", "softmax")
+"""The only releases that an edge client uploads: outputs. Features are intermediate values, and stay."""
 
 
 class Device:
-    """Runs models one at a time, on threads of its own, with its own secret for sticky noise."""
+    """Runs models, one batch at a time, beside the event loop.
 
-    def __init__(self) -> None:
-        self._sticky_key = secrets.token_bytes(32)
-        self._one_at_a_time = asyncio.Lock()
+    Local noise is drawn from a secret of this client's operator and the upload's name: so an upload that is
+    repeated, even by a restarted client, is the same to the bit, and the provider, which knows the name, can
+    take nothing off it.
+    """
 
-    async def use(
-        self,
-        enrolled: Enrolled,
-        images: NDArray[np.uint8],
-        release: ReleaseKind,
-        defence: list[Any],
-        upload: str | None = None,
-    ) -> Sent:
-        """Infer locally, defend locally, upload the outputs (once, under ``upload``), and give the provider's
-        decisions.
+    def __init__(self, operator_key: SecretStr, *, batch: int) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="inference")
+        self._secret = _keyed(operator_key.get_secret_value().encode(), b"leakrange edge noise")
+        self._batch = batch
 
-        images: uint8 (B, H, W, C). Raises `InvalidInput` for images that are not the model's and for an
-        unknown defence.
+    async def released(
+        self, enrolment: Enrolment, release: ReleaseKind, images: NDArray[np.uint8], chain: Chain, upload: str
+    ) -> NDArray[np.float32]:
+        """What leaves the device for uint8 images (B, H, W, C): float32 (B, N).
+
+        Raises `InvalidInput` for another release than outputs, or one that the defence cannot take.
         """
-        chain = Chain.parse(defence)
-        refusal = chain.refuse(release)
-        if refusal is not None:
-            raise InvalidInput(refusal)
-        async with self._one_at_a_time:
-            values = await asyncio.to_thread(outputs, enrolled.classifier, images, release)
-        model = enrolled.card.name
-        digests = [
-            hashlib.blake2b(f"{model}/{release}/".encode() + image.tobytes(), digest_size=32).digest()
-            for image in images
-        ]
-        context = ReleaseContext(release=release, sticky_key=self._sticky_key, digests=digests)
-        defended = chain.apply(values, context)
-        decisions = await enrolled.client.upload(model, release, defended, idempotency_key=upload)
-        if len(decisions) != len(images):
-            raise InvalidInput(
-                f"the provider decided on {len(decisions)} samples; {len(images)} were uploaded"
+        if release not in LEAVING:
+            raise InvalidInput(f"an edge client uploads {' or '.join(LEAVING)}, and nothing like {release!r}")
+
+        def run() -> NDArray[np.float32]:
+            values = outputs(enrolment.classifier, images, release, batch=self._batch)
+            if not chain.stages:
+                return values
+            seed = _keyed(self._secret, b"draw\0" + upload.encode())
+            context = ReleaseContext(
+                release=release,
+                draw=np.random.default_rng(int.from_bytes(seed, "little")),
+                sticky_key=_keyed(self._secret, b"sticky"),
+                digests=_digests(enrolment, release, images) if chain.needs_digests else None,
             )
-        return Sent(decisions, defended.astype(np.float32).nbytes)
+            return chain.apply(values, context)
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, run)
+
+    def close(self) -> None:
+        """Let the work in hand finish."""
+        self._thread.shutdown()
+
+
+def _keyed(key: bytes, message: bytes) -> bytes:
+    return hmac.new(key, message, hashlib.sha256).digest()
+
+
+def _digests(enrolment: Enrolment, release: str, images: NDArray[np.uint8]) -> Sequence[bytes]:
+    """One per image, of the model, the release and the pixels: the same for the same query at any time."""
+    query = f"{enrolment.card.sha256}\0{release}\0{images.shape[1:]}\0".encode()
+    return [hashlib.sha256(query + image.tobytes()).digest() for image in images]

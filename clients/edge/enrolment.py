@@ -1,71 +1,99 @@
-"""Enrolment: a device takes a provider's model, and runs it only if it is what the provider's card says."""
+"""Enrolling with a provider: fetch the card and the model, check one against the other, load it safely."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-from dataclasses import dataclass
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+
+import structlog
 
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.model_file import ClassifierConfig, load_classifier
 from leakrange.wire.client import NativeClient
-from leakrange.wire.errors import InvalidArtifact, NotFound
+from leakrange.wire.errors import InvalidArtifact
 from leakrange.wire.schemas import ModelCard
 from leakrange.wire.transport import Transport
 
-__all__ = ["Enrolled", "Enrolments"]
+__all__ = ["Enrolment", "Enrolments"]
 
-ATTEMPTS = 8
-"""Over some twenty seconds: a proxy or provider that is restarting is waited for."""
+log = structlog.get_logger("clients.edge.enrolment")
 
 
 @dataclass(frozen=True)
-class Enrolled:
-    """A model on the device, and the line to its provider."""
+class Enrolment:
+    """A model on this device: card, classifier (CPU, eval mode), and the size of its file in bytes."""
 
+    url: str
     card: ModelCard
     classifier: Classifier
-    client: NativeClient
+    config: ClassifierConfig
+    size: int
 
 
 class Enrolments:
-    """The models of this device by name."""
+    """The models on this device, at most ``most``, by where they come from and what they are called."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
-        self._enrolled: dict[str, Enrolled] = {}
-        self._files: dict[str, tuple[Classifier, ClassifierConfig]] = {}
-        self._lock = asyncio.Lock()
+    def __init__(self, transport: Transport, *, most: int, attempts: int) -> None:
+        self._transport, self._most, self._attempts = transport, most, attempts
+        self._kept: OrderedDict[tuple[str, str], Enrolment] = OrderedDict()
+        self._locks: dict[tuple[str, str], asyncio.Lock] = {}
 
-    def __getitem__(self, model: str) -> Enrolled:
-        """Raises `NotFound` where the device has not enrolled for ``model``."""
-        if model not in self._enrolled:
-            raise NotFound(f"this device has not enrolled for {model!r}", hint="POST /v1/enrolments first")
-        return self._enrolled[model]
+    def __len__(self) -> int:
+        return len(self._kept)
 
-    async def enrol(self, url: str, api_key: str, model: str) -> Enrolled:
-        """Ask for the card, and download the model where this device does not have exactly that file yet.
+    def client(self, url: str, key: str | None) -> NativeClient:
+        """A client of the provider (or of the proxy before it) at ``url``."""
+        return NativeClient(self._transport, url, key, attempts=self._attempts)
 
-        Raises `InvalidArtifact` where the file is not the one that the card names or is no model, and
-        whatever the other side answers.
+    async def current(self, url: str, key: str | None, model: str) -> Enrolment:
+        """The version of ``model`` that the provider serves now; downloaded only where it is not here yet.
+
+        Raises `InvalidArtifact` where the file is not the one of the card, or not a model; and whatever the
+        provider answers.
         """
-        client = NativeClient(self._transport, url, api_key, attempts=ATTEMPTS)
-        card = await client.card(model)
-        async with self._lock:
-            if card.sha256 not in self._files:
-                self._files[card.sha256] = await self._download(client, card)
-        classifier, config = self._files[card.sha256]
-        if (list(config.classes), tuple(config.shape)) != (card.classes, card.input_shape):
-            raise InvalidArtifact(f"the file of model {model!r} has other classes or inputs than its card")
-        self._enrolled[model] = Enrolled(card, classifier, client)
-        return self._enrolled[model]
+        place = (url.rstrip("/"), model)
+        async with self._locks.setdefault(place, asyncio.Lock()):
+            client = self.client(url, key)
+            card = await client.card(model)
+            kept = self._kept.get(place)
+            if kept is None or kept.card != card:
+                kept = await self._download(client, card)
+                self._kept[place] = kept
+                log.info("enrolled", url=url, model=model, version=kept.card.version, bytes=kept.size)
+            self._kept.move_to_end(place)
+            while len(self._kept) > self._most:
+                forgotten, _ = self._kept.popitem(last=False)
+                self._locks.pop(forgotten, None)
+            return kept
 
-    async def _download(self, client: NativeClient, card: ModelCard) -> tuple[Classifier, ClassifierConfig]:
+    async def _download(self, client: NativeClient, card: ModelCard) -> Enrolment:
+        for kept in self._kept.values():
+            if kept.card.sha256 == card.sha256:  # the same file, under another name or at another place
+                _agree(card, kept.config)
+                return replace(kept, url=client.url, card=card)
         content = await client.artifact(card.name)
-        found = hashlib.sha256(content).hexdigest()
-        if found != card.sha256:
-            raise InvalidArtifact(
-                f"the file of {card.name!r} has SHA-256 {found[:12]}…, the card says {card.sha256[:12]}…",
-                hint="something between this device and the provider changed it; nothing of it was run",
-            )
-        return await asyncio.to_thread(load_classifier, content)
+        if not _is(content, card):
+            # The provider may have put up another version between the two requests: ask once more.
+            card = await client.card(card.name)
+            content = await client.artifact(card.name)
+            if not _is(content, card):
+                raise InvalidArtifact(
+                    f"the model file of {card.name!r} is not the one that its card names: "
+                    f"SHA-256 {hashlib.sha256(content).hexdigest()}, not {card.sha256}",
+                    hint="it was changed on its way, or the provider is at fault; nothing of it was loaded",
+                )
+        classifier, config = await asyncio.to_thread(load_classifier, content)
+        _agree(card, config)
+        return Enrolment(client.url, card, classifier, config, len(content))
+
+
+def _is(content: bytes, card: ModelCard) -> bool:
+    return hashlib.sha256(content).hexdigest() == card.sha256
+
+
+def _agree(card: ModelCard, config: ClassifierConfig) -> None:
+    said = (card.task, tuple(card.classes), card.input_shape, card.features)
+    if said != (config.target, config.classes, config.shape, config.features):
+        raise InvalidArtifact(f"the model file of {card.name!r} does not fit its card")

@@ -10,12 +10,19 @@ from leakrange.wire.settings import ServiceSettings
 
 __all__ = ["EdgeSettings"]
 
+Positive = Annotated[int, Field(ge=1)]
+
 
 class EdgeSettings(ServiceSettings):
-    """Beside where to listen: how many samples go through a model at once, and how many threads it may
-    use.
-    """
+    """Variables ``LEAKRANGE_PORT``, ...; data sets are found through ``LEAKRANGE_DATA``."""
 
-    max_batch: Annotated[int, Field(ge=1)] = 256
-    """Most samples of one request, and of one upload."""
-    threads: Annotated[int, Field(ge=1)] = 1
+    max_batch: Positive = 256
+    """Most images of one request of the local app."""
+    batch: Positive = 64
+    """Images that go through the net at once."""
+    enrolled: Positive = 16
+    """Models kept in memory; the one that was used longest ago makes room."""
+    attempts: Positive = 8
+    """How often a request is tried while the provider or proxy is away: over some twenty seconds."""
+    threads: Positive = 1
+    """Torch threads."""

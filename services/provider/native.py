@@ -119,7 +119,7 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
         if key is not None and not KEY.fullmatch(key):
             raise InvalidInput("an idempotency key is 1 to 255 printable ASCII characters without blanks")
         release, values = _upload(request, await request.body())
-        array = release_array(values, max_samples=settings.max_batch)
+        array = release_array(values, max_samples=settings.max_upload)
         classes = len(served.card.classes)
         if array.shape[1] != classes:
             raise InvalidInput(

@@ -27,6 +27,8 @@ class ProviderSettings(ServiceSettings):
     queue: Positive = 1024
     """Samples that may wait for one model and release; beyond that requests are refused with 503."""
     max_batch: Positive = 256
-    """Most samples of one request."""
+    """Most samples of one inference request."""
+    max_upload: Positive = 1024
+    """Most samples of one upload, which needs no inference."""
     threads: Positive = 1
     """Torch threads; more than one collapses as soon as another process wants a core."""

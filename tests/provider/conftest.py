@@ -72,7 +72,7 @@ def provider(
 ) -> Iterator[Provider]:
     """One provider for a module, which serves ``honest`` and ``curious``."""
     app = create_provider(settings_for(models_dir, tmp_path_factory.mktemp("state")))
-    with serving(app) as url, httpx.Client(base_url=url, timeout=20) as client:
+    with serving(app) as url, httpx.Client(base_url=url, timeout=120) as client:
         made = Provider(url, client, models_dir)
         made.deploy("honest", digests["honest"]).raise_for_status()
         made.deploy("curious", digests["net"]).raise_for_status()

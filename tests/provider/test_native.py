@@ -204,7 +204,7 @@ def test_bad_input_is_a_problem_and_not_a_crash(provider: Provider, name: str) -
 
 def test_a_body_beyond_the_limit_is_refused(models_dir: Any, digests: dict[str, str], tmp_path: Any) -> None:
     app = create_provider(settings_for(models_dir, tmp_path, max_body=10_000))
-    with serving(app) as url, httpx.Client(base_url=url, timeout=20) as client:
+    with serving(app) as url, httpx.Client(base_url=url, timeout=120) as client:
         Provider(url, client, models_dir).deploy("m", digests["honest"]).raise_for_status()
         body = encode_npy(np.zeros((100, *SHAPE), np.uint8))
         problem(client.post("/v1/models/m/logits", content=body, headers=NPY), 413, "body-too-large")
@@ -225,13 +225,13 @@ def test_a_full_queue_is_503_and_nothing_is_lost(
     app = create_provider(settings_for(models_dir, tmp_path, queue=8, batch=2))
     images = np.random.default_rng(3).integers(0, 256, (8, *SHAPE)).astype(np.uint8)
     together = threading.Barrier(16)
-    with serving(app) as url, httpx.Client(base_url=url, timeout=20) as client:
+    with serving(app) as url, httpx.Client(base_url=url, timeout=120) as client:
         made = Provider(url, client, models_dir)
         made.deploy("m", digests["honest"]).raise_for_status()
         expected = made.expected(digests["honest"], images, "logits")
 
         def ask(_: int) -> httpx.Response:
-            with httpx.Client(base_url=url, timeout=20) as own:
+            with httpx.Client(base_url=url, timeout=120) as own:
                 together.wait()
                 return own.post("/v1/models/m/logits", content=encode_npy(images), headers=NPY)
 

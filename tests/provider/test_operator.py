@@ -73,7 +73,7 @@ def test_no_request_is_dropped_while_a_model_is_replaced(provider: Provider, dig
     answered = [0, 0]
 
     def ask() -> None:
-        with httpx.Client(base_url=provider.url, timeout=20) as client:
+        with httpx.Client(base_url=provider.url, timeout=120) as client:
             while not stop.is_set():
                 headers = NPY | {"Accept": "application/x-npy"}
                 answer = client.post("/v1/models/busy/logits", content=encode_npy(images), headers=headers)
@@ -294,7 +294,7 @@ def test_nobody_but_the_operator_can_tell_a_curious_provider_from_an_honest_one(
     versions = [digests["honest"][:12], digests[decoder][:12]]
     for number, digest in enumerate((digests["honest"], digests[decoder])):
         app = create_provider(settings_for(models_dir, tmp_path / str(number)))
-        with serving(app) as url, httpx.Client(base_url=url, timeout=20) as client:
+        with serving(app) as url, httpx.Client(base_url=url, timeout=120) as client:
             provider = Provider(url, client, models_dir)
             provider.deploy("model", digest).raise_for_status()
             told.append(seen_by_a_user(provider, "model", images))
@@ -409,7 +409,7 @@ async def test_what_was_not_decoded_when_the_provider_died_is_decoded_when_it_is
 def test_a_killed_provider_loses_nothing(models_dir: Path, digests: dict[str, str], tmp_path: Path) -> None:
     """The real process, killed by the kernel right after its last answer."""
     values = {f"u{number}": OUTPUTS + number for number in range(20)}
-    with process(models_dir, tmp_path) as (url, victim), httpx.Client(base_url=url, timeout=30) as client:
+    with process(models_dir, tmp_path) as (url, victim), httpx.Client(base_url=url, timeout=120) as client:
         Provider(url, client, models_dir).deploy("m", digests["net"]).raise_for_status()
         for key, given in values.items():
             upload(client, "m", given, key).raise_for_status()

@@ -1,0 +1,155 @@
+"""The edge client's API: enrol (operator), decide (the local app), play a round (operator)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+from uuid import uuid4
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.security import HTTPBearer
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
+
+from clients.edge.device import LEAVING, Device
+from clients.edge.enrolment import Enrolment, Enrolments
+from clients.edge.metrics import EdgeMetrics
+from clients.edge.rounds import Rounds
+from clients.edge.settings import EdgeSettings
+from leakrange.defences.output import Chain
+from leakrange.wire.app import check_operator
+from leakrange.wire.errors import InvalidInput, UnknownModel
+from leakrange.wire.images import ImageLimits, decode_images
+from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.schemas import Decisions, Round, RoundReply
+from leakrange.wire.tensors import JSON, NPY, encode_npy
+
+__all__ = ["EnrolmentReply", "EnrolmentRequest", "edge_routes"]
+
+ModelName = Annotated[str, Field(max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+
+class EnrolmentRequest(BaseModel):
+    """Which model of which provider the local app shall use, how its outputs are defended before they leave.
+
+    ``release`` is what is uploaded; None leaves the choice to the provider, as users do.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    url: str
+    api_key: SecretStr | None = None
+    model: ModelName
+    release: ReleaseKind | None = None
+    defence: list[Any] = []
+
+
+class EnrolmentReply(BaseModel):
+    """The model that is on the device now."""
+
+    model: str
+    version: str
+    sha256: str
+    task: str
+    classes: list[str]
+    release: ReleaseKind
+    defence: list[dict[str, Any]]
+    bytes: int
+
+
+class _App:
+    """What the local app uses under one model name."""
+
+    def __init__(self, request: EnrolmentRequest, enrolment: Enrolment) -> None:
+        self.url = request.url
+        self.key = request.api_key.get_secret_value() if request.api_key else None
+        self.enrolment = enrolment
+        self.release = request.release or enrolment.card.default_release
+        self.chain = Chain.parse(request.defence)
+        if self.release not in LEAVING:
+            raise InvalidInput(f"an edge client uploads {' or '.join(LEAVING)}, not {self.release!r}")
+        if reason := self.chain.refuse(self.release):
+            raise InvalidInput(reason)
+
+
+def edge_routes(
+    settings: EdgeSettings,
+    enrolments: Enrolments,
+    device: Device,
+    rounds: Rounds,
+    metrics: EdgeMetrics,
+) -> APIRouter:
+    """All routes of an edge client."""
+    apps: dict[str, _App] = {}
+    limits = ImageLimits(samples=settings.max_batch)
+
+    async def check(request: Request) -> None:
+        check_operator(request.headers.get("authorization"), settings.operator_key)
+
+    operator = [Depends(check), Depends(HTTPBearer(auto_error=False))]
+    router = APIRouter(prefix="/v1", tags=["edge"])
+
+    @router.post("/enrolments", dependencies=operator)
+    async def enrol(request: EnrolmentRequest) -> EnrolmentReply:
+        """Download a model, check and load it, and let the local app use it; again is no change."""
+        key = request.api_key.get_secret_value() if request.api_key else None
+        enrolment = await enrolments.current(request.url, key, request.model)
+        app = apps[request.model] = _App(request, enrolment)
+        metrics.enrolled.set(len(enrolments))
+        card = enrolment.card
+        return EnrolmentReply(
+            model=card.name,
+            version=card.version,
+            sha256=card.sha256,
+            task=card.task,
+            classes=card.classes,
+            release=app.release,
+            defence=app.chain.spec(),
+            bytes=enrolment.size,
+        )
+
+    @router.post("/models/{model}/decisions", openapi_extra=_IMAGES)
+    async def decide(model: str, request: Request) -> Decisions:
+        """What the local app asks: run the model here, send its outputs, give the provider's decisions."""
+        if model not in apps:
+            raise UnknownModel(
+                f"this device is not enrolled for {model[:128]!r}", hint="POST /v1/enrolments enrols it"
+            )
+        app = apps[model]
+        card = app.enrolment.card
+        images = await asyncio.to_thread(
+            decode_images,
+            request.headers.get("content-type"),
+            await request.body(),
+            shape=card.input_shape,
+            limits=limits,
+        )
+        upload = uuid4().hex
+        values = await device.released(app.enrolment, app.release, images, app.chain, upload)
+        client = enrolments.client(app.url, app.key)
+        decisions = await client.upload(model, app.release, values, idempotency_key=upload)
+        metrics.uploaded(model, len(values), len(encode_npy(values)))
+        return Decisions(model=model, version=card.version, decisions=decisions)
+
+    @router.post("/rounds", dependencies=operator)
+    async def play(order: Round) -> RoundReply:
+        """Let the simulated users of a span use the app once; the truth about them is in the reply."""
+        reply = await rounds.play(order)
+        metrics.enrolled.set(len(enrolments))
+        return reply
+
+    return router
+
+
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_IMAGES = {
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON: {"schema": {"type": "object", "required": ["inputs"], "properties": {"inputs": {}}}},
+            NPY: _BINARY,
+            "image/png": _BINARY,
+            "image/jpeg": _BINARY,
+            "multipart/form-data": {"schema": {"type": "object"}},
+        },
+    }
+}

@@ -1,0 +1,77 @@
+"""Rounds: simulated users use the app once, and the truth about them goes to the controller alone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+
+import numpy as np
+
+from clients.edge.device import Device
+from clients.edge.enrolment import Enrolments
+from clients.edge.metrics import EdgeMetrics
+from leakrange.data import ImageSet, load
+from leakrange.defences.output import Chain
+from leakrange.wire.errors import Conflict, InvalidInput
+from leakrange.wire.jobs import Span
+from leakrange.wire.schemas import Round, RoundReply
+from leakrange.wire.tensors import encode_npy
+
+__all__ = ["Rounds"]
+
+REMEMBERED = 1024
+"""Replies kept for those who ask again; an older round is simply done again, to the same effect."""
+
+
+class Rounds:
+    """Does each round once: who asks again while it is under way or after it gets the same reply."""
+
+    def __init__(self, enrolments: Enrolments, device: Device, metrics: EdgeMetrics) -> None:
+        self._enrolments, self._device, self._metrics = enrolments, device, metrics
+        self._done: OrderedDict[str, tuple[Round, asyncio.Task[RoundReply]]] = OrderedDict()
+
+    async def play(self, order: Round) -> RoundReply:
+        """The reply to a round. Raises what the provider, the proxy or the data set raise, and `Conflict` for
+        another round under the same upload id."""
+        first, task = self._done.get(order.upload, (order, None))
+        if task is not None and task.done() and (task.cancelled() or task.exception() is not None):
+            first, task = order, None  # what failed left nothing behind
+        if first != order:
+            raise Conflict(f"another round has the upload id {order.upload!r}", hint="give each its own")
+        if task is None:
+            task = asyncio.create_task(self._play(order))
+            self._done[order.upload] = (order, task)
+            while len(self._done) > REMEMBERED:
+                self._done.popitem(last=False)
+        return await asyncio.shield(task)  # who hangs up does not stop it for the others
+
+    async def _play(self, order: Round) -> RoundReply:
+        chain = Chain.parse(order.defence)
+        images = await asyncio.to_thread(load, order.span.data)
+        chosen = _indices(images, order.span)
+        enrolment = await self._enrolments.current(order.url, order.api_key, order.model)
+        pixels = images.images[chosen]
+        values = await self._device.released(enrolment, order.release, pixels, chain, order.upload)
+        client = self._enrolments.client(order.url, order.api_key)
+        decisions = await client.upload(order.model, order.release, values, idempotency_key=order.upload)
+        sent = len(encode_npy(values))
+        self._metrics.uploaded(order.model, len(values), sent)
+        return RoundReply(
+            upload=order.upload,
+            samples=len(values),
+            decisions=decisions,
+            labels={name: labels[chosen].tolist() for name, labels in images.labels.items()},
+            input_bytes=pixels.nbytes,
+            sent_bytes=sent,
+        )
+
+
+def _indices(images: ImageSet, span: Span) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """The samples of a span; raises `InvalidInput` where the split has fewer."""
+    there = images.where(span.split)
+    if not span.start < span.stop <= len(there):
+        raise InvalidInput(
+            f"split {span.split!r} of {images.name!r} has {len(there)} samples; "
+            f"{span.start} to {span.stop} are not among them"
+        )
+    return there[span.start : span.stop]
