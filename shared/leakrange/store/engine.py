@@ -3,13 +3,18 @@
 SQLite lets a transaction begin as a reader and fails it at once, without waiting, when it turns writer
 after somebody else has written. So transactions that write say so from the start (`Database.write`, ``BEGIN
 IMMEDIATE``) and queue up; readers never wait.
+
+A task that is cancelled in the middle of a transaction ends it first. A statement that is given up half-way
+would leave its SQLite connection open, with the lock on the database, until the garbage collector comes by.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import orjson
 from sqlalchemy import Connection, event, make_url
@@ -19,6 +24,7 @@ __all__ = ["Database", "create_engine"]
 
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
 BUSY_TIMEOUT_MS = 30_000
+T = TypeVar("T")
 
 
 def _dumps(value: Any) -> str:
@@ -55,6 +61,8 @@ def create_engine(url: str) -> AsyncEngine:
 
 
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    driver = connection.driver_connection
+    driver._execute = partial(_finished, driver._execute)  # all that the driver does goes through it
     connection.isolation_level = None  # the driver begins no transactions of its own: `_begin_sqlite` does
     cursor = connection.cursor()
     for pragma in (
@@ -65,6 +73,21 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
+
+
+async def _finished(begin: Callable[..., Coroutine[Any, Any, T]], *given: Any, **named: Any) -> T:
+    """The result of ``begin(...)``; a cancellation meanwhile takes effect behind it."""
+    work, caller, cancelled = asyncio.ensure_future(begin(*given, **named)), asyncio.current_task(), 0
+    assert caller is not None
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError:
+            caller.uncancel()
+            cancelled += 1
+    for _ in range(cancelled):
+        caller.cancel()
+    return work.result()
 
 
 def _begin_sqlite(connection: Connection) -> None:
@@ -85,12 +108,14 @@ class Database:
         """A session in one transaction that may write. Keep it short: on SQLite other writers wait for it."""
         async with AsyncSession(self.engine, expire_on_commit=False) as session, session.begin():
             yield session
+        await asyncio.sleep(0)  # a cancellation that was put off takes effect here
 
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncSession]:
         """A session that only reads, from one consistent snapshot on SQLite."""
         async with AsyncSession(self._reader, expire_on_commit=False) as session:
             yield session
+        await asyncio.sleep(0)
 
     async def close(self) -> None:
         """Close all connections."""
