@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-import uvicorn
+import sys
 
 from leakrange.wire.logs import configure_logs
 from services.controller.main import controller
+from services.controller.server import ControllerServer
 from services.controller.settings import ControllerSettings
 
-if __name__ == "__main__":
+
+def main() -> int:
+    """Serve until SIGTERM or SIGINT; 1 where the start failed."""
     settings = ControllerSettings()
     configure_logs("controller", settings.log_level)
-    uvicorn.run(
-        controller(settings),
-        host=settings.host,
-        port=settings.port,
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=5,
-    )
+    server = ControllerServer(controller(settings), host=settings.host, port=settings.port)
+    server.run()
+    return 0 if server.started else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

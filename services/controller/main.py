@@ -41,13 +41,13 @@ def controller(settings: ControllerSettings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if settings.migrate:
             await asyncio.to_thread(upgrade, settings.database_url)
-        key = settings.operator_key.get_secret_value()
+        key, tries = settings.operator_key.get_secret_value(), settings.attempts
         transport = AiohttpTransport(timeout=60.0)
         parties = Parties(
             fleet=fleet,
-            providers=Providers(transport, settings.providers, key),
-            proxy=Proxy(transport, settings.proxy_url, key),
-            edge=Edge(transport, settings.edge_url, key),
+            providers=Providers(transport, settings.providers, key, attempts=tries),
+            proxy=Proxy(transport, settings.proxy_url, key, attempts=tries),
+            edge=Edge(transport, settings.edge_url, key, attempts=tries),
             models=FolderStore(settings.models_dir),
             releases=FolderStore(settings.releases_dir),
             proxy_for_clients=settings.proxy_for_clients,

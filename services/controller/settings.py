@@ -32,6 +32,11 @@ class ControllerSettings(ServiceSettings):
     probes_at_once: int = 8
     """How many probing chunks of a run wait in the fleet's queue at a time."""
 
+    attempts: int = 12
+    """How often a party that does not answer is tried: 12 times are some 35 seconds, in which it may
+    restart.
+    """
+
     @property
     def proxy_for_clients(self) -> str:
         """The proxy's URL that attackers and edge clients are given."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from leakrange.scenario.schema import scenario_schema
 from pydantic import BaseModel
 
 from leakrange.attacks import attacks
 from leakrange.data import datasets
 from leakrange.defences.output import output_defences
 from leakrange.providers.behaviours import behaviours
+from leakrange.scenario.schema import scenario_schema
 from leakrange.store.engine import Database
 from leakrange.store.models import Models
 

@@ -10,17 +10,22 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import orjson
 import structlog
+from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from leakrange.scenario.plan import Plan, PlannedModel, PlannedProbe, PlannedStream, PlannedTrial
+from leakrange.scenario.results import TrialResult
 from leakrange.store.files import get_arrays, put_array, put_arrays
 from leakrange.wire.errors import LeakrangeError, NotFound
-from leakrange.wire.jobs import JobReport, Span, TrainJob
+from leakrange.wire.jobs import FitJob, JobReport, ProbeJob, Span, TrainJob
 from leakrange.wire.schemas import Round
 from services.controller.range.journal import Journal
 from services.controller.range.judge import Inferred, Observed, judge
@@ -34,6 +39,8 @@ __all__ = ["Driver"]
 log = structlog.get_logger("services.controller.driver")
 T = TypeVar("T")
 FITS_AT_ONCE = 8
+DEVICE = ["artifact", "outputs"]
+"""What a user's device asks for: the model once, then decisions on its outputs."""
 
 
 class Driver:
@@ -52,6 +59,7 @@ class Driver:
         self._fitting = asyncio.Semaphore(FITS_AT_ONCE)
         self._once: dict[str, asyncio.Task[Any]] = {}
         self._done: set[str] = set()
+        self._dispatched: set[str] = set()
         self._distinct: Counter[str] = Counter()
         self._keys: dict[str, tuple[str, int]] = {}
         self.in_fleet: set[str] = set()
@@ -60,6 +68,7 @@ class Driver:
     async def execute(self) -> None:
         """Do all of it; trials that cannot be finished are recorded as failed, with the reason."""
         self._done = await self._journal.done_before()
+        self._dispatched = await self._journal.dispatched_before()
         judged = await self._journal.done_trials()
         await self._journal.expect(
             [(model.artifact, "train", {"model": model.id}) for model in self._plan.models]
@@ -75,6 +84,7 @@ class Driver:
             for task in self._once.values():
                 task.cancel()
             await asyncio.gather(*self._once.values(), return_exceptions=True)
+        await self._parties.fleet.cancel(self.in_fleet)  # what a failed trial needed, and no other does
         await self._close_accounts()
 
     # --- each thing once ---------------------------------------------------------------------------
@@ -102,11 +112,13 @@ class Driver:
             if report.state == "progress" and time.monotonic() - last > 1.0:
                 last = time.monotonic()
                 text = f"training {model.id}: {100 * report.progress:.0f} % {report.message}".rstrip()
-                tell = self._journal.progress(identity, "train", report.progress, text)
-                self._shared(f"progress {identity} {report.progress}", lambda: tell)
+                self._shared(
+                    f"progress {identity} {last}",
+                    lambda: self._journal.progress(identity, "train", report.progress, text),
+                )
 
         if not self._parties.models.exists(f"{identity}/training.json"):
-            await self._in_fleet(job, "train", f"trained {model.id}", progressed)
+            await self._in_fleet(job, f"training {model.id}", progressed)
         record = orjson.loads(self._parties.models.get(f"{identity}/training.json"))
         figures = {
             "figures": record["figures"],
@@ -126,14 +138,22 @@ class Driver:
         await self._parties.proxy.put_route(model.served_as, self._parties.providers.url(behaviour))
 
     async def _in_fleet(
-        self, job: Any, kind: Any, what: str, watch: Callable[[JobReport], None] | None = None
+        self,
+        job: TrainJob | ProbeJob | FitJob,
+        what: str,
+        watch: Callable[[JobReport], None] | None = None,
     ) -> JobReport:
         identity = job.identity()
         self.in_fleet.add(identity)
+
+        async def dispatch() -> None:
+            await self._journal.dispatch(identity)
+            self._dispatched.add(identity)
+
         try:
-            return await self._parties.fleet.run(job, watch)
+            return await self._parties.fleet.run(job, watch, before_sending=dispatch)
         except LeakrangeError as error:
-            await self._journal.job_failed(identity, kind, f"{what}: {error.detail}")
+            await self._journal.job_failed(identity, job.kind, f"{what}: {error.detail}")
             raise
         finally:
             if not _being_cancelled():
@@ -149,12 +169,10 @@ class Driver:
         await self._journal.expect([(identity, "stream", {"stream": stream.id}) for identity in identities])
         samples = sum(span.stop - span.start for span in stream.spans)
         name = f"{self._run}.users.{stream.id}"
-        key = await self._key(name, policy=policy.name, budget=samples, model=model)
-        await asyncio.gather(
-            *(
-                self._round(stream, model, name, key, span, identity)
-                for span, identity in zip(stream.spans, identities, strict=True)
-            )
+        key = await self._key(name, policy=policy.name, budget=samples, model=model, endpoints=DEVICE)
+        await _together(
+            self._round(stream, model, name, key, span, identity)
+            for span, identity in zip(stream.spans, identities, strict=True)
         )
         return identities
 
@@ -179,11 +197,11 @@ class Driver:
                     record = await self._parties.providers.intake(
                         model.recipe.behaviour, model.served_as, order.upload
                     )
+                    if len(record.values) != reply.samples or record.decisions != reply.decisions:
+                        raise LeakrangeError(f"provider and edge client disagree about upload {order.upload}")
                 except LeakrangeError as error:
                     await self._journal.job_failed(identity, "stream", f"{stream.id}: {error.detail}")
                     raise
-            if len(record.values) != reply.samples or record.decisions != reply.decisions:
-                raise LeakrangeError(f"provider and edge client disagree about upload {order.upload}")
             extra = {"decisions": np.asarray(record.decisions, dtype=np.int64)}
             if record.inferred is not None and record.scores is not None:
                 extra["inferred"] = np.asarray(record.inferred, dtype=np.int64)
@@ -208,28 +226,33 @@ class Driver:
         await self._need(f"serve {model.id}", lambda: self._served(model))
         samples = sum(span.stop - span.start for span in probe.spans)
         name = f"{self._run}.attacker.{probe.id}"
-        key = await self._key(name, policy=policy.name, budget=samples, model=model)
+        key = await self._key(
+            name, policy=policy.name, budget=samples, model=model, endpoints=[model.release]
+        )
         url = self._parties.proxy_for_clients
         jobs = [probe.job(model, policy, span, url=url, api_key=key) for span in probe.spans]
         await self._journal.expect([(job.identity(), "probe", {"probe": probe.id}) for job in jobs])
 
-        async def chunk(job: Any) -> None:
+        async def chunk(job: ProbeJob) -> None:
             identity = job.identity()
             size = job.span.stop - job.span.start
             known = self._parties.releases.exists(f"{identity}.npy")
             if not known:
                 async with self._probing:
-                    await self._in_fleet(job, "probe", f"probing {probe.id}")
+                    await self._in_fleet(job, f"probing {probe.id}")
+            # Answers that another run had asked for were paid with its key.
+            own = identity in self._dispatched
             if identity not in self._done:
                 await self._journal.job_done(
                     identity,
                     "probe",
-                    {"key": name, "samples": size, "reused": known},
-                    message=f"{size} answers for {probe.id}",
+                    {"key": name if own else None, "samples": size},
+                    message=f"{size} answers for {probe.id}" + ("" if own else ", known already"),
                 )
-            self._distinct[name] += size
+            if own:
+                self._distinct[name] += size
 
-        await asyncio.gather(*(chunk(job) for job in jobs))
+        await _together(chunk(job) for job in jobs)
         return [job.identity() for job in jobs]
 
     # --- trials --------------------------------------------------------------------------------------
@@ -239,44 +262,59 @@ class Driver:
             result = await self._judged(trial)
         except LeakrangeError as error:
             result = trial.result.model_copy(update={"state": "failed", "error": error.detail})
+        except ValidationError as error:
+            # A party of another version, say: its trials fail, and the others go on.
+            log.error("an answer that cannot be read", trial=trial.result.id, exc_info=error)
+            reason = f"a party's answer cannot be read: {error.error_count()} mistakes in {error.title}"
+            result = trial.result.model_copy(update={"state": "failed", "error": reason})
         await self._journal.trial(result)
 
-    async def _judged(self, trial: PlannedTrial) -> Any:
-        model = self._models[trial.model]
-        draws = await asyncio.gather(
-            *(
-                self._need(f"stream {name}", lambda name=name: self._stream(self._streams[name]))  # type: ignore[misc]
-                for name in trial.streams
-            )
-        )
-        truths = [await self._journal.truth(identity) for identity in draws[0]]
-        intakes = [get_arrays(self._parties.releases, f"{identity}.npz") for identity in draws[0]]
-        observed = Observed(
-            target=_joined([labels[model.target] for labels, _ in truths]),
-            sensitive=_joined([labels[trial.result.sensitive] for labels, _ in truths]),
-            decisions=np.concatenate([intake["decisions"] for intake in intakes]),
-        )
-        classes = len(self._plan.classes[model.data][trial.result.sensitive])
-        if trial.where == "provider":
-            if any("inferred" not in intake for intake in intakes):
-                raise NotFound(f"the provider of {model.id} has no decoder: it inferred nothing")
+    async def _uploaded(self, stream: PlannedStream) -> _Uploaded:
+        """A stream, and all that is known of it, read once for the many trials that are judged by it."""
+        identities = await self._need(f"stream {stream.id}", lambda: self._stream(stream))
+        truths = [await self._journal.truth(identity) for identity in identities]
+        intakes = [get_arrays(self._parties.releases, f"{identity}.npz") for identity in identities]
+        inferred = None
+        if all("inferred" in intake for intake in intakes):
             inferred = Inferred(
                 np.concatenate([intake["inferred"] for intake in intakes]),
                 np.concatenate([intake["scores"] for intake in intakes]),
             )
-            return judge(trial.result, observed, inferred, classes, seen=trial.result.budget)
-        probes = await asyncio.gather(
-            *(
-                self._need(f"probe {name}", lambda name=name: self._probe(self._probes[name]))  # type: ignore[misc]
-                for name in trial.probes
-            )
+        return _Uploaded(
+            labels={
+                name: np.concatenate([np.asarray(labels[name], dtype=np.int64) for labels, _ in truths])
+                for name in truths[0][0]
+            },
+            decisions=np.concatenate([intake["decisions"] for intake in intakes]),
+            inferred=inferred,
+        )
+
+    async def _judged(self, trial: PlannedTrial) -> TrialResult:
+        model = self._models[trial.model]
+        draws = await _together(
+            self._need(f"stream {name}", partial(self._stream, self._streams[name])) for name in trial.streams
+        )
+        first = self._streams[trial.streams[0]]
+        uploaded = await self._need(f"uploaded {first.id}", lambda: self._uploaded(first))
+        observed = Observed(
+            target=uploaded.labels[model.target],
+            sensitive=uploaded.labels[trial.result.sensitive],
+            decisions=uploaded.decisions,
+        )
+        classes = len(self._plan.classes[model.data][trial.result.sensitive])
+        if trial.where == "provider":
+            if uploaded.inferred is None:
+                raise NotFound(f"the provider of {model.id} has no decoder: it inferred nothing")
+            return judge(trial.result, observed, uploaded.inferred, classes, seen=trial.result.budget)
+        probes = await _together(
+            self._need(f"probe {name}", partial(self._probe, self._probes[name])) for name in trial.probes
         )
         job = trial.job(model.release, _by_chunk(probes), _by_chunk(draws))
         identity = job.identity()
         await self._journal.expect([(identity, "fit", {"trial": trial.result.id})])
         if not self._parties.releases.exists(f"{identity}.npz"):
             async with self._fitting:
-                await self._in_fleet(job, "fit", f"fitting {trial.result.id}")
+                await self._in_fleet(job, f"fitting {trial.result.id}")
         await self._journal.job_done(identity, "fit", {}, message=f"fitted {trial.result.id}")
         found = get_arrays(self._parties.releases, f"{identity}.npz")
         inferred = Inferred(found["predicted"], found["scores"])
@@ -286,9 +324,13 @@ class Driver:
 
     # --- budgets -------------------------------------------------------------------------------------
 
-    async def _key(self, name: str, *, policy: str, budget: int, model: PlannedModel) -> str:
+    async def _key(
+        self, name: str, *, policy: str, budget: int, model: PlannedModel, endpoints: list[str]
+    ) -> str:
         self._keys[name] = (policy, budget)
-        return await self._parties.proxy.put_key(name, budget=budget, policy=policy, models=[model.served_as])
+        return await self._parties.proxy.put_key(
+            name, budget=budget, policy=policy, model=model.served_as, endpoints=endpoints
+        )
 
     async def _close_accounts(self) -> None:
         for name, (policy, budget) in sorted(self._keys.items()):
@@ -302,8 +344,28 @@ class Driver:
             )
 
 
-def _joined(parts: list[list[int]]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
+@dataclass(frozen=True)
+class _Uploaded:
+    """A whole stream: labels per attribute (V,), decisions (V,), and what the provider inferred, if it
+    decodes.
+    """
+
+    labels: dict[str, NDArray[np.int64]]
+    decisions: NDArray[np.int64]
+    inferred: Inferred | None
+
+
+async def _together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """All results in order. When one fails the others are ended before its error is raised: what goes on
+    behind a failed trial would spend budgets and write into the record of a run that is over.
+    """
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _by_chunk(draws: list[list[str]]) -> list[list[str]]:

@@ -1,26 +1,26 @@
 """Jobs to the Celery fleet, and their reports back.
 
 The fleet's jobs are idempotent by identity, so this side may send one again whenever it is in doubt: after a
-restart of the controller, and when a job that was started has no lease any more (its worker died) and no
-report of its end.
+restart of the controller, when a job that was begun has no lease any more (its worker died) and no report of
+its end, and when a job lies in no queue and nobody has begun it (the broker lost it).
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import cast
 
 import redis.asyncio as aioredis
 import structlog
 from celery import Celery
+from kombu.exceptions import OperationalError
 from pydantic import ValidationError
 from redis.exceptions import RedisError
 
-from leakrange.wire.errors import LeakrangeError
+from leakrange.wire.errors import LeakrangeError, Unavailable
 from leakrange.wire.jobs import CANCEL, LEASE, REPORTS, FitJob, JobReport, ProbeJob, TrainJob
 
 __all__ = ["Fleet", "JobFailed"]
@@ -28,9 +28,15 @@ __all__ = ["Fleet", "JobFailed"]
 log = structlog.get_logger("services.controller.fleet")
 REAP_EVERY = 2.0
 ORPHANED_AFTER = 3.0
-"""Seconds without a lease before a started job is sent again: longer than one heartbeat, shorter than the
-visibility timeout.
+"""Seconds without a lease before a job that was begun is sent again: longer than one heartbeat, shorter than
+the visibility timeout.
 """
+LOST_AFTER = 15.0
+"""Seconds in no queue and with no lease before a job that nobody has begun is sent again: longer than the
+broker needs to give a dead worker's delivery to another.
+"""
+SEND_FOR = 30.0
+"""Seconds for which a broker that does not answer is tried: a restart takes a few."""
 
 OnReport = Callable[[JobReport], None]
 
@@ -41,14 +47,17 @@ class JobFailed(LeakrangeError):
     slug, title = "job-failed", "A job of the fleet failed"
 
 
-@dataclass
+@dataclass(eq=False)
 class _Pending:
+    identity: str
     job: TrainJob | ProbeJob | FitJob
     done: asyncio.Future[JobReport]
     watchers: list[OnReport] = field(default_factory=list)
     waiters: int = 0
-    started: bool = False
-    orphaned_at: float | None = None
+    sending: asyncio.Task[None] | None = None
+    begun: bool = False
+    """A worker has it: it was reported on, or its lease was seen."""
+    silent_since: float | None = None
 
 
 class Fleet:
@@ -70,11 +79,10 @@ class Fleet:
 
     async def stop(self) -> None:
         """Stop listening; jobs that are under way in the fleet go on there."""
-        for loop in self._loops:
-            loop.cancel()
-        for loop in self._loops:
-            with contextlib.suppress(asyncio.CancelledError):
-                await loop
+        tasks = [*self._loops, *(each.sending for each in self._pending.values() if each.sending is not None)]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
         for pending in self._pending.values():
             pending.done.cancel()
         await self._redis.aclose()
@@ -87,18 +95,27 @@ class Fleet:
         except RedisError as error:
             raise OSError(f"Redis does not answer: {error}") from error
 
-    async def run(self, job: TrainJob | ProbeJob | FitJob, watch: OnReport | None = None) -> JobReport:
+    async def run(
+        self,
+        job: TrainJob | ProbeJob | FitJob,
+        watch: OnReport | None = None,
+        *,
+        before_sending: Callable[[], Awaitable[None]] | None = None,
+    ) -> JobReport:
         """Have the fleet do ``job`` and wait for its end; callers of the same identity share one job.
 
-        ``watch`` is called with every report. Raises `JobFailed`. Cancelling the caller leaves the job in the
-        fleet; see `cancel`.
+        ``watch`` is called with every report; ``before_sending`` is awaited if it is for this caller that the
+        job is sent, and not if another had asked for it already. Raises `JobFailed`, or `Unavailable` where
+        the broker stays away. Cancelling the caller leaves the job in the fleet; see `cancel`.
         """
         identity = job.identity()
         pending = self._pending.get(identity)
         if pending is None:
-            pending = _Pending(job, asyncio.get_running_loop().create_future())
+            pending = _Pending(identity, job, asyncio.get_running_loop().create_future())
+            pending.done.add_done_callback(_seen)
             self._pending[identity] = pending
-            await self._send(job)
+            # A task of its own: the caller may be cancelled while others wait for the same job.
+            pending.sending = asyncio.create_task(self._begin(pending, before_sending))
         if watch is not None:
             pending.watchers.append(watch)
         pending.waiters += 1
@@ -113,21 +130,55 @@ class Fleet:
         return report
 
     async def cancel(self, identities: set[str]) -> None:
-        """Tell the fleet to drop those jobs that no other run waits for; a training stops within seconds."""
+        """Tell the fleet to drop those jobs that nobody waits for; a training stops within seconds."""
         for identity in identities:
             pending = self._pending.get(identity)
             if pending is None or pending.waiters > 0:
                 continue
-            await self._redis.set(CANCEL.format(identity=identity), "1", ex=3600)
             del self._pending[identity]
             pending.done.cancel()
+            if pending.sending is not None:
+                pending.sending.cancel()
+            try:
+                await self._redis.set(CANCEL.format(identity=identity), "1", ex=3600)
+            except RedisError as error:
+                log.warning("a job could not be cancelled", identity=identity, error=str(error))
+
+    # --- sending -------------------------------------------------------------------------------------
+
+    async def _begin(self, pending: _Pending, before: Callable[[], Awaitable[None]] | None) -> None:
+        try:
+            if before is not None:
+                await before()
+            await self._send(pending.job)
+        except Exception as error:
+            # It is the callers' error, whichever it is; without this they would wait for ever.
+            if self._pending.get(pending.identity) is pending:
+                del self._pending[pending.identity]
+            if not pending.done.done():
+                pending.done.set_exception(error)
+
+    def _send_again(self, pending: _Pending) -> None:
+        pending.begun, pending.silent_since = False, None
+        pending.sending = asyncio.create_task(self._begin(pending, None))
 
     async def _send(self, job: TrainJob | ProbeJob | FitJob) -> None:
-        await self._redis.delete(CANCEL.format(identity=job.identity()))
         payload = job.model_dump(mode="json")
-        await asyncio.to_thread(
-            self._celery.send_task, f"leakrange.{job.kind}", args=[payload], queue=job.kind
-        )
+        give_up = time.monotonic() + SEND_FOR
+        while True:
+            try:
+                await self._redis.delete(CANCEL.format(identity=job.identity()))
+                await asyncio.to_thread(
+                    self._celery.send_task, f"leakrange.{job.kind}", args=[payload], queue=job.kind
+                )
+                return
+            except (RedisError, OperationalError, OSError) as error:
+                if time.monotonic() > give_up:
+                    raise Unavailable(f"the fleet's broker (Redis) does not answer: {error}") from error
+                log.warning("broker unreachable", error=str(error))
+                await asyncio.sleep(1.0)
+
+    # --- reports -------------------------------------------------------------------------------------
 
     async def _newest(self) -> str:
         entries = await self._redis.xrevrange(REPORTS, count=1)
@@ -137,7 +188,7 @@ class Fleet:
         while True:
             try:
                 answer = await self._redis.xread({REPORTS: position}, count=500, block=1000)
-            except RedisError as error:
+            except (RedisError, OSError) as error:
                 log.warning("report stream unreachable", error=str(error))
                 await asyncio.sleep(1.0)
                 continue
@@ -146,38 +197,61 @@ class Fleet:
                 for entry, fields in entries:
                     position = entry
                     try:
-                        self._take(JobReport.model_validate_json(fields["json"]))
+                        report = JobReport.model_validate_json(fields["json"])
                     except (ValidationError, KeyError) as error:
                         log.error("unreadable report", entry=entry, error=str(error))
+                        continue
+                    self._take(report)
 
     def _take(self, report: JobReport) -> None:
         pending = self._pending.get(report.identity)
         if pending is None:
             return
-        pending.started = True
-        for watcher in pending.watchers:
+        pending.begun = True
+        if report.state == "failed" and report.message == "cancelled":
+            # Nobody cancelled what is still pending: it was another run, before this one asked.
+            if pending.sending is not None and pending.sending.done():
+                self._send_again(pending)
+            return
+        for watcher in list(pending.watchers):
             watcher(report)
         if report.state in ("done", "failed"):
             del self._pending[report.identity]
             if not pending.done.done():
                 pending.done.set_result(report)
 
+    # --- jobs that nobody works on any more ------------------------------------------------------------
+
     async def _reap(self) -> None:
         while True:
             await asyncio.sleep(REAP_EVERY)
-            started = [(name, pending) for name, pending in self._pending.items() if pending.started]
-            if not started:
-                continue
             try:
-                leases = await self._redis.mget([LEASE.format(identity=name) for name, _ in started])
-                for (name, pending), lease in zip(started, leases, strict=True):
-                    if lease is not None:
-                        pending.orphaned_at = None
-                    elif pending.orphaned_at is None:
-                        pending.orphaned_at = time.monotonic()
-                    elif time.monotonic() - pending.orphaned_at >= ORPHANED_AFTER and name in self._pending:
-                        log.warning("sending an orphaned job again", identity=name, kind=pending.job.kind)
-                        pending.started, pending.orphaned_at = False, None
-                        await self._send(pending.job)
+                await self._look_after()
             except (RedisError, OSError) as error:
                 log.warning("cannot look for orphaned jobs", error=str(error))
+
+    async def _look_after(self) -> None:
+        sent = [each for each in self._pending.values() if each.sending is not None and each.sending.done()]
+        if not sent:
+            return
+        leases = await self._redis.mget([LEASE.format(identity=each.identity) for each in sent])
+        waiting = {kind: await self._redis.llen(kind) for kind in {each.job.kind for each in sent}}
+        now = time.monotonic()
+        for pending, lease in zip(sent, leases, strict=True):
+            if self._pending.get(pending.identity) is not pending:
+                continue  # it came to its end meanwhile
+            if lease is not None:
+                pending.begun = True
+            if lease is not None or (not pending.begun and waiting[pending.job.kind]):
+                pending.silent_since = None
+            elif pending.silent_since is None:
+                pending.silent_since = now
+            elif now - pending.silent_since >= (ORPHANED_AFTER if pending.begun else LOST_AFTER):
+                log.warning("sending a job again", identity=pending.identity, kind=pending.job.kind)
+                self._send_again(pending)
+
+
+def _seen(done: asyncio.Future[JobReport]) -> None:
+    """Look at a future's error, so that nobody is warned of one that no caller is left to hear."""
+    if not done.cancelled():
+        done.exception()

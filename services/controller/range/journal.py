@@ -12,8 +12,8 @@ from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.jobs import Jobs, NewJob
 from leakrange.store.models import Models
-from leakrange.store.runs import Runs
-from leakrange.store.tables import JobKind
+from leakrange.store.runs import FINAL, Runs
+from leakrange.store.tables import JobKind, RunState
 from leakrange.store.trials import Ledger, Trials, Truths
 from leakrange.wire.recipe import TrainingRecipe
 from leakrange.wire.schemas import RoundReply
@@ -31,15 +31,24 @@ class Journal:
     def __init__(self, run: str, database: Database, news: News) -> None:
         self.run, self._database, self._news = run, database, news
 
-    async def begin(self, plan: Plan) -> None:
-        """The run is running; its trials are there from the first moment, as queued."""
+    async def begin(self, plan: Plan) -> bool:
+        """The run is running; its trials are there from the first moment, as queued. What had failed before
+        a restart is to be tried again. False, and nothing changes, where the run is over.
+        """
         async with self._database.write() as session:
+            runs = Runs(session)
+            if (await runs.get(self.run)).state in FINAL:
+                return False
             await Trials(session).add(
                 self.run, [(trial.result.id, trial.result.model_dump(mode="json")) for trial in plan.trials]
             )
-            if await Runs(session).move(self.run, "running"):
+            jobs = Jobs(session)
+            for job in await jobs.of_run(self.run, states=["failed"]):
+                await jobs.retry(self.run, job.identity)
+            if await runs.move(self.run, "running"):
                 await Events(session).append(self.run, "run.running", {"message": "running"})
         self._news.announce(self.run)
+        return True
 
     async def expect(self, jobs: list[tuple[str, JobKind, dict[str, Any]]]) -> None:
         """Jobs (identity, kind, what it is for) that the run is going to do."""
@@ -50,6 +59,16 @@ class Journal:
         """Identities of the jobs that this run has done already."""
         async with self._database.read() as session:
             return {job.identity for job in await Jobs(session).of_run(self.run, states=["done"])}
+
+    async def dispatched_before(self) -> set[str]:
+        """Identities of the jobs that this run has ever had sent to the fleet."""
+        async with self._database.read() as session:
+            return {job.identity for job in await Jobs(session).of_run(self.run) if job.attempts > 0}
+
+    async def dispatch(self, identity: str) -> None:
+        """The job is being sent to the fleet for this run."""
+        async with self._database.write() as session:
+            await Jobs(session).claim(self.run, identity)
 
     async def done_trials(self) -> set[str]:
         """Ids of the trials that have their result already."""
@@ -121,15 +140,16 @@ class Journal:
             )
 
     async def finish(self) -> None:
-        """The run is over: failed if any trial is."""
+        """The run is over: failed if any trial is. What was still open is needed by nobody."""
         async with self._database.write() as session:
+            await Jobs(session).cancel(self.run)
             results = await Trials(session).of_run(self.run)
             failed = [result for result in results if result["state"] != "done"]
             error = None
             if failed:
                 error = f"{len(failed)} of {len(results)} trials failed; the first: {failed[0].get('error')}"
-            state = "failed" if failed else "done"
-            if await Runs(session).move(self.run, "failed" if failed else "done", error=error):
+            state: RunState = "failed" if failed else "done"
+            if await Runs(session).move(self.run, state, error=error):
                 await Events(session).append(
                     self.run, "run.finished", {"state": state, "message": error or "done"}
                 )
@@ -139,6 +159,8 @@ class Journal:
         """The run ends for a reason that is no trial's."""
         async with self._database.write() as session:
             if await Runs(session).move(self.run, "failed", error=error):
+                await Jobs(session).cancel(self.run)
+                await Trials(session).cancel(self.run)
                 await Events(session).append(self.run, "run.finished", {"state": "failed", "message": error})
         self._news.announce(self.run)
 

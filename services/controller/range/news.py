@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import defaultdict
 from typing import Any
+from weakref import WeakValueDictionary
 
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
@@ -17,7 +17,7 @@ class News:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._changed: defaultdict[str, asyncio.Event] = defaultdict(asyncio.Event)
+        self._changes: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
 
     async def tell(self, run: str, kind: str, data: dict[str, Any]) -> None:
         """Store an event in a transaction of its own and announce it."""
@@ -27,11 +27,19 @@ class News:
 
     def announce(self, run: str) -> None:
         """Wake the followers of a run after a committed change."""
-        self._changed.pop(run, asyncio.Event()).set()
+        if (change := self._changes.pop(run, None)) is not None:
+            change.set()
 
-    async def wait(self, run: str, seconds: float) -> None:
-        """Return at the next announcement, or after ``seconds``."""
-        try:
-            await asyncio.wait_for(self._changed[run].wait(), seconds)
-        except TimeoutError:
-            return
+    def announce_all(self) -> None:
+        """Wake the followers of all runs."""
+        for run in list(self._changes):
+            self.announce(run)
+
+    def next_change(self, run: str) -> asyncio.Event:
+        """Set at the next announcement. Take it before reading what there is: what is announced between the
+        two would be missed otherwise.
+        """
+        change = self._changes.get(run)
+        if change is None:
+            change = self._changes[run] = asyncio.Event()
+        return change

@@ -15,21 +15,35 @@ from leakrange.wire.client import call
 from leakrange.wire.errors import LeakrangeError, NotFound, Unavailable
 from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.schemas import Deployment, IntakeRecord, ModelCard, Round, RoundReply
-from leakrange.wire.transport import Transport
+from leakrange.wire.transport import Answer, Transport
 
 __all__ = ["Edge", "Providers", "Proxy"]
 
-ATTEMPTS = 8
-"""Over some 20 seconds: a party that is restarting is waited for, one that is gone fails the trial with its
-name.
-"""
+
+class _Party:
+    """A service that is called with the operator's key. One that is restarting is waited for; the error of
+    one that stays away carries its name.
+    """
+
+    def __init__(self, transport: Transport, operator_key: str, attempts: int) -> None:
+        self._transport, self._key, self._attempts = transport, operator_key, attempts
+
+    async def _ask(self, who: str, method: str, url: str, json: Any = None) -> Answer:
+        try:
+            return await call(self._transport, method, url, key=self._key, json=json, attempts=self._attempts)
+        except LeakrangeError as error:
+            error.detail = f"{who}: {error.detail}"
+            raise
 
 
-class Providers:
+class Providers(_Party):
     """The provider services by the behaviour that they play."""
 
-    def __init__(self, transport: Transport, urls: Mapping[str, str], operator_key: str) -> None:
-        self._transport, self._urls, self._key = transport, urls, operator_key
+    def __init__(
+        self, transport: Transport, urls: Mapping[str, str], operator_key: str, *, attempts: int
+    ) -> None:
+        super().__init__(transport, operator_key, attempts)
+        self._urls = urls
 
     def url(self, behaviour: str) -> str:
         """Where models of ``behaviour`` (the word before any slash) are served; `Unavailable` where the range
@@ -47,21 +61,22 @@ class Providers:
         """Have ``artifact`` served as ``model``."""
         body = Deployment(artifact=artifact, release=release).model_dump(mode="json")
         url = f"{self.url(behaviour)}/v1/operator/models/{model}"
-        answer = await call(self._transport, "PUT", url, key=self._key, json=body, attempts=ATTEMPTS)
+        answer = await self._ask(_named(behaviour), "PUT", url, body)
         return ModelCard.model_validate_json(answer.body)
 
     async def intake(self, behaviour: str, model: str, upload: str) -> IntakeRecord:
         """What the provider received in ``upload`` and what it inferred on the side."""
         url = f"{self.url(behaviour)}/v1/operator/models/{model}/intake/{upload}"
-        answer = await call(self._transport, "GET", url, key=self._key, attempts=ATTEMPTS)
+        answer = await self._ask(_named(behaviour), "GET", url)
         return IntakeRecord.model_validate_json(answer.body)
 
 
-class Proxy:
+class Proxy(_Party):
     """The defence proxy's admin API."""
 
-    def __init__(self, transport: Transport, url: str, operator_key: str) -> None:
-        self._transport, self._url, self._key = transport, url.rstrip("/"), operator_key
+    def __init__(self, transport: Transport, url: str, operator_key: str, *, attempts: int) -> None:
+        super().__init__(transport, operator_key, attempts)
+        self._url = url.rstrip("/")
 
     async def put_policy(self, name: str, chain: list[Any]) -> None:
         """Create or replace a policy."""
@@ -78,50 +93,60 @@ class Proxy:
         mac = hmac.new(self._key.encode(), b"api-key:" + name.encode(), hashlib.sha256)
         return f"lr_{mac.hexdigest()}"
 
-    async def put_key(self, name: str, *, budget: int | None, policy: str, models: list[str]) -> str:
-        """Make sure that a key of that name is there; gives the key itself."""
+    async def put_key(
+        self, name: str, *, budget: int | None, policy: str, model: str, endpoints: list[str]
+    ) -> str:
+        """Make sure that a key of that name is there; gives the key itself.
+
+        ``endpoints`` are all that it may be used for: who may fetch the artifact needs no release any more.
+        """
         secret = self.secret(name)
         await self._call(
             "POST",
             "/admin/keys",
-            {"id": name, "name": name, "key": secret, "budget": budget, "policy": policy, "models": models},
+            {
+                "id": name,
+                "name": name,
+                "key": secret,
+                "budget": budget,
+                "policy": policy,
+                "models": [model],
+                "endpoints": endpoints,
+            },
         )
         return secret
 
     async def ledger(self, name: str) -> dict[str, Any] | None:
         """The key's account, None where there is no such key."""
         try:
-            answer = await call(
-                self._transport, "GET", f"{self._url}/admin/keys/{name}", key=self._key, attempts=ATTEMPTS
-            )
+            answer = await self._ask("the proxy", "GET", f"{self._url}/admin/keys/{name}")
         except NotFound:
             return None
         account: dict[str, Any] = orjson.loads(answer.body)
         return account
 
     async def _call(self, method: str, path: str, body: dict[str, Any]) -> None:
-        await call(self._transport, method, self._url + path, key=self._key, json=body, attempts=ATTEMPTS)
+        await self._ask("the proxy", method, self._url + path, body)
 
 
-class Edge:
+class Edge(_Party):
     """The edge-client service: simulated users."""
 
-    def __init__(self, transport: Transport, url: str, operator_key: str) -> None:
-        self._transport, self._url, self._key = transport, url.rstrip("/"), operator_key
+    def __init__(self, transport: Transport, url: str, operator_key: str, *, attempts: int) -> None:
+        super().__init__(transport, operator_key, attempts)
+        self._url = url.rstrip("/")
 
     async def round(self, order: Round) -> RoundReply:
         """Let the users use the app once; the reply registers the truth about their samples with the
         controller.
         """
-        answer = await call(
-            self._transport,
-            "POST",
-            f"{self._url}/v1/rounds",
-            key=self._key,
-            json=order.model_dump(mode="json"),
-            attempts=ATTEMPTS,
-        )
+        url = f"{self._url}/v1/rounds"
+        answer = await self._ask("the edge client", "POST", url, order.model_dump(mode="json"))
         reply = RoundReply.model_validate_json(answer.body)
         if reply.samples != order.span.stop - order.span.start:
             raise LeakrangeError(f"the edge client answered for {reply.samples} samples of another round")
         return reply
+
+
+def _named(behaviour: str) -> str:
+    return f"the {behaviour.partition('/')[0]} provider"

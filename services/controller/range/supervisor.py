@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from dataclasses import dataclass
 
 import structlog
@@ -13,8 +12,9 @@ from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.files import FolderStore
 from leakrange.store.jobs import Jobs
-from leakrange.store.runs import Runs
+from leakrange.store.runs import FINAL, Runs
 from leakrange.store.trials import Trials
+from leakrange.wire.errors import LeakrangeError
 from services.controller.range.driver import Driver
 from services.controller.range.fleet import Fleet
 from services.controller.range.journal import Journal
@@ -40,6 +40,12 @@ class Parties:
     proxy_for_clients: str
 
 
+@dataclass(eq=False)
+class _Driven:
+    task: asyncio.Task[None] | None = None
+    driver: Driver | None = None
+
+
 class Supervisor:
     """Runs in progress. A run's plan is in SQL before it begins, so a new controller goes on where the old
     one stopped.
@@ -49,14 +55,13 @@ class Supervisor:
         self, settings: ControllerSettings, database: Database, news: News, parties: Parties
     ) -> None:
         self._settings, self._database, self._news, self._parties = settings, database, news, parties
-        self._active: dict[str, tuple[asyncio.Task[None], Driver]] = {}
-        self._starting: set[asyncio.Task[None]] = set()
+        self._driven: dict[str, _Driven] = {}
 
     def begin(self, run: str) -> None:
         """Start driving a run that is stored; returns at once."""
-        task = asyncio.create_task(self._drive(run), name=f"run {run}")
-        self._starting.add(task)
-        task.add_done_callback(self._starting.discard)
+        driven = self._driven[run] = _Driven()
+        driven.task = asyncio.create_task(self._drive(run, driven), name=f"run {run}")
+        driven.task.add_done_callback(lambda task: self._ended(run, task))
 
     async def resume(self) -> None:
         """Go on with every run that is not finished."""
@@ -67,7 +72,17 @@ class Supervisor:
             self.begin(run)
 
     async def cancel(self, run: str) -> None:
-        """Stop a run and free its workers; does nothing to a finished run."""
+        """Stop a run and free its workers; does nothing to a finished run. Raises `NotFound`."""
+        async with self._database.read() as session:
+            if (await Runs(session).get(run)).state in FINAL:
+                return
+        driven = self._driven.get(run)
+        if driven is not None and driven.task is not None:
+            # First of all: nothing may be written into the record of a run behind its end.
+            driven.task.cancel()
+            await asyncio.wait([driven.task])
+            if driven.driver is not None:
+                await self._parties.fleet.cancel(driven.driver.in_fleet)
         async with self._database.write() as session:
             if not await Runs(session).move(run, "cancelled"):
                 return
@@ -75,45 +90,37 @@ class Supervisor:
             await Trials(session).cancel(run)
             await Events(session).append(run, "run.finished", {"state": "cancelled", "message": "cancelled"})
         self._news.announce(run)
-        active = self._active.get(run)
-        if active is not None:
-            task, driver = active
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-            await self._parties.fleet.cancel(driver.in_fleet)
 
     async def stop(self) -> None:
         """Leave all runs as they are: the next controller goes on with them."""
-        tasks = list(self._starting)
+        tasks = [driven.task for driven in self._driven.values() if driven.task is not None]
         for task in tasks:
             task.cancel()
-        for task in tasks:
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _drive(self, run: str) -> None:
-        async with self._database.read() as session:
-            plan = Plan.model_validate(await Runs(session).plan(run))
+    async def _drive(self, run: str, driven: _Driven) -> None:
         journal = Journal(run, self._database, self._news)
-        driver = Driver(run, plan, self._parties, journal, self._settings)
-        task = asyncio.current_task()
-        assert task is not None
-        self._active[run] = (task, driver)
         try:
-            await journal.begin(plan)
-            await driver.execute()
+            async with self._database.read() as session:
+                plan = Plan.model_validate(await Runs(session).plan(run))
+            if not await journal.begin(plan):
+                return  # cancelled before it began
+            driven.driver = Driver(run, plan, self._parties, journal, self._settings)
+            await driven.driver.execute()
             await journal.finish()
-        except asyncio.CancelledError:
-            raise
         except Exception as error:
             # Whatever it is, the run must not hang as "running": it fails with the reason, and the log has
             # the traceback.
             log.error("a run failed", run=run, exc_info=error)
-            await journal.fail(f"{type(error).__name__}: {error}")
-        finally:
-            del self._active[run]
+            await journal.fail(_reason(error))
 
-    def active(self) -> list[str]:
-        """Runs that are being driven now."""
-        return sorted(self._active)
+    def _ended(self, run: str, task: asyncio.Task[None]) -> None:
+        del self._driven[run]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a run's end could not be recorded: a restart goes on with it", run=run, exc_info=error)
+
+
+def _reason(error: BaseException) -> str:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error.detail if isinstance(error, LeakrangeError) else f"{type(error).__name__}: {error}"

@@ -7,7 +7,6 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from starlette.responses import StreamingResponse
 
-from leakrange.report import render, to_csv
 from leakrange.scenario.results import RunResults
 from leakrange.wire.app import check_operator
 from leakrange.wire.errors import NotAcceptable
@@ -17,7 +16,8 @@ from services.controller.runs.service import RunService
 __all__ = ["router"]
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
-RunId = Annotated[str, Path(max_length=64, pattern=r"^[A-Za-z0-9-]+$", examples=["20260101-120000-a1b2c3"])]
+ID = r"^[A-Za-z0-9-]+$"
+RunId = Annotated[str, Path(max_length=64, pattern=ID, examples=["20260101-120000-a1b2c3"])]
 
 
 def _service(request: Request) -> RunService:
@@ -60,7 +60,7 @@ async def start(request: Request, service: Service, response: Response) -> Accep
 async def page(
     service: Service,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    after: Annotated[str | None, Query(max_length=64)] = None,
+    after: Annotated[str | None, Query(max_length=64, pattern=ID)] = None,
 ) -> RunList:
     """Runs, newest first."""
     return await service.page(limit, after)
@@ -86,11 +86,11 @@ async def cancel(run: RunId, service: Service) -> RunView:
 async def events(
     run: RunId,
     service: Service,
-    last_event_id: Annotated[str | None, Header()] = None,
+    last_event_id: Annotated[str | None, Header(max_length=10, pattern=r"^[0-9]+$")] = None,
     after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
 ) -> StreamingResponse:
     """The run's events from the start (or after ``Last-Event-ID``), live until it is finished."""
-    position = int(last_event_id) if last_event_id and last_event_id.isdecimal() else after
+    position = int(last_event_id) if last_event_id else after
     await service.view(run)
     return StreamingResponse(
         service.follow(run, min(position, 2**31 - 1)),
@@ -117,15 +117,13 @@ async def results(
         raise NotAcceptable(
             "results come as application/json or text/csv", hint="use ?format=json or ?format=csv"
         )
-    found = await service.results(run)
     if csv:
-        name = f'attachment; filename="{found.run}.csv"'
-        return Response(to_csv(found), media_type="text/csv", headers={"Content-Disposition": name})
-    return Response(found.model_dump_json(), media_type="application/json")
+        name = {"Content-Disposition": f'attachment; filename="{run}.csv"'}
+        return Response(await service.table(run), media_type="text/csv", headers=name)
+    return Response((await service.results(run)).model_dump_json(), media_type="application/json")
 
 
 @router.get("/{run}/report", response_class=Response, responses={200: {"content": {"text/html": {}}}})
 async def report(run: RunId, service: Service) -> Response:
     """The run's report: one self-contained HTML page."""
-    found = await service.results(run)
-    return Response(await service.rendered(found, render), media_type="text/html; charset=utf-8")
+    return Response(await service.report(run), media_type="text/html; charset=utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,25 +17,47 @@ from leakrange.scenario.summary import summarise
 from leakrange.store.files import FileStore, get_array
 from leakrange.store.models import Models
 from leakrange.store.runs import Runs
+from leakrange.store.tables import LedgerEntry, Run
 from leakrange.store.trials import Ledger, Trials
 from leakrange.wire.errors import NotFound
 
-__all__ = ["gather"]
+__all__ = ["Record", "gather", "read_record"]
 
 
-async def gather(session: AsyncSession, releases: FileStore, run_id: str) -> RunResults:
-    """The results of a run so far; raises `NotFound`."""
+@dataclass(frozen=True)
+class Record:
+    """What the database holds of a run; ``figures`` by the digests of those models that are trained."""
+
+    run: Run
+    plan: Plan
+    trials: Sequence[dict[str, Any]]
+    figures: dict[str, dict[str, Any]]
+    accounts: Sequence[LedgerEntry]
+
+
+async def read_record(session: AsyncSession, run_id: str) -> Record:
+    """Read it; raises `NotFound`."""
     run = await Runs(session).get(run_id)
     plan = Plan.model_validate(await Runs(session).plan(run_id))
-    trials = [TrialResult.model_validate(result) for result in await Trials(session).of_run(run_id)]
-    models = []
-    for planned in plan.models:
+    figures = {}
+    for artifact in {planned.artifact for planned in plan.models}:
         try:
-            figures = (await Models(session).get(planned.artifact)).figures
+            figures[artifact] = (await Models(session).get(artifact)).figures
         except NotFound:
             continue  # not trained yet
-        models.append(_model(planned, figures, _outputs(plan, planned, releases)))
-    accounts = await Ledger(session).of_run(run_id)
+    trials = await Trials(session).of_run(run_id)
+    return Record(run, plan, trials, figures, await Ledger(session).of_run(run_id))
+
+
+def gather(record: Record, releases: FileStore) -> RunResults:
+    """The results of a run so far. Reads files and computes: for a thread."""
+    run, plan = record.run, record.plan
+    trials = [TrialResult.model_validate(result) for result in record.trials]
+    models = [
+        _model(planned, record.figures[planned.artifact], _outputs(plan, planned, releases))
+        for planned in plan.models
+        if planned.artifact in record.figures
+    ]
     return RunResults(
         run=run.id,
         name=run.name,
@@ -55,7 +79,7 @@ async def gather(session: AsyncSession, releases: FileStore, run_id: str) -> Run
                 "spent": account.spent,
                 "distinct": account.distinct,
             }
-            for account in accounts
+            for account in record.accounts
         ],
         seconds=run.seconds,
     )

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 import orjson
-from leakrange.scenario.language import Scenario, parse
-from leakrange.scenario.matrix import expand
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from leakrange.scenario.language import Scenario, parse
+from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import RunResults
 from leakrange.store.engine import Database
@@ -24,7 +25,7 @@ from leakrange.wire.errors import BodyTooLarge
 from services.controller.range.news import News
 from services.controller.range.supervisor import Supervisor
 from services.controller.runs.environment import describe
-from services.controller.runs.results import gather
+from services.controller.runs.results import gather, read_record
 from services.controller.runs.schemas import Accepted, Count, RunList, RunView
 
 __all__ = ["RunService"]
@@ -40,20 +41,21 @@ class RunService:
         self._database, self._releases, self._news, self._supervisor = database, releases, news, supervisor
         self._drawing = asyncio.Lock()  # matplotlib draws one figure at a time
         self._pages: dict[str, str] = {}
-        self._closing = asyncio.Event()
+        self._closing = False
 
     async def start(self, body: bytes) -> Accepted:
         """Check a scenario, store it as a run, and begin; raises `InvalidScenario` with every mistake."""
         if len(body) > MAX_SCENARIO:
             raise BodyTooLarge(f"a scenario may have {MAX_SCENARIO} bytes", hint="is this a scenario?")
         scenario, plan = await asyncio.to_thread(_plan, body)
+        environment = await asyncio.to_thread(describe)
         async with self._database.write() as session:
             run = await Runs(session).create(
                 scenario.name,
-                scenario_yaml=body.decode(),
+                scenario_yaml=body.decode("utf-8-sig"),
                 scenario=scenario.model_dump(mode="json"),
                 plan=plan.model_dump(mode="json"),
-                environment=describe(),
+                environment=environment,
             )
             created = run.id
             await Events(session).append(
@@ -74,25 +76,29 @@ class RunService:
         """Runs, newest first."""
         async with self._database.read() as session:
             rows, following = await Runs(session).page(limit=limit, after=after)
-            return RunList(runs=[await _view(session, run) for run in rows], next=following)
+            return RunList(runs=await _views(session, rows), next=following)
 
     async def view(self, run: str) -> RunView:
         """One run; raises `NotFound`."""
         async with self._database.read() as session:
-            return await _view(session, await Runs(session).get(run))
+            [view] = await _views(session, [await Runs(session).get(run)])
+            return view
 
     async def cancel(self, run: str) -> RunView:
         """Stop a run; raises `NotFound`."""
-        await self.view(run)
         await self._supervisor.cancel(run)
         return await self.view(run)
 
     async def follow(self, run: str, after: int) -> AsyncIterator[bytes]:
-        """The events of a run as server-sent events, from number ``after`` on, until the run is finished."""
-        while not self._closing.is_set():
+        """The events of a run as server-sent events, from behind number ``after`` on, until the run is
+        finished or the controller goes down.
+        """
+        while not self._closing:
+            change = self._news.next_change(run)
             async with self._database.read() as session:
-                found = await Events(session).after(run, after)
+                # In this order: behind the state that ends a run no event is written any more.
                 state = (await Runs(session).get(run)).state
+                found = await Events(session).after(run, after)
             for event in found:
                 after = event.seq
                 data = {"at": event.at.isoformat(), **event.data}
@@ -105,27 +111,38 @@ class RunService:
                 continue
             if state in FINAL:
                 return
-            await self._news.wait(run, KEEP_ALIVE)
-            yield b": still here\n\n"
+            try:
+                async with asyncio.timeout(KEEP_ALIVE):
+                    await change.wait()
+            except TimeoutError:
+                yield b": still here\n\n"
 
     def close(self) -> None:
         """End all open event streams: the controller is going down."""
-        self._closing.set()
+        self._closing = True
+        self._news.announce_all()
 
     async def results(self, run: str) -> RunResults:
         """Everything known of a run so far; raises `NotFound`."""
         async with self._database.read() as session:
-            return await gather(session, self._releases, run)
+            record = await read_record(session, run)
+        return await asyncio.to_thread(gather, record, self._releases)
 
-    async def rendered(self, found: RunResults, render: Callable[[RunResults], str]) -> str:
-        """The report page; that of a finished run is drawn once."""
-        if found.run in self._pages:
-            return self._pages[found.run]
+    async def table(self, run: str) -> str:
+        """All trials so far as CSV; raises `NotFound`."""
+        return await asyncio.to_thread(_csv, await self.results(run))
+
+    async def report(self, run: str) -> str:
+        """The report page, of which the last that was drawn of a finished run is kept; raises
+        `NotFound`.
+        """
         async with self._drawing:
-            page = await asyncio.to_thread(render, found)
-        if found.state in FINAL:
-            self._pages.clear()
-            self._pages[found.run] = page
+            if run in self._pages:
+                return self._pages[run]
+            found = await self.results(run)
+            page = await asyncio.to_thread(_page, found)
+            if found.state in FINAL:
+                self._pages = {run: page}
         return page
 
 
@@ -134,28 +151,44 @@ def _plan(body: bytes) -> tuple[Scenario, Plan]:
     return scenario, expand(scenario)
 
 
-async def _view(session: AsyncSession, run: Run) -> RunView:
-    jobs = {}
-    for kind, states in (await Jobs(session).counts(run.id)).items():
-        jobs[str(kind)] = Count(
-            done=states.get("done", 0), failed=states.get("failed", 0), total=sum(states.values())
+# Drawing takes a library that takes longer to import than the controller takes to start: the first report
+# that is asked for waits for it.
+
+
+def _page(found: RunResults) -> str:
+    from leakrange.report import render
+
+    return render(found)
+
+
+def _csv(found: RunResults) -> str:
+    from leakrange.report import to_csv
+
+    return to_csv(found)
+
+
+async def _views(session: AsyncSession, runs: Sequence[Run]) -> list[RunView]:
+    ids = [run.id for run in runs]
+    jobs, trials = await Jobs(session).tally(ids), await Trials(session).tally(ids)
+    return [
+        RunView(
+            id=run.id,
+            name=run.name,
+            state=run.state,
+            created=run.created.isoformat(),
+            started=_iso(run.started),
+            finished=_iso(run.finished),
+            seconds=run.seconds,
+            error=run.error,
+            jobs={kind: _count(states) for kind, states in jobs[run.id].items()},
+            trials=_count(trials[run.id]),
         )
-    trials = await Trials(session).of_run(run.id)
-    states_of_trials = [trial["state"] for trial in trials]
-    return RunView(
-        id=run.id,
-        name=run.name,
-        state=run.state,
-        created=run.created.isoformat(),
-        started=_iso(run.started),
-        finished=_iso(run.finished),
-        seconds=run.seconds,
-        error=run.error,
-        jobs=jobs,
-        trials=Count(
-            done=states_of_trials.count("done"), failed=states_of_trials.count("failed"), total=len(trials)
-        ),
-    )
+        for run in runs
+    ]
+
+
+def _count(states: Mapping[Any, int]) -> Count:
+    return Count(done=states.get("done", 0), failed=states.get("failed", 0), total=sum(states.values()))
 
 
 def _iso(at: datetime | None) -> str | None:

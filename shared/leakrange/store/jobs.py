@@ -86,6 +86,18 @@ class Jobs:
             counted.setdefault(kind, {})[state] = number
         return counted
 
+    async def tally(self, runs: Sequence[str]) -> dict[str, dict[JobKind, dict[JobState, int]]]:
+        """The counts of several runs at once."""
+        query = (
+            select(Job.run_id, Job.kind, Job.state, func.count())
+            .where(Job.run_id.in_(runs))
+            .group_by(Job.run_id, Job.kind, Job.state)
+        )
+        counted: dict[str, dict[JobKind, dict[JobState, int]]] = {run: {} for run in runs}
+        for run, kind, state, number in await self.session.execute(query):
+            counted[run].setdefault(kind, {})[state] = number
+        return counted
+
     async def stale(self, before: datetime) -> Sequence[Job]:
         """Jobs in flight that were last heard of before that instant."""
         query = select(Job).where(Job.state.in_(IN_FLIGHT), Job.heartbeat < before).order_by(Job.id)

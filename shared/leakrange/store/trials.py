@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from leakrange.store.insert import insert_new, insert_or_replace
@@ -43,6 +43,18 @@ class Trials:
         """All results of a run in the order of its matrix."""
         query = select(Trial.result).where(Trial.run_id == run_id).order_by(Trial.id)
         return (await self.session.scalars(query)).all()
+
+    async def tally(self, runs: Sequence[str]) -> dict[str, dict[str, int]]:
+        """How many trials of each of several runs are in each state."""
+        state = Trial.result["state"].as_string().label("state")
+        states = select(Trial.run_id, state).where(Trial.run_id.in_(runs)).subquery()
+        query = select(states.c.run_id, states.c.state, func.count()).group_by(
+            states.c.run_id, states.c.state
+        )
+        counted: dict[str, dict[str, int]] = {run: {} for run in runs}
+        for run, name, number in await self.session.execute(query):
+            counted[run][name] = number
+        return counted
 
 
 class Truths:
