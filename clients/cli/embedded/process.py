@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-__all__ = ["command_line", "kill_group", "last_lines", "rotate", "spawn"]
+__all__ = ["command_line", "kill_group", "last_lines", "previous", "rotate", "spawn"]
 
 _PR_SET_PDEATHSIG = 1
 
@@ -66,7 +66,12 @@ def command_line(pid: int) -> str:
 def rotate(log: Path) -> None:
     """Begin a new log; the one before is kept as ``.1``."""
     if log.exists():
-        os.replace(log, log.with_suffix(".log.1"))
+        os.replace(log, previous(log))
+
+
+def previous(log: Path) -> Path:
+    """Where the log before lies."""
+    return log.with_suffix(".log.1")
 
 
 def last_lines(log: Path, count: int = 15) -> tuple[str, ...]:

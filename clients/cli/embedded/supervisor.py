@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from clients.cli.embedded.parties import Party
-from clients.cli.embedded.process import command_line, kill_group, last_lines, rotate, spawn
+from clients.cli.embedded.process import command_line, kill_group, last_lines, previous, rotate, spawn
 from clients.cli.embedded.readiness import Readiness
 from clients.cli.embedded.state import RangeRecord, StateFolder
 from clients.cli.exits import CliError, Exit
@@ -157,8 +157,8 @@ class Supervisor:
         entry.state, entry.pid = "restarting", None
         entry.restarts += 1
         self._announce(
-            f"{party.name} ended ({_ending(code)}); starting it again in {pause:.0f} s, its log is"
-            f" {self._folder.log(party.name)}"
+            f"{party.name} ended ({_ending(code)}); starting it again in {pause:.0f} s,"
+            f" its last words are in {previous(self._folder.log(party.name))}"
         )
         return True
 
