@@ -154,8 +154,8 @@ def test_parameters_are_judged() -> None:
         "sensitive": "s",
         "auxiliary": 500,
         "repeats": 8,
-        "epochs": 100,
-        "lr": 1e-3,
+        "epochs": 60,
+        "lr": 3e-3,
     }
     for wrong in ({}, {"sensitive": "s", "auxiliary": 19}, {"sensitive": "s", "other": 1}):
         with pytest.raises(ValidationError):
