@@ -8,12 +8,11 @@ import os
 import socket
 import sys
 
-from celery.signals import setup_logging, worker_process_init
+from celery.signals import setup_logging
 from pydantic import ValidationError
 
 from leakrange.wire.logs import configure_logs
 from services.attacker.celery_app import TASKS, create_celery
-from services.attacker.parent import die_with
 from services.attacker.settings import FleetSettings
 
 __all__ = ["main"]
@@ -43,20 +42,14 @@ def main() -> None:
         for name in ("celery.worker.strategy", "celery.app.trace"):
             logging.getLogger(name).setLevel(logging.WARNING)
 
-    here = os.getpid()
-
-    def forked(**_: object) -> None:
-        die_with(here)
-
     setup_logging.connect(logs, weak=False)
-    worker_process_init.connect(forked, weak=False)
     create_celery(settings).worker_main(
         [
             "--quiet",
             "worker",
             f"--queues={options.queues}",
             f"--concurrency={options.concurrency}",
-            f"--hostname={options.queues.replace(',', '-')}-{here}@{socket.gethostname()}",
+            f"--hostname={options.queues.replace(',', '-')}-{os.getpid()}@{socket.gethostname()}",
             "--pool=prefork",
             "--without-gossip",
             "--without-mingle",

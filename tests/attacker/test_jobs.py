@@ -29,7 +29,9 @@ def fleet(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.fixture(scope="module")
 def worker(fleet: Fleet) -> Worker:
     # Two seconds of visibility: a job that is held for longer is delivered a second time.
-    return fleet.ready(fleet.start(visibility_timeout=2, retries=RETRIES, retry_pause=0.05))
+    return fleet.ready(
+        fleet.start(visibility_timeout=2, retries=RETRIES, retry_pause=0.05, log_level="debug")
+    )
 
 
 @pytest.fixture
@@ -43,7 +45,7 @@ def upstream(worker: Worker) -> Iterator[tuple[Upstream, str]]:
 def fit_job(**changes: object) -> FitJob:
     fields: dict[str, object] = {
         "attack": "attribute-inference",
-        "parameters": {"sensitive": "smile", "epochs": 5},
+        "parameters": {"sensitive": "smile"},
         "knowledge": "averaging",
         "sensitive": "smile",
         "auxiliary": [],
@@ -190,41 +192,29 @@ def test_a_job_that_kills_its_workers_is_given_up(fleet: Fleet, upstream: tuple[
     assert not app.requests
 
 
-def test_a_fit_learns_from_the_mean_of_the_draws_of_its_labelled_samples(
-    fleet: Fleet, upstream: tuple[Upstream, str]
-) -> None:
-    """The stored inference is that of the attack, run here on what the job names."""
-    import torch
-
-    from leakrange.attacks import Evidence, attacks
-
-    _, url = upstream
-    noise = np.random.default_rng(0)
+def test_a_fit_reads_the_hidden_attribute_from_releases_that_carry_it(fleet: Fleet, worker: Worker) -> None:
+    """Three draws of each chunk, in which noise drowns what only their mean shows."""
+    rng = np.random.default_rng(0)
+    data = load(FACES)
+    known = data.labels["smile"][data.where("auxiliary")[10:90]]
+    hidden = rng.integers(0, 2, 60)
+    noise = np.zeros((3, 140, 6))
+    noise[:2] = rng.normal(size=(2, 140, 6)) * 5
+    noise[2] = -noise[:2].sum(axis=0)
+    draws = (np.concatenate([known, hidden])[:, None] * np.ones(6) + noise).astype(np.float32)
     chunks: list[list[str]] = []
-    means = []
-    for size in (50, 30, 40):
-        draws = noise.normal(size=(3, size, 6)).astype(np.float32)
-        chunks.append([digest([size, draw, url]) for draw in range(3)])
-        for identity, values in zip(chunks[-1], draws, strict=True):
+    for start, stop in ((0, 50), (50, 80), (80, 140)):
+        chunks.append([digest([start, draw]) for draw in range(3)])
+        for identity, values in zip(chunks[-1], draws[:, start:stop], strict=True):
             put_array(fleet.releases, f"{identity}.npy", values)
-        means.append(draws.mean(axis=0, dtype=np.float64).astype(np.float32))
-    job = fit_job(auxiliary=chunks[:2], observed=chunks[2:], seed=4)
+    job = fit_job(auxiliary=chunks[:2], observed=chunks[2:])
     done = fleet.end_of(fleet.send(job))
     assert done.state == "done", done
-    assert (done.data["auxiliary"], done.data["observed"]) == (70, 40)
-
-    data = load(FACES)
-    labels = data.labels["smile"][data.where("auxiliary")[10:90]]
-    kind = attacks["attribute-inference"]
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    expected = kind(kind.Parameters.model_validate(job.parameters)).infer(
-        Evidence(np.concatenate(means[:2])[:70], labels[:70], means[2], 2, "logits", 4)
-    )
-    torch.set_num_threads(before)
+    assert (done.data["auxiliary"], done.data["observed"]) == (70, 60)
     found = get_arrays(fleet.releases, f"{job.identity()}.npz")
-    np.testing.assert_array_equal(found["predicted"], expected.predicted)
-    np.testing.assert_allclose(found["scores"], expected.scores, rtol=1e-5, atol=1e-6)
+    assert found["scores"].shape == (60, 2)
+    np.testing.assert_array_equal(found["predicted"], found["scores"].argmax(axis=1))
+    assert (found["predicted"] == hidden).mean() > 0.95
 
 
 @pytest.mark.parametrize(
