@@ -1,4 +1,4 @@
-"""Where nets run: in one thread beside the event loop, so that the next requests are read meanwhile."""
+"""Where nets run: in one thread beside the event loop."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ Values = NDArray[np.float32]
 
 
 class Device:
-    """One thread for all models, since one batch at a time is what a device does best."""
+    """One thread for all models, since one batch at a time is what a device does best.
 
-    def __init__(self, mode: str = "thread") -> None:
+    Running small nets in the event loop itself serves about as many requests a second; but then a large one
+    would hold up health checks, refusals and the reading of the next requests.
+    """
+
+    def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="device")
-        self.mode = mode
 
     async def run(self, net: Callable[[Images], Values], images: Images) -> Values:
         """``net(images)``."""
-        if self.mode == "inline" or (self.mode == "adaptive" and len(images) == 1):
-            await asyncio.sleep(0)
-            return net(images)
         return await asyncio.get_running_loop().run_in_executor(self._thread, net, images)
 
     def close(self) -> None:

@@ -30,7 +30,7 @@ def create_provider(settings: ProviderSettings) -> FastAPI:
     registry = CollectorRegistry()
     metrics = ProviderMetrics(registry)
     store = Store(settings.state_dir)
-    device = Device(os.environ.get("DEVICE_MODE", "thread"))
+    device = Device()
     models = Models(settings, store, device, metrics)
     intake = Intake(models, store, metrics)
 

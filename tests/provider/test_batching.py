@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from prometheus_client import CollectorRegistry
@@ -53,6 +53,7 @@ async def arrive(queue: Batcher, start: int, count: int, later: int) -> tuple[in
     return start, count, await queue.answer(samples(start, count))
 
 
+@settings(deadline=None)
 @given(
     st.integers(1, 20),
     st.lists(st.tuples(st.integers(1, 60), st.integers(0, 12)), min_size=1, max_size=30),

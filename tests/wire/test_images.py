@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as some
 from numpy.typing import NDArray
@@ -46,6 +46,7 @@ def as_json(array: NDArray[Any]) -> bytes:
     return orjson.dumps({"inputs": array.tolist()})
 
 
+@settings(deadline=None)
 @given(pictures)
 def test_every_encoding_gives_the_same_pixels(images: NDArray[np.uint8]) -> None:
     shape = (images.shape[1], images.shape[2], images.shape[3])
@@ -169,6 +170,7 @@ def test_pictures_of_different_sizes_are_not_one_batch() -> None:
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG"])
+@settings(deadline=None)
 @given(data=st.data())
 def test_no_damaged_picture_breaks_the_reader(kind: str, data: st.DataObject) -> None:
     body = bytearray(file(np.arange(192, dtype=np.uint8).reshape(8, 8, 3), kind))
@@ -185,6 +187,7 @@ def test_no_damaged_picture_breaks_the_reader(kind: str, data: st.DataObject) ->
                 decode_images(content_type, sent, shape=(8, 8, 3), limits=LIMITS)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30), st.binary(max_size=200))
 def test_no_multipart_breaks_the_reader(parameters: str, body: bytes) -> None:
     for content_type in (
@@ -195,6 +198,7 @@ def test_no_multipart_breaks_the_reader(parameters: str, body: bytes) -> None:
             decode_images(content_type, body, shape=None, limits=LIMITS)
 
 
+@settings(deadline=None)
 @given(
     st.recursive(st.none() | st.booleans() | st.integers() | st.floats() | st.text(), st.lists, max_leaves=20)
 )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as some
 from numpy.typing import NDArray
@@ -44,6 +44,7 @@ def described(shape: str, descr: str = "'<f4'") -> str:
     return f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}}}"
 
 
+@settings(deadline=None)
 @given(arrays)
 def test_an_array_comes_back_as_it_was(array: NDArray[Any]) -> None:
     back = decode_npy(encode_npy(array))
@@ -51,6 +52,7 @@ def test_an_array_comes_back_as_it_was(array: NDArray[Any]) -> None:
     np.testing.assert_array_equal(back, array)
 
 
+@settings(deadline=None)
 @given(arrays, st.sampled_from([(1, 0), (2, 0)]), st.booleans())
 def test_what_numpy_saves_is_read(array: NDArray[Any], version: tuple[int, int], fortran: bool) -> None:
     stream = io.BytesIO()
@@ -116,6 +118,7 @@ def test_broken_files_are_called_broken(body: bytes) -> None:
         decode_npy(body)
 
 
+@settings(deadline=None)
 @given(arrays, st.data())
 def test_no_damage_breaks_the_reader(array: NDArray[Any], data: st.DataObject) -> None:
     body = bytearray(encode_npy(array))
@@ -126,6 +129,7 @@ def test_no_damage_breaks_the_reader(array: NDArray[Any], data: st.DataObject) -
         decode_npy(bytes(body))
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="{}()[]'\",:<|f4iOdescrshapefortran_order0123456789 -LTrue\\\n", max_size=80))
 @example("{(")
 @example("'''")
@@ -134,6 +138,7 @@ def test_no_header_breaks_the_reader(header: str) -> None:
         decode_npy(npy(header, b"\0" * 4))
 
 
+@settings(deadline=None)
 @given(
     some.arrays(
         dtype=np.float32,
