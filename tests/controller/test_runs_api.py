@@ -6,14 +6,13 @@ import csv
 import io
 import socket
 import time
-from collections.abc import Iterator
-from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
 import pytest
 
 from tests.controller.conftest import OPERATOR, SCENARIO, TRIALS, Api, problem
+from tests.controller.events import events
 
 FIVE_MISTAKES = """\
 name: five mistakes
@@ -30,6 +29,7 @@ budgets: [64]
 
 
 def test_all_mistakes_of_a_scenario_are_told_at_once_with_their_lines(api: Api) -> None:
+    before = api.get("/v1/runs")
     told = problem(api.post(FIVE_MISTAKES), 422, "invalid-scenario")
     assert {(mistake["line"], mistake["path"].split(".")[0]) for mistake in told["mistakes"]} == {
         (1, "name"),
@@ -42,7 +42,7 @@ def test_all_mistakes_of_a_scenario_are_told_at_once_with_their_lines(api: Api) 
     allowed = {mistake["line"]: mistake["allowed"] for mistake in told["mistakes"]}
     assert "digits" in allowed[3]
     assert "attribute-inference" in allowed[9]
-    assert api.get("/v1/runs")["runs"] == []
+    assert api.get("/v1/runs") == before
 
 
 def test_only_the_operator_starts_and_cancels(api: Api) -> None:
@@ -133,7 +133,7 @@ def test_a_run_that_waits_for_its_parties_shows_what_is_planned(api: Api) -> Non
 
 def test_results_report_and_table_are_there_before_any_trial_is_done(api: Api) -> None:
     run = api.start()
-    first = next(_events(api, run))  # so that it has begun, and its trials are stored
+    first = next(events(api.client, run))  # so that it has begun, and its trials are stored
     assert first["event"] == "run.queued"
     _until_running(api, run)
     results = api.get(f"/v1/runs/{run}/results")
@@ -166,18 +166,18 @@ def test_a_cancelled_run_stays_as_it_is(api: Api) -> None:
     trials = api.get(f"/v1/runs/{run}/results")["trials"]
     assert {trial["state"] for trial in trials} == {"cancelled"}
     assert api.cancel(run) == view
-    events = list(_events(api, run))
-    assert [event["id"] for event in events] == list(range(1, len(events) + 1))
-    assert events[-1]["event"] == "run.finished"
-    assert events[-1]["data"]["state"] == "cancelled"
+    heard = list(events(api.client, run))
+    assert [event["id"] for event in heard] == list(range(1, len(heard) + 1))
+    assert heard[-1]["event"] == "run.finished"
+    assert heard[-1]["data"]["state"] == "cancelled"
 
 
 def test_a_run_cancelled_at_once_never_begins_behind_it(api: Api) -> None:
     for _ in range(5):
         run = api.start()
         assert api.cancel(run)["state"] == "cancelled"
-        events = list(_events(api, run))
-        assert events[-1]["event"] == "run.finished"
+        heard = list(events(api.client, run))
+        assert heard[-1]["event"] == "run.finished"
         assert api.get(f"/v1/runs/{run}")["state"] == "cancelled"
 
 
@@ -185,14 +185,14 @@ def test_events_are_replayed_from_wherever_the_follower_stopped(api: Api) -> Non
     run = api.start()
     _until_running(api, run)
     api.cancel(run)
-    everything = list(_events(api, run))
+    everything = list(events(api.client, run))
     assert [event["event"] for event in everything] == ["run.queued", "run.running", "run.finished"]
     for stopped in range(len(everything) + 1):
         header = {"Last-Event-ID": str(stopped)}
-        assert list(_events(api, run, headers=header)) == everything[stopped:]
-        assert list(_events(api, run, f"?after={stopped}")) == everything[stopped:]
+        assert list(events(api.client, run, headers=header)) == everything[stopped:]
+        assert list(events(api.client, run, f"?after={stopped}")) == everything[stopped:]
     # A browser that reconnects says where it was, and the page's address does not.
-    assert list(_events(api, run, "?after=0", headers={"Last-Event-ID": "2"})) == everything[2:]
+    assert list(events(api.client, run, "?after=0", headers={"Last-Event-ID": "2"})) == everything[2:]
     for nonsense in ("x", "-1", "9" * 5000):
         refused = api.ask("GET", f"/v1/runs/{run}/events", headers={"Last-Event-ID": nonsense})
         problem(refused, 422, "invalid-input")
@@ -201,13 +201,13 @@ def test_events_are_replayed_from_wherever_the_follower_stopped(api: Api) -> Non
 def test_followers_hear_at_once(api: Api) -> None:
     """Not only when the next sign of life is due, after 15 s."""
     run = api.start()
-    events = _events(api, run)
-    assert [next(events)["event"], next(events)["event"]] == ["run.queued", "run.running"]
+    live = events(api.client, run)
+    assert [next(live)["event"], next(live)["event"]] == ["run.queued", "run.running"]
     api.cancel(run)
     begun = time.monotonic()
-    assert next(events)["event"] == "run.finished"
+    assert next(live)["event"] == "run.finished"
     assert time.monotonic() - begun < 10
-    assert list(events) == []
+    assert list(live) == []
 
 
 def test_pages_of_runs_miss_none_and_repeat_none(api: Api) -> None:
@@ -232,26 +232,7 @@ def test_pages_of_runs_miss_none_and_repeat_none(api: Api) -> None:
 
 
 def _until_running(api: Api, run: str) -> None:
-    for event in _events(api, run):
+    for event in events(api.client, run):
         if event["event"] == "run.running":
             return
     raise AssertionError("the run never began")
-
-
-def _events(api: Api, run: str, query: str = "", **more: Any) -> Iterator[dict[str, Any]]:
-    """The events of a run as they come."""
-    with api.client.stream("GET", f"/v1/runs/{run}/events{query}", **more) as answer:
-        assert answer.status_code == 200
-        assert answer.headers["content-type"].startswith("text/event-stream")
-        fields: dict[str, str] = {}
-        for line in answer.iter_lines():
-            if line.startswith(":"):
-                continue
-            if line:
-                name, _, value = line.partition(": ")
-                fields[name] = value
-            elif fields:
-                data = orjson.loads(fields["data"])
-                assert data["at"]
-                yield {"id": int(fields["id"]), "event": fields["event"], "data": data}
-                fields = {}
