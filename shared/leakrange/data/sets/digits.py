@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from types import MappingProxyType
 
 import numpy as np
 
 from leakrange.data.catalogue import Content, GivenSet, datasets
-from leakrange.data.digit_attributes import DIGIT_ATTRIBUTES, digit_labels
+from leakrange.data.digit_attributes import DIGIT_ATTRIBUTES, SLANT, digit_labels, slant
 
 __all__ = ["Digits"]
 
@@ -18,7 +19,7 @@ class Digits(GivenSet):
 
     name = "digits"
     description = "1,797 real handwritten digits, shipped with scikit-learn"
-    attributes = DIGIT_ATTRIBUTES
+    attributes = MappingProxyType({**DIGIT_ATTRIBUTES, "slant": SLANT})
     size = 16
     channels = 1
     source = "scikit-learn load_digits: test part of UCI Optical Recognition of Handwritten Digits, CC BY 4.0"
@@ -38,4 +39,5 @@ class Digits(GivenSet):
 
         found = load_digits()
         images = np.round(found.images * (255 / 16)).astype(np.uint8)[..., None]
-        return Content(images=images, labels=digit_labels(found.target))
+        labels = digit_labels(found.target)
+        return Content(images=images, labels={**labels, "slant": slant(found.images, labels["digit"])})
