@@ -31,7 +31,7 @@ SLANT = Attribute(
 
 
 def slant(ink: NDArray[Any], digit: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Labels of `SLANT`, int64 (N,): is the shear μ11 / μ02 of the ink (N, H, W) above its own digit's median?
+    """Labels of `SLANT`, int64 (N,): is the shear μ11 / μ02 of the ink (N, H, W) above its digit's median?
 
     So in every digit one half leans forward and one half backward, whatever the digit's shape.
     """
