@@ -100,6 +100,7 @@ class _Lines:
     def __init__(self) -> None:
         self._said = time.monotonic()
         self._last = ""
+        self._failures: set[str] = set()
 
     def __enter__(self) -> _Lines:
         return self
@@ -108,8 +109,10 @@ class _Lines:
         return None
 
     def event(self, event: Event) -> None:
-        if event.kind.endswith(".failed"):
-            note(str(event.data.get("message", event.kind)))
+        message = str(event.data.get("message", event.kind))
+        if event.kind.endswith(".failed") and message not in self._failures:
+            self._failures.add(message)  # one broken job fails every trial that needs it, in the same words
+            note(message)
 
     def view(self, view: dict[str, Any]) -> None:
         now = time.monotonic()
