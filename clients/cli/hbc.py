@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from leakrange.data import ImageSet, load
+from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 
 __all__ = ["main"]
@@ -215,6 +216,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m clients.cli.hbc", description=__doc__)
     parser.add_argument("--data", default="utkface", help="registered data set")
     parser.add_argument("--size", type=int, default=None, help="side in pixels (default: the set's own)")
+    parser.add_argument(
+        "--limit", type=int, default=None, help="so many images of each split, for a quick look"
+    )
     parser.add_argument("--pairs", default="gender:race-2,age-3:race-3", help="target:sensitive, by commas")
     parser.add_argument("--epochs", type=int, default=PAPER_EPOCHS)
     parser.add_argument("--seeds", type=int, default=1)
@@ -224,9 +228,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--out", type=Path, default=None, help="file for the tables (Markdown)")
     args = parser.parse_args(argv)
 
-    data = DataSpec(name=args.data, size=args.size, auxiliary=0.0)
+    data = DataSpec(name=args.data, size=args.size, limit=args.limit, auxiliary=0.0)
     schedule = Schedule(epochs=args.epochs, bf16=args.bf16)
-    images = load(data)
+    try:
+        images = load(data)
+    except LeakrangeError as e:
+        parser.error(e.detail)
     pairs = [tuple(pair.split(":")) for pair in args.pairs.split(",")]
     started = time.monotonic()
     for pair in pairs:
