@@ -1,0 +1,175 @@
+"""Parties that are killed in the middle of a run, and runs that are cancelled: nothing is lost or double."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from pydantic import SecretStr
+
+from clients.cli.embedded.process import kill_group
+from services.controller.settings import ControllerSettings
+from tests.controller.conftest import NOWHERE, serve
+from tests.embedded import EmbeddedRange, wait_for
+from tests.range.conftest import PATIENCE, Controller, Finished, job, rounded, scenario
+
+pytestmark = pytest.mark.timeout(900)
+SMALL_CHUNKS = {"chunk": 4}
+"""48 requests of an attacker: it is killed long before the last."""
+
+
+@pytest.fixture(autouse=True)
+def ready_afterwards(embedded_range: EmbeddedRange) -> Iterator[None]:
+    """The next test finds every party at its place."""
+    yield
+    wait_for(
+        lambda: all(party.state == "ready" for party in embedded_range.record.parties),
+        "every party to be ready again",
+        PATIENCE,
+    )
+
+
+def kill(embedded: EmbeddedRange, name: str) -> None:
+    """``kill -9`` of a party with all its children."""
+    pid = embedded.pid(name)
+    assert pid is not None
+    kill_group(pid, signal.SIGKILL)
+
+
+def restarts(embedded: EmbeddedRange, name: str) -> int:
+    return next(party.restarts for party in embedded.record.parties if party.name == name)
+
+
+def test_a_killed_attacker_loses_nothing_and_pays_nothing_twice(
+    first: Finished, controller: Controller, embedded_range: EmbeddedRange
+) -> None:
+    before = restarts(embedded_range, "attacker-1")
+    run = controller.start(scenario("attacker-killed", defences=rounded(2), **SMALL_CHUNKS))
+    controller.until(run, job("probe"))
+    kill(embedded_range, "attacker-1")
+    over = controller.finished(run)
+    over.check(2)
+    assert over.view["jobs"]["probe"]["total"] == 48
+    assert over.account("attacker", "honest-s0.round-2.q0")["spent"] == 192
+    assert restarts(embedded_range, "attacker-1") == before + 1
+
+
+def test_a_killed_controller_goes_on_where_it_was(
+    first: Finished, controller: Controller, embedded_range: EmbeddedRange
+) -> None:
+    before = restarts(embedded_range, "controller")
+    run = controller.start(scenario("controller-killed", defences=rounded(3), **SMALL_CHUNKS))
+    heard = []
+    for event in controller.follow(run):
+        heard.append(event)
+        if job("probe")(event):
+            kill(embedded_range, "controller")
+            break
+    over = controller.finished(run)  # from the first event on
+    over.check(2)
+    assert over.events[: len(heard)] == heard
+    assert over.view["jobs"]["stream"]["total"] == 2 * 48
+    assert over.account("attacker", "honest-s0.round-3.q0")["spent"] == 192
+    assert restarts(embedded_range, "controller") == before + 1
+
+
+def test_a_provider_that_is_killed_is_waited_for(
+    first: Finished, controller: Controller, embedded_range: EmbeddedRange
+) -> None:
+    """Or, on a machine on which it takes long to come back, named in the failure. Never a hang."""
+    before = restarts(embedded_range, "provider-curious")
+    run = controller.start(
+        scenario("provider-killed", defences=rounded(4), attacks={"inside": {"kind": "curious-decoder"}})
+    )
+    controller.until(run, job("stream"))
+    kill(embedded_range, "provider-curious")
+    over = controller.finished(run)
+    assert restarts(embedded_range, "provider-curious") == before + 1
+    if over.view["state"] == "done":
+        over.check(1)
+    else:
+        [trial] = over.trials.values()
+        assert trial["state"] == "failed"
+        assert "provider" in trial["error"]
+        assert trial["error"] in over.view["error"]
+
+
+def test_trials_of_a_provider_that_stays_away_fail_by_its_name_and_the_others_go_on(
+    first: Finished,
+    embedded_range: EmbeddedRange,
+    tmp_path: Path,
+) -> None:
+    """A second controller in the same range, that is told a wrong address."""
+    record, folder = embedded_range.record, embedded_range.folder
+    ports = {party.name: party.port for party in record.parties}
+    made = ControllerSettings(
+        operator_key=SecretStr(record.operator_key),
+        database_url=f"sqlite:///{tmp_path}/other.sqlite",
+        redis_url=f"redis://:{folder.secret('redis')}@127.0.0.1:{ports['redis']}/0",
+        models_dir=folder.models,
+        releases_dir=folder.releases,
+        providers={"honest": f"http://127.0.0.1:{ports['provider-honest']}", "curious": NOWHERE},
+        proxy_url=record.proxy,
+        edge_url=record.edge,
+        attempts=2,
+    )
+    with serve(made) as url:
+        other = Controller(embedded_range)
+        other.client.base_url = url
+        over = other.run(scenario("provider-away", defences=rounded(5)))
+        other.client.close()
+    assert over.view["state"] == "failed"
+    outcomes = {trial["attack"]: trial for trial in over.trials.values()}
+    assert outcomes["outside"]["state"] == "done"
+    assert outcomes["inside"]["state"] == "failed"
+    assert outcomes["inside"]["error"].startswith(f"the curious provider: no answer from {NOWHERE}")
+    assert outcomes["inside"]["error"] in over.view["error"]
+    assert over.events[-1]["data"]["state"] == "failed"
+
+
+def test_a_cancelled_run_frees_its_workers(
+    first: Finished, controller: Controller, embedded_range: EmbeddedRange
+) -> None:
+    run = controller.start(scenario("cancelled", seeds=[1], schedule={"epochs": 1000}))
+    controller.until(run, lambda event: event["event"] == "job.progress")
+    trainer = embedded_range.pid("trainer")
+    assert trainer is not None
+    assert _trainings(trainer)
+    view = controller.ask("DELETE", f"/v1/runs/{run}").json()
+    assert view["state"] == "cancelled"
+    wait_for(lambda: not _trainings(trainer), "the training to be stopped", 10)
+    over = controller.finished(run)
+    assert {trial["state"] for trial in over.trials.values()} == {"cancelled"}
+    assert over.events[-1]["event"] == "run.finished"
+    assert over.events[-1]["data"]["state"] == "cancelled"
+    assert embedded_range.pid("trainer") == trainer
+    with redis.Redis(
+        port=next(party.port for party in embedded_range.record.parties if party.name == "redis"),
+        password=embedded_range.folder.secret("redis"),
+    ) as broker:
+        wait_for(lambda: not any(broker.llen(queue) for queue in ("train", "probe", "fit")), "empty queues")
+        wait_for(lambda: not broker.hlen("unacked"), "no job in any worker's hands")
+    inside = {"inside": {"kind": "curious-decoder"}}
+    controller.run(scenario("next", seeds=[2], schedule={"epochs": 1}, attacks=inside)).check(1)
+
+
+def _trainings(trainer: int) -> list[int]:
+    """The processes below the trainer's worker that train."""
+    listing = subprocess.run(["ps", "-e", "-o", "pid=,ppid=,stat=,args="], capture_output=True, text=True)
+    children: dict[int, list[int]] = {}
+    training = set()
+    for line in listing.stdout.splitlines():
+        pid, parent, state, command = line.split(maxsplit=3)
+        children.setdefault(int(parent), []).append(int(pid))
+        if "services.attacker.train " in command and not state.startswith("Z"):
+            training.add(int(pid))
+    found, waiting = [], [trainer]
+    while waiting:
+        below = children.get(waiting.pop(), [])
+        found += below
+        waiting += below
+    return [pid for pid in found if pid in training]
