@@ -150,7 +150,8 @@ class Fleet:
         try:
             if before is not None:
                 await before()
-            await self._send(pending.job)
+            if not pending.done.done():
+                await self._send(pending.job)
         except Exception as error:
             # It is the callers' error, whichever it is; without this they would wait for ever.
             if self._pending.get(pending.identity) is pending:
@@ -159,8 +160,14 @@ class Fleet:
                 pending.done.set_exception(error)
 
     def _send_again(self, pending: _Pending) -> None:
+        before = pending.sending
+
+        async def sent_before() -> None:
+            if before is not None:
+                await asyncio.wait([before])
+
         pending.begun, pending.silent_since = False, None
-        pending.sending = asyncio.create_task(self._begin(pending, None))
+        pending.sending = asyncio.create_task(self._begin(pending, sent_before))
 
     async def _send(self, job: TrainJob | ProbeJob | FitJob) -> None:
         payload = job.model_dump(mode="json")
@@ -210,8 +217,7 @@ class Fleet:
         pending.begun = True
         if report.state == "failed" and report.message == "cancelled":
             # Nobody cancelled what is still pending: it was another run, before this one asked.
-            if pending.sending is not None and pending.sending.done():
-                self._send_again(pending)
+            self._send_again(pending)
             return
         for watcher in list(pending.watchers):
             watcher(report)
