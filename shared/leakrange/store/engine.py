@@ -55,14 +55,24 @@ def create_engine(url: str) -> AsyncEngine:
             json_deserializer=orjson.loads,
         )
     engine = create_async_engine(parsed, json_serializer=_dumps, json_deserializer=orjson.loads)
+    event.listen(engine.sync_engine, "do_connect", _open_sqlite)
     event.listen(engine.sync_engine, "connect", _prepare_sqlite)
     event.listen(engine.sync_engine, "begin", _begin_sqlite)
     return engine
 
 
+def _open_sqlite(dialect: Any, _record: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+    async def opened(*arguments: Any, **options: Any) -> Any:
+        connection: Any = dialect.loaded_dbapi.aiosqlite.connect(*arguments, **options)
+        connection._thread.daemon = True  # as SQLAlchemy has it: a forgotten connection ends with the process
+        connection._execute = partial(_finished, connection._execute)  # through which goes all that it does
+        connection._connect = partial(_finished, connection._connect)
+        return await connection
+
+    return dialect.loaded_dbapi.connect(*arguments, **options, async_creator_fn=opened)
+
+
 def _prepare_sqlite(connection: Any, _record: Any) -> None:
-    driver = connection.driver_connection
-    driver._execute = partial(_finished, driver._execute)  # all that the driver does goes through it
     connection.isolation_level = None  # the driver begins no transactions of its own: `_begin_sqlite` does
     cursor = connection.cursor()
     for pragma in (
