@@ -113,7 +113,7 @@ def test_five_mistakes_are_told_at_once_each_in_its_place() -> None:
     ]
     by_path = {m["path"]: m for m in found}
     assert by_path["providers.honest.target"]["suggestion"] == "parity"
-    assert by_path["providers.honest.target"]["allowed"] == ["digit", "large", "loop", "parity"]
+    assert by_path["providers.honest.target"]["allowed"] == ["digit", "large", "loop", "parity", "slant"]
     assert by_path["providers.curious.sensitive"]["allowed"] == ["large", "loop"]
     assert by_path["defences.rounded[0].round.decimal"]["suggestion"] == "decimals"
     assert by_path["attacks.inside.providers[0]"]["suggestion"] == "curious"
