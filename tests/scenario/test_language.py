@@ -114,7 +114,7 @@ def test_five_mistakes_are_told_at_once_each_in_its_place() -> None:
     by_path = {m["path"]: m for m in found}
     assert by_path["providers.honest.target"]["suggestion"] == "parity"
     assert by_path["providers.honest.target"]["allowed"] == ["digit", "large", "loop", "parity", "slant"]
-    assert by_path["providers.curious.sensitive"]["allowed"] == ["large", "loop"]
+    assert by_path["providers.curious.sensitive"]["allowed"] == ["large", "loop", "slant"]
     assert by_path["defences.rounded[0].round.decimal"]["suggestion"] == "decimals"
     assert by_path["attacks.inside.providers[0]"]["suggestion"] == "curious"
     assert "greater than or equal to 1, not -5" in by_path["budgets[1]"]["message"]
