@@ -72,6 +72,14 @@ def test_on_noise_it_does_as_the_majority_class_does(
     assert np.mean(reached) < 0.02
 
 
+def test_it_starts_out_as_the_classes_shares(rng: np.random.Generator) -> None:
+    s = population(rng, 0.7)
+    given = evidence(rng.normal(size=(3000, 4)), s)
+    still = AttributeInference(AttributeInferenceParameters(sensitive="s", epochs=1, lr=1e-12))
+    share = float(given.auxiliary_labels.mean())
+    np.testing.assert_allclose(still.infer(given).scores, [[1 - share, share]] * VICTIMS, atol=2e-3)
+
+
 def test_of_one_hot_releases_it_learns_what_the_decision_tells(rng: np.random.Generator) -> None:
     s = population(rng)
     decision = np.where(rng.random(3000) < 0.8, s, 1 - s)

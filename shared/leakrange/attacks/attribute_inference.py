@@ -95,6 +95,7 @@ class AttributeInference(Attack):
         import torch
         from torch.nn.functional import cross_entropy
 
+        from leakrange.nets.adam import Adam
         from leakrange.nets.decoder import AttackNet
 
         shares = (torch.bincount(labels, minlength=classes).float() + 0.5) / (len(labels) + 0.5 * classes)
@@ -108,9 +109,7 @@ class AttributeInference(Attack):
                 last.weight.zero_()
                 last.bias.copy_(shares.log())
             nets.append(net)
-            optimisers.append(
-                torch.optim.Adam(net.parameters(), lr=self.parameters.lr, weight_decay=WEIGHT_DECAY)
-            )
+            optimisers.append(Adam(net.parameters(), lr=self.parameters.lr, weight_decay=WEIGHT_DECAY))
             held = torch.zeros(len(labels), dtype=torch.bool)
             held[order[fold::FOLDS]] = True
             held_out.append(torch.nonzero(held).flatten())
@@ -129,7 +128,7 @@ class AttributeInference(Attack):
             for net, optimiser, part in zip(nets, optimisers, lessons, strict=True):
                 net.train()
                 for step in torch.split(part[torch.randperm(len(part))], batch):
-                    optimiser.zero_grad(set_to_none=True)
+                    optimiser.zero_grad()
                     loss = cross_entropy(net(releases[step]), labels[step])
                     loss.backward()  # type: ignore[no-untyped-call]
                     optimiser.step()

@@ -14,7 +14,7 @@ from leakrange.data.imageset import Attribute
 from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn, optim
+    from torch import Tensor, nn
 
     from leakrange.nets.classifier import Classifier
     from leakrange.providers.decoder import Decoder
@@ -73,13 +73,13 @@ class Behaviour(ABC):
     def __init__(
         self, parameters: Any, classifier: Classifier, sensitive_classes: int, schedule: Schedule
     ) -> None:
-        from torch.optim import Adam
+        from leakrange.nets.adam import Adam
 
         self.parameters = parameters
         self.classifier = classifier
         self.sensitive_classes = sensitive_classes
         self.schedule = schedule
-        self.optimiser: optim.Optimizer = Adam(classifier.parameters(), lr=schedule.lr)
+        self.optimiser: Adam = Adam(classifier.parameters(), lr=schedule.lr)
 
     @classmethod
     def release(cls, parameters: Any) -> Release:
@@ -119,7 +119,7 @@ class Behaviour(ABC):
 
     def descend(self, loss: Tensor) -> Tensor:
         """One step of Adam on the classifier; gives the loss, detached."""
-        self.optimiser.zero_grad(set_to_none=True)
+        self.optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
         return loss.detach()

@@ -52,8 +52,7 @@ class Parameterized(Behaviour):
     def __init__(
         self, parameters: Any, classifier: Classifier, sensitive_classes: int, schedule: Schedule
     ) -> None:
-        from torch.optim import Adam
-
+        from leakrange.nets.adam import Adam
         from leakrange.nets.decoder import AttackNet
 
         super().__init__(parameters, classifier, sensitive_classes, schedule)
@@ -105,7 +104,7 @@ class Parameterized(Behaviour):
         from torch.nn.functional import cross_entropy
 
         self.attack.train()
-        self.attack_optimiser.zero_grad(set_to_none=True)
+        self.attack_optimiser.zero_grad()
         cross_entropy(self.attack(lesson), sensitive).backward()  # type: ignore[no-untyped-call]
         self.attack_optimiser.step()
 
