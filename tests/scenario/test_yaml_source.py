@@ -82,8 +82,9 @@ def test_json_is_read_as_json_reads_it(value: Any, indent: int | str | None) -> 
 @given(value=JSON)
 @settings(max_examples=75, deadline=None)
 def test_what_yaml_writes_is_read_back(value: Any) -> None:
-    plain = yaml.safe_load(yaml.safe_dump(value, allow_unicode=True))
-    assert sound(yaml.safe_dump(value, allow_unicode=True)).value == plain == value
+    # Escaped: written raw, a byte order mark at the start is no text but a mark of the encoding.
+    written = yaml.safe_dump(value)
+    assert sound(written).value == yaml.safe_load(written) == value
 
 
 @pytest.mark.parametrize(
