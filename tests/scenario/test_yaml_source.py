@@ -80,7 +80,7 @@ def test_json_is_read_as_json_reads_it(value: Any, indent: int | str | None) -> 
 
 
 class Quoting(yaml.SafeDumper):
-    """Writes text in quotes: PyYAML leaves some bare that is a number in YAML 1.2 (``1e5``), though not in 1.1."""
+    """Writes text in quotes, for 1.2 takes for numbers some that PyYAML leaves bare."""
 
 
 Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:yaml.org,2002:str", text, '"'))

@@ -16,7 +16,7 @@ from leakrange.wire.errors import InvalidInput
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from leakrange.nets.decoder import AttackNet
+    from leakrange.nets.stacked import StackedAttackNets
 
 __all__ = ["AttributeInference"]
 
@@ -87,59 +87,59 @@ class AttributeInference(Attack):
             )
         observed = standardised(evidence.observed)
         with torch.inference_mode():
-            scores = torch.stack([net(observed).softmax(dim=1) for net in nets]).mean(dim=0).numpy()
+            scores = nets(observed.expand(FOLDS, -1, -1)).softmax(dim=2).mean(dim=0).numpy()
         return Inference(scores.argmax(axis=1).astype(np.int64), cast(NDArray[np.float32], scores))
 
-    def _fit(self, releases: Tensor, labels: Tensor, classes: int) -> list[AttackNet]:
+    def _fit(self, releases: Tensor, labels: Tensor, classes: int) -> StackedAttackNets:
         """A net for each fold, all of the epoch at which they together did best on what they had not seen."""
         import torch
         from torch.nn.functional import cross_entropy
 
         from leakrange.nets.adam import Adam
         from leakrange.nets.decoder import AttackNet
+        from leakrange.nets.stacked import StackedAttackNets
 
-        shares = (torch.bincount(labels, minlength=classes).float() + 0.5) / (len(labels) + 0.5 * classes)
-        order = torch.randperm(len(labels))
-        batch = min(LARGEST_BATCH, max(SMALLEST_BATCH, len(labels) // STEPS))
-        nets, optimisers, held_out, lessons = [], [], [], []
-        for fold in range(FOLDS):
-            net = AttackNet(releases.shape[1], classes)
-            last = cast(torch.nn.Linear, net.layers[-1])
-            with torch.no_grad():
-                last.weight.zero_()
-                last.bias.copy_(shares.log())
-            nets.append(net)
-            optimisers.append(Adam(net.parameters(), lr=self.parameters.lr, weight_decay=WEIGHT_DECAY))
-            held = torch.zeros(len(labels), dtype=torch.bool)
-            held[order[fold::FOLDS]] = True
-            held_out.append(torch.nonzero(held).flatten())
-            lessons.append(torch.nonzero(~held).flatten())
+        count = len(labels)
+        nets = StackedAttackNets([AttackNet(releases.shape[1], classes) for _ in range(FOLDS)])
+        shares = (torch.bincount(labels, minlength=classes).float() + 0.5) / (count + 0.5 * classes)
+        with torch.no_grad():
+            nets.weights[-1].zero_()
+            nets.biases[-1].copy_(shares.log())
+        optimiser = Adam(nets.parameters(), lr=self.parameters.lr, weight_decay=WEIGHT_DECAY)
+
+        order = torch.randperm(count)
+        fold = torch.empty(count, dtype=torch.int64)
+        fold[order] = torch.arange(count) % FOLDS
+        held = fold == torch.arange(FOLDS).unsqueeze(1)  # (folds, records)
+        fewest = int((~held).sum(dim=1).min())  # folds differ by a record: batches are cut to the same length
+        lessons = torch.stack([torch.nonzero(~part).flatten()[:fewest] for part in held])
+        batch = min(LARGEST_BATCH, max(SMALLEST_BATCH, count // STEPS))
 
         def held_out_loss() -> float:
-            total = 0.0
+            nets.eval()
             with torch.inference_mode():
-                for net, part in zip(nets, held_out, strict=True):
-                    net.eval()
-                    total += float(cross_entropy(net(releases[part]), labels[part], reduction="sum"))
-            return total
+                logits = nets(releases.expand(FOLDS, -1, -1))
+            return float(cross_entropy(logits[held], labels.expand(FOLDS, -1)[held]))
 
-        best, kept, waited = held_out_loss(), copy.deepcopy(nets), 0
+        best, kept, waited = held_out_loss(), copy.deepcopy(nets.state_dict()), 0
         for _ in range(self.parameters.epochs):
-            for net, optimiser, part in zip(nets, optimisers, lessons, strict=True):
-                net.train()
-                for step in torch.split(part[torch.randperm(len(part))], batch):
-                    optimiser.zero_grad()
-                    loss = cross_entropy(net(releases[step]), labels[step])
-                    loss.backward()  # type: ignore[no-untyped-call]
-                    optimiser.step()
-            total = held_out_loss()
-            if total < best:
-                best, kept, waited = total, copy.deepcopy(nets), 0
+            nets.train()
+            shuffled = lessons.gather(1, torch.rand(lessons.shape).argsort(dim=1))
+            for step in torch.split(shuffled, batch, dim=1):
+                optimiser.zero_grad()
+                # a sum over folds of means over records: no fold's gradient depends on the others
+                loss = FOLDS * cross_entropy(nets(releases[step]).flatten(0, 1), labels[step].flatten())
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+            loss_now = held_out_loss()
+            if loss_now < best:
+                best, kept, waited = loss_now, copy.deepcopy(nets.state_dict()), 0
             else:
                 waited += 1
                 if waited >= PATIENCE:
                     break
-        return [net.eval() for net in kept]
+        nets.load_state_dict(kept)
+        return nets.eval()
 
 
 def _check(evidence: Evidence) -> None:
