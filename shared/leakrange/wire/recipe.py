@@ -4,14 +4,14 @@ twice."""
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
-from importlib.resources import files
 from typing import Annotated, Any
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["DataSpec", "NetSpec", "Schedule", "TrainingRecipe", "digest", "training_code"]
+from leakrange.wire.training_code import training_code
+
+__all__ = ["DataSpec", "NetSpec", "Schedule", "TrainingRecipe", "digest"]
 
 
 def digest(value: Any) -> str:
@@ -19,24 +19,6 @@ def digest(value: Any) -> str:
     return hashlib.sha256(
         orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
     ).hexdigest()
-
-
-@lru_cache(maxsize=1)
-def training_code() -> str:
-    """Digest of the source that decides what training gives: a change there gives every model a new name."""
-    sums = hashlib.sha256()
-    for package in ("data", "nets", "providers"):
-        root = files("leakrange") / package
-        for path in sorted((p for p in _walk(root) if p.name.endswith(".py")), key=str):
-            sums.update(path.name.encode() + b"\0" + path.read_bytes())
-    return sums.hexdigest()[:16]
-
-
-def _walk(root: Any) -> list[Any]:
-    found = []
-    for child in root.iterdir():
-        found += _walk(child) if child.is_dir() else [child]
-    return found
 
 
 class _Strict(BaseModel):
@@ -89,7 +71,9 @@ class TrainingRecipe(_Strict):
     net: NetSpec = NetSpec()
     schedule: Schedule = Schedule()
     seed: int = 0
-    code: str = Field(default_factory=training_code)
+    code: str = Field(
+        default_factory=lambda made: training_code(made["data"].name, made["net"].name, made["behaviour"])
+    )
 
     def digest(self) -> str:
         """The model's name in the artifact store: 64 hexadecimal characters."""

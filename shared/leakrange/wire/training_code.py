@@ -1,0 +1,60 @@
+"""The version of the code that trains, a part of every recipe: a change to what decides a model renames it.
+
+All of `leakrange.data`, `leakrange.nets` and `leakrange.providers` decides it, but for the registered
+entries that a recipe does not name: who adds a data set, an architecture or a behaviour need not train
+again what is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+__all__ = ["training_code"]
+
+PACKAGES = ("data", "nets", "providers")
+REGISTERS = re.compile(r'^@\w+\.register\("([^"]+)"\)', re.MULTILINE)
+IMPORTS = re.compile(r"^\s*(?:from|import)\s+(leakrange\.[\w.]+)", re.MULTILINE)
+
+
+@lru_cache(maxsize=256)
+def training_code(*names: str) -> str:
+    """Digest (16 hexadecimal characters) of the source behind the registered ``names``: a recipe's data
+    set, net and behaviour. Names that nothing registers add nothing.
+    """
+    sources = _sources()
+    counted = {module for module, source in sources.items() if _counts(source, names)}
+    waiting = list(counted)
+    while waiting:  # an entry that is built upon another takes that along
+        for imported in IMPORTS.findall(sources[waiting.pop()]):
+            if imported in sources and imported not in counted:
+                counted.add(imported)
+                waiting.append(imported)
+    sums = hashlib.sha256()
+    for module in sorted(counted):
+        sums.update(module.encode() + b"\0" + sources[module].encode() + b"\0")
+    return sums.hexdigest()[:16]
+
+
+def _counts(source: str, names: tuple[str, ...]) -> bool:
+    registered = REGISTERS.findall(source)
+    return not registered or any(name in names for name in registered)
+
+
+@lru_cache(maxsize=1)
+def _sources() -> dict[str, str]:
+    found: dict[str, str] = {}
+
+    def walk(folder: Any, module: str) -> None:
+        for child in folder.iterdir():
+            if child.is_dir():
+                walk(child, f"{module}.{child.name}")
+            elif child.name.endswith(".py"):
+                found[f"{module}.{child.name.removesuffix('.py')}"] = child.read_text(encoding="utf-8")
+
+    for package in PACKAGES:
+        walk(files("leakrange") / package, f"leakrange.{package}")
+    return found
