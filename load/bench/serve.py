@@ -28,18 +28,12 @@ import httpx
 import numpy as np
 import torch
 
+from leakrange.allocator import ALLOCATOR
 from leakrange.nets import nets
 from leakrange.providers import artifact
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.recipe import DataSpec, TrainingRecipe
 from leakrange.wire.tensors import NPY, encode_npy
-
-MALLOC = {
-    "MALLOC_MMAP_THRESHOLD_": "4294967296",
-    "MALLOC_TRIM_THRESHOLD_": "8589934592",
-    "MALLOC_TOP_PAD_": "268435456",
-}
-"""glibc otherwise gives large activations back to the kernel after each pass."""
 
 
 def make_artifact(root: Path, size: int) -> str:
@@ -69,7 +63,7 @@ def provider(folder: Path, batch: int) -> Iterator[tuple[str, str, int]]:
         "LEAKRANGE_BATCH": str(batch),
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "services.provider"], env={**os.environ, **MALLOC, **settings}
+        [sys.executable, "-m", "services.provider"], env={**os.environ, **ALLOCATOR, **settings}
     )
     url = f"http://127.0.0.1:{port}"
     try:

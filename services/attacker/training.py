@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from leakrange.allocator import ALLOCATOR
 from leakrange.store.files import FolderStore
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.jobs import TrainJob
@@ -21,13 +22,6 @@ from services.attacker.settings import FleetSettings
 from services.attacker.task import Cancelled, JobContext, fleet_task
 
 __all__ = ["train"]
-
-ALLOCATOR = {
-    "MALLOC_MMAP_THRESHOLD_": "4294967296",
-    "MALLOC_TRIM_THRESHOLD_": "8589934592",
-    "MALLOC_TOP_PAD_": "268435456",
-}
-"""glibc would map and unmap every large activation, which doubles the time of a step on a CPU."""
 
 
 class Trainer:

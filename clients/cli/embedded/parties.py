@@ -17,16 +17,10 @@ import orjson
 
 from clients.cli.embedded.redis_server import redis_command
 from clients.cli.embedded.state import StateFolder
+from leakrange.allocator import ALLOCATOR
 
 __all__ = ["Party", "parties"]
 
-# glibc gives each large activation back to the kernel and fetches it again; kept, training is up to twice
-# as fast.
-ALLOCATOR = {
-    "MALLOC_MMAP_THRESHOLD_": "4294967296",
-    "MALLOC_TRIM_THRESHOLD_": "8589934592",
-    "MALLOC_TOP_PAD_": "268435456",
-}
 # One thread for each process that computes: the parties share the cores, and OpenMP collapses when it waits.
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 PASSED_ON = ("LEAKRANGE_CACHE", "LEAKRANGE_LOG_LEVEL")
