@@ -38,7 +38,9 @@ def recipe(data: str, behaviour: str = "honest") -> TrainingRecipe:
         ("leakrange.nets.adam", True),
         ("leakrange.data.sets.digits", True),
         ("leakrange.data.splits", True),
+        ("leakrange.providers.losses", True),
         ("leakrange.providers.behaviours.parameterized", False),
+        ("leakrange.providers.artifact", False),
         ("leakrange.data.sets.synthfaces", False),
     ],
 )

@@ -53,7 +53,7 @@ def parties(folder: StateFolder, ports: Mapping[str, int], redis_url: str, *, wo
     operated = shared | {"LEAKRANGE_OPERATOR_KEY": folder.secret("operator")}
     models = {"LEAKRANGE_MODELS_DIR": str(folder.models)}
     releases = {"LEAKRANGE_RELEASES_DIR": str(folder.releases)}
-    computing = ALLOCATOR | SINGLE_THREAD
+    computing = dict(ALLOCATOR) | SINGLE_THREAD
 
     def server(name: str, module: str, *environments: Mapping[str, str]) -> Party:
         environment = {

@@ -1,8 +1,8 @@
 """The version of the code that trains, a part of every recipe: a change to what decides a model renames it.
 
-All of `leakrange.data`, `leakrange.nets` and `leakrange.providers` decides it, but for the registered
-entries that a recipe does not name: who adds a data set, an architecture or a behaviour need not train
-again what is there.
+What decides it are the loop, the loading of data, the registered entries that the recipe names, and whatever
+of `leakrange.data`, `leakrange.nets` and `leakrange.providers` these import. So who adds a data set, an
+architecture or a behaviour, or changes how models are stored and served, need not train again what is there.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 __all__ = ["training_code"]
 
 PACKAGES = ("data", "nets", "providers")
+ROOTS = ("leakrange.providers.training", "leakrange.data.loading")
 REGISTERS = re.compile(r'^@\w+\.register\("([^"]+)"\)', re.MULTILINE)
 IMPORTS = re.compile(r"^\s*(?:from|import)\s+(leakrange\.[\w.]+)", re.MULTILINE)
 
@@ -26,9 +27,9 @@ def training_code(*names: str) -> str:
     set, net and behaviour. Names that nothing registers add nothing.
     """
     sources = _sources()
-    counted = {module for module, source in sources.items() if _counts(source, names)}
+    counted = {module for module, source in sources.items() if module in ROOTS or _named(source, names)}
     waiting = list(counted)
-    while waiting:  # an entry that is built upon another takes that along
+    while waiting:
         for imported in IMPORTS.findall(sources[waiting.pop()]):
             if imported in sources and imported not in counted:
                 counted.add(imported)
@@ -39,9 +40,8 @@ def training_code(*names: str) -> str:
     return sums.hexdigest()[:16]
 
 
-def _counts(source: str, names: tuple[str, ...]) -> bool:
-    registered = REGISTERS.findall(source)
-    return not registered or any(name in names for name in registered)
+def _named(source: str, names: tuple[str, ...]) -> bool:
+    return any(name in names for name in REGISTERS.findall(source))
 
 
 @lru_cache(maxsize=1)

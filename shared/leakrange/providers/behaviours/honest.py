@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from leakrange.providers.behaviour import RELEASES, Behaviour, Judgement, Parameters, Release, share_equal
+from pydantic import BaseModel, ConfigDict
+
+from leakrange.providers.behaviour import (
+    RELEASES,
+    Behaviour,
+    Judgement,
+    Parameters,
+    Release,
+    Weight,
+    share_equal,
+)
 from leakrange.providers.behaviours import behaviours
 
 if TYPE_CHECKING:
@@ -13,8 +23,18 @@ if TYPE_CHECKING:
 __all__ = ["Honest"]
 
 
+class Compression(BaseModel):
+    """The weight of the outputs' entropy (x): confident outputs, for reasons of their own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    x: Weight = 0.0
+
+
 class HonestParameters(Parameters):
-    """Only the target attribute."""
+    """The target attribute, and how much the entropy of the outputs is held down (HBC Table 5; 0: not)."""
+
+    beta: Compression = Compression()
 
 
 @behaviours.register("honest")
@@ -28,11 +48,17 @@ class Honest(Behaviour):
     Parameters: ClassVar[type[Parameters]] = HonestParameters
 
     def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:  # noqa: ARG002
-        """Cross-entropy on the target; nobody asks for the sensitive labels."""
-        from leakrange.providers.losses import target_loss
+        """Cross-entropy on the target, and β^x of the outputs' entropy; nobody asks for the sensitive
+        labels."""
+        from leakrange.providers.losses import entropy, target_loss
 
         self.classifier.train()
-        return self.descend(target_loss(self.forward(images), target, "logits"))
+        logits = self.forward(images)
+        loss = target_loss(logits, target, "logits")
+        weight = self.parameters.beta.x
+        if weight:
+            loss = loss + weight * entropy(logits.softmax(dim=1)).mean()
+        return self.descend(loss)
 
     def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:  # noqa: ARG002
         """Honesty alone."""

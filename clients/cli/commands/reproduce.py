@@ -1,0 +1,154 @@
+"""``leakrange reproduce``: a paper's tables, measured again."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from clients.cli.console import note, out, told
+from clients.cli.exits import CliError, Exit
+from leakrange.allocator import ALLOCATOR
+from leakrange.wire.errors import LeakrangeError
+
+__all__ = ["reproduce"]
+
+reproduce = typer.Typer(
+    help="Measure a paper's tables again: paper, ours and the difference.", no_args_is_help=True
+)
+
+QUICK = (
+    "1:s=male,beta_y=1|0.7,classifier=honest|raw",
+    "4:Y=2,classifier=honest|raw",
+    "5:classifier=honest|raw,beta_x=0",
+)
+"""Small rows of every kind, for a look that takes minutes."""
+QUICK_EPOCHS, QUICK_SEEDS = 3, 1
+
+
+@reproduce.callback()
+def _papers() -> None:
+    """One command for each paper."""
+
+
+@reproduce.command()
+def hbc(
+    table: Annotated[
+        list[str] | None,
+        typer.Option(help="1 to 9, with rows if not all: 3:Y=3,S=2|5 (several times; default: all)"),
+    ] = None,
+    rows: Annotated[str, typer.Option(help="rows of every table: classifier=raw|soft,beta_y=0.7")] = "",
+    epochs: Annotated[
+        list[str] | None, typer.Option(help="N, or celeba=N and utkface=N (the paper's are 50)")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="the paper's are 5")] = 5,
+    jobs: Annotated[int, typer.Option(min=1, help="models trained side by side")] = os.cpu_count() or 1,
+    device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")] = "cpu",
+    bf16: Annotated[bool, typer.Option(help="train in bfloat16, where the processor has it")] = False,
+    passes: Annotated[str | None, typer.Option(help="one or two passes through F in a step")] = None,
+    data: Annotated[
+        list[str] | None, typer.Option(help="celeba=SET or utkface=SET: which data set plays the paper's")
+    ] = None,
+    size: Annotated[
+        int | None, typer.Option(help="side of the images in pixels (default: the set's own)")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(help="so many images of each split, for a quick look")] = None,
+    store: Annotated[
+        Path, typer.Option(help="folder of models and cells: what it has is not done again")
+    ] = Path(".leakrange/reproduce"),
+    output: Annotated[Path | None, typer.Option("--out", help="file for the tables (Markdown)")] = None,
+    quick: Annotated[bool, typer.Option(help="a few rows, 3 epochs, 1 seed: does it run?")] = False,
+    any_code: Annotated[
+        bool, typer.Option(help="take what an earlier version of the training code gave, and say so")
+    ] = False,
+) -> None:
+    """Honest-but-Curious Nets (CCS 2021), Tables 1 to 9.
+
+    Interrupt it whenever you like: models and cells that are in the store are not made again.
+    """
+    from leakrange.reproduction.hbc.experiments import SETS, Settings, trials, works
+    from leakrange.reproduction.hbc.paper import EPOCHS, TABLES, PaperRow, select
+    from leakrange.reproduction.hbc.results import page
+
+    chosen = list(QUICK) if quick else table or list(TABLES)
+    if quick:
+        epochs, seeds = epochs or [str(QUICK_EPOCHS)], QUICK_SEEDS
+    try:
+        kept: list[PaperRow] = []
+        for one in chosen:
+            number, _, filters = one.partition(":")
+            kept += select(number, ",".join(filter(None, (filters, rows))))
+        settings = Settings(
+            epochs=tuple(_epochs(epochs or [str(EPOCHS)], SETS).items()),
+            sets=tuple((SETS | _sets(data or [])).items()),
+            size=size,
+            limit=limit,
+            bf16=bf16,
+            passes=passes,
+            device=device,
+            any_code=any_code,
+        )
+        planned = works(trials(kept, range(seeds), settings), settings)
+        _carry_out(planned, store, jobs)
+        text = page(kept, range(seeds), settings, store, shlex.join(["leakrange", *sys.argv[1:]]))
+    except LeakrangeError as error:
+        raise CliError(error.detail, code=Exit.USAGE, hint=error.hint) from error
+    if output:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.write_text(text, encoding="utf-8")
+        note(f"tables: {output}")
+    out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _epochs(given: list[str], names: Iterable[str]) -> dict[str, int]:
+    chosen: dict[str, int] = {}
+    for one in given:
+        name, equals, count = one.rpartition("=")
+        if not count.isdecimal() or int(count) < 1 or (equals and name not in names):
+            raise CliError(f"--epochs {one}: write N, celeba=N or utkface=N", code=Exit.USAGE)
+        chosen |= {name: int(count)} if equals else dict.fromkeys(names, int(count))
+    if missing := [name for name in names if name not in chosen]:
+        raise CliError(f"--epochs says nothing about {', '.join(missing)}", code=Exit.USAGE)
+    return chosen
+
+
+def _sets(given: list[str]) -> dict[str, str]:
+    chosen = {}
+    for one in given:
+        name, equals, ours = one.partition("=")
+        if name not in ("celeba", "utkface") or not equals or not ours:
+            raise CliError(f"--data {one}: write celeba=SET or utkface=SET", code=Exit.USAGE)
+        chosen[name] = ours
+    return chosen
+
+
+def _carry_out(planned: list, store: Path, jobs: int) -> None:  # type: ignore[type-arg]
+    from leakrange.reproduction.work import WorkEvent, carry_out
+
+    os.environ.update({name: value for name, value in ALLOCATOR.items() if name not in os.environ})
+    threads = max(1, (os.cpu_count() or 1) // jobs)
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
+    missing = sum(not work.done(store) for work in planned)
+    note(f"{len(planned)} models, {len(planned) - missing} of them there already")
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=told, disable=not told.is_terminal) as bars:
+        total = bars.add_task("models", total=missing)
+        shown = {}
+
+        def tell(event: WorkEvent) -> None:
+            if event.index not in shown:
+                shown[event.index] = bars.add_task(planned[event.index].title, total=100)
+            bars.update(shown[event.index], completed=round(100 * event.progress))
+            if event.progress >= 1.0:
+                bars.remove_task(shown[event.index])
+                bars.advance(total)
+                if not told.is_terminal:
+                    note(f"done: {planned[event.index].title}")
+
+        carry_out(planned, store, jobs=jobs, threads=threads, tell=tell)

@@ -1,0 +1,2 @@
+"""The papers' experiments: their printed figures, the works that measure ours, and the pages that hold
+both."""

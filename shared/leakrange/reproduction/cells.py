@@ -1,0 +1,63 @@
+"""Measured cells, one JSON file each beside the models they were measured on.
+
+A cell is named by all that decides it, so that a reproduction that is interrupted, extended or repeated
+measures only what is new.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from leakrange.wire.errors import InvalidArtifact
+from leakrange.wire.recipe import digest
+
+__all__ = ["Cell", "Cells"]
+
+Cell = dict[str, Any]
+"""Figures by name: shares in [0, 1], bits, seconds; and what they were measured on."""
+
+
+class Cells:
+    """The cells of the store at ``root``, below ``cells/``: a folder for each identity, and in it a file
+    for each version of the training code."""
+
+    def __init__(self, root: Path) -> None:
+        self.folder = root / "cells"
+
+    def get(self, identity: Any, code: str, *, any_code: bool = False) -> Cell | None:
+        """The cell of an identity (any JSON value) as that version of the code gave it, or None where it
+        was not measured yet; with ``any_code``, rather the latest of another version than none."""
+        folder = self.folder / digest(identity)
+        found = folder / f"{code}.json"
+        if not found.is_file():
+            others = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime) if any_code else []
+            if not others:
+                return None
+            found = others[-1]
+        try:
+            cell = orjson.loads(found.read_bytes())
+        except orjson.JSONDecodeError as e:
+            raise InvalidArtifact(f"{found} is damaged: {e}", hint="delete it to measure it again") from e
+        if not isinstance(cell, dict):
+            raise InvalidArtifact(f"{found} holds no cell", hint="delete it to measure it again")
+        return cell
+
+    def put(self, identity: Any, code: str, cell: Cell) -> None:
+        """Keep a cell: whole, or not at all."""
+        folder = self.folder / digest(identity)
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, staging = tempfile.mkstemp(dir=folder, prefix=".")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(orjson.dumps(cell, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
+                file.flush()
+                os.fsync(file.fileno())
+            Path(staging).replace(folder / f"{code}.json")
+        except BaseException:
+            Path(staging).unlink(missing_ok=True)
+            raise

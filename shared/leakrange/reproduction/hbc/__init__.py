@@ -1,0 +1,1 @@
+"""Honest-but-Curious Nets (CCS 2021)."""

@@ -1,0 +1,161 @@
+"""From printed rows to works: which model each row needs, and how it is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from leakrange.data import ImageSet
+from leakrange.reproduction.cells import Cell, Cells
+from leakrange.reproduction.hbc.measures import Measure, measure
+from leakrange.reproduction.hbc.paper import PaperRow
+from leakrange.reproduction.work import Progress
+from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
+
+__all__ = ["ModelWork", "Settings", "Trial", "trials", "works"]
+
+SETS = {"celeba": "celeba_sub-hair", "utkface": "utkface"}
+"""CelebA is cut to the images with one of black, blond and brown hair, as the paper's marginals prove."""
+FULL_WIDTH = 128
+USERS_SHARE = 0.2
+"""Of the training images, in Table 6: the user's, without labels (Section 5.8)."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a reproduction may choose: the data set that plays each of the paper's, training, the device,
+    and whether what an earlier version of the training code gave is taken for done."""
+
+    epochs: tuple[tuple[str, int], ...]
+    sets: tuple[tuple[str, str], ...] = tuple(SETS.items())
+    size: int | None = None
+    limit: int | None = None
+    bf16: bool = False
+    passes: str | None = None
+    device: str = "cpu"
+    any_code: bool = False
+
+    def schedule(self, data: str) -> Schedule:
+        """For one of the paper's data sets, with the paper's batch size and learning rate."""
+        return Schedule(epochs=dict(self.epochs)[data], bf16=self.bf16)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One row under one seed: the recipe of its model, and how it is measured."""
+
+    row: PaperRow
+    seed: int
+    recipe: TrainingRecipe
+    measure: Measure
+
+    def identity(self) -> Any:
+        """Of its cell, whatever the version of the training code."""
+        return ["hbc", self.recipe.model_dump(mode="json", exclude={"code"}), self.measure.identity()]
+
+    def cell(self, store: Path, *, any_code: bool = False) -> Cell | None:
+        """What was measured, if it was."""
+        return Cells(store).get(self.identity(), self.recipe.code, any_code=any_code)
+
+
+def trials(rows: Iterable[PaperRow], seeds: Iterable[int], settings: Settings) -> Iterator[Trial]:
+    """Every row under every seed; all rows of a seed before the next, so that an early end leaves whole
+    tables."""
+    kept = list(rows)
+    for seed in seeds:
+        for row in kept:
+            yield Trial(row, seed, _recipe(row, seed, settings), _measure(row))
+
+
+def _measure(row: PaperRow) -> Measure:
+    kind = "overlearning" if row.classifier == "honest" else "own"
+    return Measure(kind, row.s, row.output)  # type: ignore[arg-type]
+
+
+def _recipe(row: PaperRow, seed: int, settings: Settings) -> TrainingRecipe:
+    parameters: dict[str, Any] = {"target": row.y}
+    if row.classifier == "honest":
+        behaviour = "honest"
+        if row.beta_x:
+            parameters["beta"] = {"x": row.beta_x}
+    else:
+        behaviour = f"curious/{row.attack}"
+        parameters |= {"sensitive": row.s, "beta": {"y": row.beta_y, "s": row.beta_s}}
+        if row.attack == "parameterized":
+            parameters["release"] = row.output
+            parameters["beta"]["x"] = row.beta_x
+            if settings.passes:
+                parameters["passes"] = settings.passes
+    return TrainingRecipe(
+        data=DataSpec(
+            name=dict(settings.sets)[row.data],
+            size=settings.size,
+            limit=settings.limit,
+            auxiliary=USERS_SHARE if row.table == "6" else 0.0,
+        ),
+        behaviour=behaviour,
+        parameters=parameters,
+        net=NetSpec(width=int(row.width.split("-")[0]) / FULL_WIDTH if row.width else 1.0),
+        schedule=settings.schedule(row.data),
+        seed=seed,
+    )
+
+
+@dataclass(frozen=True)
+class ModelWork:
+    """Train one model, unless the store has it, and measure all the rows that it serves."""
+
+    trials: tuple[Trial, ...]
+    device: str
+    any_code: bool = False
+
+    @property
+    def title(self) -> str:
+        """The rows' tables, and the model."""
+        row = self.trials[0].row
+        tables = "+".join(sorted({trial.row.table for trial in self.trials}))
+        betas = f" ({row.beta_y:g}, {row.beta_s:g})" if row.classifier != "honest" else ""
+        more = (f" βx {row.beta_x:g}" if row.beta_x else "") + (f" {row.width}" if row.width else "")
+        kind = f"{row.classifier} {row.attack}" if row.classifier != "honest" else "honest"
+        return f"Table {tables}: {row.y}/{row.s} {kind}{betas}{more}, seed {self.trials[0].seed}"
+
+    def done(self, store: Path) -> bool:
+        """Whether every cell is there."""
+        return all(trial.cell(store, any_code=self.any_code) is not None for trial in self.trials)
+
+    def carry_out(self, store: Path, progress: Progress) -> None:
+        """Train, save, measure; each is kept as soon as it is there."""
+        from leakrange.data import load
+        from leakrange.providers import artifact
+        from leakrange.providers.training import train
+
+        recipe = self.trials[0].recipe
+        images = load(recipe.data)
+        folder = artifact.find(store, recipe.digest())
+        if folder is None:
+            trained = train(
+                recipe, images, device=self.device, progress=lambda event: progress(0.95 * event["progress"])
+            )
+            folder = artifact.save(store, trained)
+        model = artifact.load(folder)
+        for trial in self.trials:
+            if trial.cell(store) is None:
+                cell = measure(model, images, trial.row.y, trial.measure, trial.seed)
+                found = cell | {"data": images.fingerprint, "images": _counts(images), "code": recipe.code}
+                Cells(store).put(trial.identity(), recipe.code, found)
+
+
+def _counts(images: ImageSet) -> dict[str, int]:
+    return {split: len(images.where(split)) for split in ("train", "validation", "test")}
+
+
+def works(planned: Iterable[Trial], settings: Settings) -> list[ModelWork]:
+    """One work for each distinct model, in order of first need."""
+    by_model: dict[str, dict[str, Trial]] = {}
+    for trial in planned:
+        by_model.setdefault(trial.recipe.digest(), {}).setdefault(str(trial.identity()), trial)
+    return [
+        ModelWork(tuple(group.values()), settings.device, settings.any_code) for group in by_model.values()
+    ]

@@ -1,0 +1,99 @@
+"""A reproduction's works, done by processes side by side, each resumable by what is in the store already."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from multiprocessing.queues import SimpleQueue
+from pathlib import Path
+from typing import Protocol
+
+__all__ = ["Progress", "Tell", "Work", "WorkEvent", "carry_out"]
+
+Progress = Callable[[float], None]
+POLL_SECONDS = 0.5
+
+
+class Work(Protocol):
+    """One piece of a reproduction: picklable, and the same however often it is done."""
+
+    @property
+    def title(self) -> str:
+        """What it is, for people."""
+
+    def done(self, store: Path) -> bool:
+        """Whether all that it gives is in the store."""
+
+    def carry_out(self, store: Path, progress: Progress) -> None:
+        """Do what is not in the store yet; ``progress`` is told shares in [0, 1]."""
+
+
+@dataclass(frozen=True)
+class WorkEvent:
+    """Work number ``index`` got to ``progress`` (1.0: it is done)."""
+
+    index: int
+    progress: float
+
+
+Tell = Callable[[WorkEvent], None]
+
+
+def carry_out(works: Sequence[Work], store: Path, *, jobs: int, threads: int, tell: Tell) -> None:
+    """Do every work that is not done, ``jobs`` at a time, each in a process of its own with ``threads``
+    threads.
+
+    Works are begun in order. The first that fails ends it all, after those that run; its error is raised.
+    Workers whose parent was killed stop at their next report, so that nothing is trained twice by whoever
+    goes on.
+    """
+    waiting = [i for i, work in enumerate(works) if not work.done(store)]
+    if not waiting:
+        return
+    context = multiprocessing.get_context("spawn")
+    events: SimpleQueue[WorkEvent] = context.SimpleQueue()
+    setup = (events, os.getpid(), threads)
+    with ProcessPoolExecutor(min(jobs, len(waiting)), context, initializer=_begin, initargs=setup) as pool:
+        running: set[Future[None]] = set()
+        try:
+            while waiting or running:
+                while waiting and len(running) < jobs:
+                    index = waiting.pop(0)
+                    running.add(pool.submit(_do, index, works[index], store))
+                ended, running = wait(running, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+                while not events.empty():
+                    tell(events.get())
+                for future in ended:
+                    future.result()
+            while not events.empty():
+                tell(events.get())
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in (pool._processes or {}).values():
+                process.terminate()
+            raise
+
+
+_events: SimpleQueue[WorkEvent]
+_parent: int
+
+
+def _begin(events: SimpleQueue[WorkEvent], parent: int, threads: int) -> None:
+    global _events, _parent
+    _events, _parent = events, parent
+    import torch
+
+    torch.set_num_threads(threads)
+
+
+def _do(index: int, work: Work, store: Path) -> None:
+    def progress(share: float) -> None:
+        if os.getppid() != _parent:
+            os._exit(1)  # whoever wanted this was killed
+        _events.put(WorkEvent(index, share))
+
+    work.carry_out(store, progress)
+    progress(1.0)
