@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -17,13 +17,18 @@ from clients.cli.exits import CliError, Exit
 from leakrange.allocator import ALLOCATOR
 from leakrange.wire.errors import LeakrangeError
 
+if TYPE_CHECKING:
+    from leakrange.reproduction.work import Work
+
 __all__ = ["reproduce"]
 
 reproduce = typer.Typer(
     help="Measure a paper's tables again: paper, ours and the difference.", no_args_is_help=True
 )
 
+BLACK_BOX = "fig4"
 QUICK = (
+    BLACK_BOX,
     "1:s=male,beta_y=1|0.7,classifier=honest|raw",
     "4:Y=2,classifier=honest|raw",
     "5:classifier=honest|raw,beta_x=0",
@@ -41,7 +46,7 @@ def _papers() -> None:
 def hbc(
     table: Annotated[
         list[str] | None,
-        typer.Option(help="1 to 9, with rows if not all: 3:Y=3,S=2|5 (several times; default: all)"),
+        typer.Option(help="1 to 9 or fig4, with rows if not all: 3:Y=3,S=2|5 (several times; default: all)"),
     ] = None,
     rows: Annotated[str, typer.Option(help="rows of every table: classifier=raw|soft,beta_y=0.7")] = "",
     epochs: Annotated[
@@ -63,6 +68,7 @@ def hbc(
         Path, typer.Option(help="folder of models and cells: what it has is not done again")
     ] = Path(".leakrange/reproduce"),
     output: Annotated[Path | None, typer.Option("--out", help="file for the tables (Markdown)")] = None,
+    page: Annotated[Path | None, typer.Option(help="file for a page (HTML)")] = None,
     quick: Annotated[bool, typer.Option(help="a few rows, 3 epochs, 1 seed: does it run?")] = False,
     any_code: Annotated[
         bool, typer.Option(help="take what an earlier version of the training code gave, and say so")
@@ -72,16 +78,20 @@ def hbc(
 
     Interrupt it whenever you like: models and cells that are in the store are not made again.
     """
+    from leakrange.reproduction.document import html, markdown
+    from leakrange.reproduction.hbc.blackbox_work import BlackBoxWork, section
     from leakrange.reproduction.hbc.experiments import SETS, Settings, trials, works
     from leakrange.reproduction.hbc.paper import EPOCHS, TABLES, PaperRow, select
-    from leakrange.reproduction.hbc.results import page
+    from leakrange.reproduction.hbc.results import document
 
-    chosen = list(QUICK) if quick else table or list(TABLES)
+    chosen = list(QUICK) if quick else table or [BLACK_BOX, *TABLES]
     if quick:
         epochs, seeds = epochs or [str(QUICK_EPOCHS)], QUICK_SEEDS
     try:
         kept: list[PaperRow] = []
         for one in chosen:
+            if one == BLACK_BOX:
+                continue
             number, _, filters = one.partition(":")
             kept += select(number, ",".join(filter(None, (filters, rows))))
         settings = Settings(
@@ -94,15 +104,20 @@ def hbc(
             device=device,
             any_code=any_code,
         )
-        planned = works(trials(kept, range(seeds), settings), settings)
+        mixtures = [BlackBoxWork(seed) for seed in range(seeds)] if BLACK_BOX in chosen else []
+        planned: list[Work] = [*mixtures, *works(trials(kept, range(seeds), settings), settings)]
         _carry_out(planned, store, jobs)
-        text = page(kept, range(seeds), settings, store, shlex.join(["leakrange", *sys.argv[1:]]))
+        others = [section(mixtures, store)] if mixtures else []
+        command = shlex.join(["leakrange", *sys.argv[1:]])
+        found = document(kept, range(seeds), settings, store, command, others)
     except LeakrangeError as error:
         raise CliError(error.detail, code=Exit.USAGE, hint=error.hint) from error
-    if output:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(text, encoding="utf-8")
-        note(f"tables: {output}")
+    text = markdown(found)
+    for path, content in ((output, text), (page, html(found))):
+        if path:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(content, encoding="utf-8")
+            note(f"results: {path}")
     out.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -128,7 +143,7 @@ def _sets(given: list[str]) -> dict[str, str]:
     return chosen
 
 
-def _carry_out(planned: list, store: Path, jobs: int) -> None:  # type: ignore[type-arg]
+def _carry_out(planned: list[Work], store: Path, jobs: int) -> None:
     from leakrange.reproduction.work import WorkEvent, carry_out
 
     os.environ.update({name: value for name, value in ALLOCATOR.items() if name not in os.environ})

@@ -10,9 +10,10 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Literal
 
+from leakrange.reproduction.document import Figure
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["EPOCHS", "REPETITIONS", "TABLES", "Figure", "PaperRow", "rows", "select"]
+__all__ = ["EPOCHS", "REPETITIONS", "TABLES", "PaperRow", "rows", "select"]
 
 EPOCHS, REPETITIONS = 50, 5
 TABLES = {
@@ -41,14 +42,6 @@ FILTERS = (
     "beta_x",
 )
 BINARY = 2
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A printed mean and the deviation beside it."""
-
-    mean: float
-    deviation: float | None
 
 
 @dataclass(frozen=True)

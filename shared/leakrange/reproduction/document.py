@@ -1,0 +1,111 @@
+"""A reproduction's results: sections of lines, each figure as paper, ours and the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+
+import numpy as np
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+__all__ = ["Column", "Document", "Figure", "Line", "Section", "html", "markdown"]
+
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A printed mean and the deviation beside it, in the paper's units."""
+
+    mean: float
+    deviation: float | None = None
+
+
+@dataclass(frozen=True)
+class Column:
+    """One figure of a line: what the paper prints, and ours under every seed, in the paper's units."""
+
+    paper: Figure | None
+    ours: Sequence[float]
+
+    def cells(self) -> tuple[str, str, str]:
+        """Paper, ours and difference, to two decimals; deviations over seeds where there are several."""
+        paper = NOTHING if self.paper is None else _spread(self.paper.mean, self.paper.deviation)
+        if not self.ours:
+            return paper, NOTHING, NOTHING
+        mean = float(np.mean(self.ours))
+        deviation = float(np.std(self.ours, ddof=1)) if len(self.ours) > 1 else None
+        difference = NOTHING if self.paper is None else f"{mean - self.paper.mean:+.2f}"
+        return paper, _spread(mean, deviation), difference
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row: its labels, its figures in the order of the section's, and what stands behind them."""
+
+    labels: Sequence[str]
+    columns: Sequence[Column]
+    notes: Sequence[str]
+
+    def cells(self) -> list[str]:
+        """All its fields, as text."""
+        return [*self.labels, *(cell for column in self.columns for cell in column.cells()), *self.notes]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One of the paper's tables or figures. ``labels``, ``figures`` and ``notes`` name the fields of its
+    lines."""
+
+    title: str
+    labels: Sequence[str]
+    figures: Sequence[str]
+    notes: Sequence[str]
+    lines: Sequence[Line]
+    remark: str = ""
+
+    def header(self) -> list[str]:
+        """A name for every cell of a line."""
+        figures = (name for figure in self.figures for name in (f"{figure}: paper", "ours", "difference"))
+        return [*self.labels, *figures, *self.notes]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A paper's page. ``differences`` are the settings in which ours differ from the paper's."""
+
+    title: str
+    command: str
+    about: str
+    differences: Sequence[str]
+    sections: Sequence[Section]
+
+
+def _spread(mean: float, deviation: float | None) -> str:
+    return f"{mean:.2f}" + ("" if deviation is None else f" ± {deviation:.2f}")
+
+
+def markdown(document: Document) -> str:
+    """The page as Markdown."""
+    parts = [f"# {document.title}\n\nMade by `{document.command}`.\n\n{document.about}\n\n"]
+    parts += [f"- {difference}\n" for difference in document.differences]
+    for section in document.sections:
+        parts.append(f"\n## {section.title}\n\n" + (f"{section.remark}\n\n" if section.remark else ""))
+        header = section.header()
+        rows = [header, ["---"] * len(header), *(line.cells() for line in section.lines)]
+        parts += [f"| {' | '.join(row)} |\n" for row in rows]
+    return "".join(parts)
+
+
+def html(document: Document) -> str:
+    """The page as one HTML file that needs nothing but itself, in the style of the reports of runs."""
+    environment = Environment(
+        loader=PackageLoader("leakrange.reproduction"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    style = (files("leakrange.report") / "templates" / "page.css").read_text(encoding="utf-8")
+    return environment.get_template("document.html.j2").render(document=document, style=style)
