@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import multiprocessing.connection
 import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
@@ -47,15 +48,14 @@ def carry_out(works: Sequence[Work], store: Path, *, jobs: int, threads: int, te
     threads.
 
     Works are begun in order. The first that fails ends it all, after those that run; its error is raised.
-    Workers whose parent was killed stop at their next report, so that nothing is trained twice by whoever
-    goes on.
+    Workers end with their parent, however that ends, so that nothing is trained twice by whoever goes on.
     """
     waiting = [i for i, work in enumerate(works) if not work.done(store)]
     if not waiting:
         return
     context = multiprocessing.get_context("spawn")
     events: SimpleQueue[WorkEvent] = context.SimpleQueue()
-    setup = (events, os.getpid(), threads)
+    setup = (events, threads)
     with ProcessPoolExecutor(min(jobs, len(waiting)), context, initializer=_begin, initargs=setup) as pool:
         running: set[Future[None]] = set()
         try:
@@ -78,22 +78,24 @@ def carry_out(works: Sequence[Work], store: Path, *, jobs: int, threads: int, te
 
 
 _events: SimpleQueue[WorkEvent]
-_parent: int
 
 
-def _begin(events: SimpleQueue[WorkEvent], parent: int, threads: int) -> None:
-    global _events, _parent
-    _events, _parent = events, parent
+def _begin(events: SimpleQueue[WorkEvent], threads: int) -> None:
+    global _events
+    _events = events
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     import torch
 
     torch.set_num_threads(threads)
 
 
-def _do(index: int, work: Work, store: Path) -> None:
-    def progress(share: float) -> None:
-        if os.getppid() != _parent:
-            os._exit(1)  # whoever wanted this was killed
-        _events.put(WorkEvent(index, share))
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    multiprocessing.connection.wait([parent.sentinel])
+    os._exit(1)
 
-    work.carry_out(store, progress)
-    progress(1.0)
+
+def _do(index: int, work: Work, store: Path) -> None:
+    work.carry_out(store, lambda share: _events.put(WorkEvent(index, share)))
+    _events.put(WorkEvent(index, 1.0))

@@ -1,0 +1,52 @@
+"""Paper, ours and the difference: the arithmetic of the cells, and both renderings."""
+
+from pathlib import Path
+
+import pytest
+
+from leakrange.reproduction.cells import Cells
+from leakrange.reproduction.document import Column, Document, Figure, Line, Section, html, markdown
+from leakrange.wire.errors import InvalidArtifact
+
+
+@pytest.mark.parametrize(
+    ("column", "cells"),
+    [
+        (Column(Figure(90.0, 0.5), [82.0, 84.0]), ("90.00 ± 0.50", "83.00 ± 1.41", "-7.00")),
+        (Column(Figure(90.0), [91.5]), ("90.00", "91.50", "+1.50")),
+        (Column(None, [0.5, 0.5]), ("–", "0.50 ± 0.00", "–")),
+        (Column(Figure(90.0, 0.5), []), ("90.00 ± 0.50", "–", "–")),
+    ],
+)
+def test_a_figure_stands_as_paper_ours_and_difference(column: Column, cells: tuple[str, str, str]) -> None:
+    assert column.cells() == cells
+
+
+def test_both_renderings_hold_every_cell_and_escape_what_they_must() -> None:
+    line = Line(["<model>"], [Column(Figure(1.0), [2.0])], ["3"])
+    section = Section("Table 1", ["model"], ["honesty"], ["seeds"], [line])
+    page = Document("A paper", "leakrange reproduce x", "About.", ["fewer epochs"], [section])
+    text = markdown(page)
+    assert "| model | honesty: paper | ours | difference | seeds |" in text
+    assert "| <model> | 1.00 | 2.00 | +1.00 | 3 |" in text
+    assert "- fewer epochs" in text
+    web = html(page)
+    for cell in ("&lt;model&gt;", "<td>1.00</td>", "<td>2.00</td>", "<td>+1.00</td>", "fewer epochs"):
+        assert cell in web
+    assert "<model>" not in web
+    assert "http" not in web.replace("http-equiv", "")
+
+
+def test_a_cell_is_found_under_its_code_and_another_codes_only_when_asked(tmp_path: Path) -> None:
+    cells = Cells(tmp_path)
+    identity = ["a", {"b": 1}]
+    assert cells.get(identity, "new") is None
+    cells.put(identity, "old", {"honesty": 0.5})
+    assert cells.get(identity, "new") is None
+    assert cells.get(identity, "new", any_code=True) == {"honesty": 0.5}
+    cells.put(identity, "new", {"honesty": 0.75})
+    assert cells.get(identity, "new", any_code=True) == {"honesty": 0.75}
+    [path] = cells.folder.glob("*/new.json")
+    path.write_bytes(b"{")
+    with pytest.raises(InvalidArtifact, match="damaged"):
+        cells.get(identity, "new")
