@@ -17,7 +17,7 @@ from leakrange.data.loading import resized
 from leakrange.wire.errors import DataUnavailable, InvalidInput
 from leakrange.wire.recipe import DataSpec
 
-ALWAYS = ("digits", "synthfaces")
+ALWAYS = ("digits", "quadrants", "synthfaces")
 
 
 def test_what_the_catalogue_holds() -> None:
@@ -32,8 +32,8 @@ def test_facts_of_an_entry_without_loading(name: str) -> None:
     assert entry.name == name
     assert entry.description
     assert entry.source
-    assert entry.channels in (1, 3)
-    assert entry.size >= 16
+    assert entry.channels in (1, 2, 3)
+    assert entry.size >= 16 or entry.fixed_size
     assert entry.attributes
     for key, attribute in entry.attributes.items():
         assert isinstance(attribute, Attribute)
@@ -56,7 +56,7 @@ def test_listing_loads_no_heavy_library() -> None:
 
 @pytest.mark.parametrize("name", ALWAYS)
 def test_shape_of_a_loaded_set(name: str) -> None:
-    spec = DataSpec(name=name, count=300 if name == "synthfaces" else None)
+    spec = DataSpec(name=name, count=300 if datasets[name].procedural() else None)
     found = load(spec)
     entry = datasets[name]
     n = len(found)

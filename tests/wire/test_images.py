@@ -82,6 +82,18 @@ def test_pictures_are_converted_to_the_models_channels() -> None:
     np.testing.assert_allclose(jpeg[0].astype(int), red, atol=3)
 
 
+def test_two_channels_are_grey_and_alpha_for_a_model_that_has_two() -> None:
+    points = np.array([[[[0, 255]]], [[[134, 0]]], [[[7, 9]]]], np.uint8)
+    bodies = [(NPY, encode_npy(points)), (JSON, as_json(points)), multipart([file(each) for each in points])]
+    for content_type, body in bodies:
+        decoded = decode_images(content_type, body, shape=(1, 1, 2), limits=LIMITS)
+        np.testing.assert_array_equal(decoded, points)
+    for content_type, body in bodies[:2]:
+        np.testing.assert_array_equal(decode_images(content_type, body, shape=None, limits=LIMITS), points)
+    # for a model of pictures, alpha is nothing but transparency
+    assert decode_images("image/png", file(points[0]), shape=(1, 1, 1), limits=LIMITS).shape == (1, 1, 1, 1)
+
+
 def bomb(width: int, height: int) -> bytes:
     """A small PNG file that declares, and would decompress to, a huge picture."""
 

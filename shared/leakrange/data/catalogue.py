@@ -46,6 +46,8 @@ class DataSet(ABC):
     size: ClassVar[int]
     """Side in pixels when the specification names none."""
     channels: ClassVar[int]
+    fixed_size: ClassVar[bool] = False
+    """Whether a specification that names a size is refused: its images are none that could be scaled."""
     source: ClassVar[str]
     """Where it comes from and under which licence."""
     official_split: ClassVar[bool] = False

@@ -26,9 +26,10 @@ class Attribute:
 class ImageSet:
     """Images with attributes, an official split and near-copy groups.
 
-    images: uint8 (N, H, W, C), C = 1 or 3. labels: per attribute int64 (N,), -1 where unknown. split: uint8
-    (N,), an index into `SPLITS`. group: int64 (N,); images that share a number are near-copies and never
-    cross a split. fingerprint: hex digest of the content, the same on every machine.
+    images: uint8 (N, H, W, C), C = 1 (grey), 3 (RGB) or 2 (what is no picture). labels: per attribute int64
+    (N,), -1 where unknown. split: uint8 (N,), an index into `SPLITS`. group: int64 (N,); images that share a
+    number are near-copies and never cross a split. fingerprint: hex digest of the content, the same on every
+    machine.
     """
 
     name: str

@@ -36,14 +36,19 @@ def load(spec: DataSpec) -> ImageSet:
     shrinking); procedural sets draw at the size asked for. ``limit`` keeps that many random images of every
     split. Splits never cut a group of near-copies; see `leakrange.data.splits.partition`.
 
-    Raises `InvalidInput` for an unknown name, a ``count`` for a set that is given, or shares that leave
-    nothing to train on; `DataUnavailable` where the set's file is missing or broken.
+    Raises `InvalidInput` for an unknown name, a ``count`` for a set that is given, a ``size`` for a set that
+    has but one, or shares that leave nothing to train on; `DataUnavailable` where the set's file is missing
+    or broken.
     """
     entry = _entry(spec.name)
     if spec.count is not None and not entry.procedural():
         raise InvalidInput(
             f"data set {spec.name!r} is given, its number of images cannot be chosen",
             hint="leave out 'count'; 'limit' keeps fewer images of each split",
+        )
+    if spec.size is not None and entry.fixed_size:
+        raise InvalidInput(
+            f"data set {spec.name!r} has no other size than {entry.size}", hint="leave out 'size'"
         )
     # The folder belongs to the key: a process that is pointed elsewhere must not be given the old images.
     with _lock:

@@ -24,6 +24,8 @@ __all__ = ["ImageLimits", "count_images", "decode_images", "multipart_files"]
 
 MULTIPART = "multipart/form-data"
 PICTURES = ("image/png", "image/jpeg")
+MODES = {1: "L", 2: "LA", 3: "RGB"}
+"""How Pillow reads a picture for a model of so many channels; two are those of a PNG with grey and alpha."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +153,7 @@ def _picture(
                     f"picture {number} is {height} x {width}; the model takes {shape[0]} x {shape[1]}"
                 )
             channels = shape[2] if shape is not None else 1 if picture.mode in ("1", "L") else 3
-            pixels = np.asarray(picture.convert("L" if channels == 1 else "RGB"), dtype=np.uint8)
+            pixels = np.asarray(picture.convert(MODES[channels]), dtype=np.uint8)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise BodyTooLarge(
             f"picture {number} declares too many pixels; at most {limits.pixels} in all",
@@ -167,8 +169,8 @@ def _pixels(
 ) -> NDArray[np.uint8]:
     if array.ndim == 3:
         array = array[np.newaxis]
-    wanted = f"(B, {shape[0]}, {shape[1]}, {shape[2]})" if shape else "(B, H, W, C) with C = 1 or 3"
-    fits = array.ndim == 4 and (array.shape[1:] == shape if shape else array.shape[3] in (1, 3))
+    wanted = f"(B, {shape[0]}, {shape[1]}, {shape[2]})" if shape else "(B, H, W, C) with C = 1, 2 or 3"
+    fits = array.ndim == 4 and (array.shape[1:] == shape if shape else array.shape[3] in MODES)
     if not fits or 0 in array.shape:
         raise InvalidInput(f"images must have shape {wanted}; these have {tuple(array.shape)}")
     if len(array) > limits.samples:
