@@ -1,0 +1,93 @@
+"""Two classifiers whose answers are added up to one (Honest-but-Curious Nets, Section 3.2, Fig. 3)."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as f
+
+from leakrange.nets.classifier import Classifier
+
+__all__ = ["MixtureHead", "mixture"]
+
+SMALLEST = 1e-12
+"""Entries of a mixture are held above this, so that their logarithm is finite; far below what a decoder or a
+rounded release can see."""
+
+
+class SideBySide(nn.Module):
+    """Two bodies: (B, C, H, W) to (B, 2·features), those of y before those of s."""
+
+    def __init__(self, y: nn.Module, s: nn.Module) -> None:
+        super().__init__()
+        self.y = y
+        self.s = s
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Both feature vectors, one behind the other."""
+        return torch.cat([self.y(x), self.s(x)], dim=1)
+
+
+class MixtureHead(nn.Module):
+    """Logits (B, Y) whose softmax is the mixture ŷ = β^y·z^y + β^s·z^s of two softmax vectors, β^y = 1 − β^s.
+
+    z^s (B, S), S ≤ Y, is padded with zeros to length Y. ``hard``: both vectors are rounded to one-hot ones
+    before they are mixed (Eq. 1); otherwise they stay as they are (the normal mixture). For Y = S = 2 the
+    second entry is the paper's scalar ŷ. ``features`` is the length of one feature vector, ``classes`` is S.
+    """
+
+    def __init__(
+        self, y: nn.Module, s: nn.Module, *, features: int, classes: int, beta_s: float, hard: bool
+    ) -> None:
+        super().__init__()
+        self.y = y
+        self.s = s
+        self.feature_count = features
+        self.classes = classes
+        self.beta_s = beta_s
+        self.hard = hard
+
+    def parts(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits (B, Y) for y and (B, S) for s of features (B, 2·features), before anything is mixed."""
+        of_y, of_s = features[:, : self.feature_count], features[:, self.feature_count :]
+        return cast(Tensor, self.y(of_y)), cast(Tensor, self.s(of_s))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """The logarithm of the mixture (B, Y), in float32 or finer."""
+        y, s = (
+            logits.to(torch.promote_types(logits.dtype, torch.float32)) for logits in self.parts(features)
+        )
+        if self.hard:
+            z_y = f.one_hot(y.argmax(dim=1), y.shape[1]).to(y.dtype)
+            z_s = f.one_hot(s.argmax(dim=1), s.shape[1]).to(s.dtype)
+        else:
+            z_y, z_s = y.softmax(dim=1), s.softmax(dim=1)
+        mixed = (1.0 - self.beta_s) * z_y + self.beta_s * f.pad(z_s, (0, y.shape[1] - s.shape[1]))
+        return mixed.clamp(min=SMALLEST).log()
+
+
+def mixture(y: Classifier, s: Classifier, *, beta_s: float, hard: bool) -> Classifier:
+    """One classifier of ``y``'s classes out of two of the same net; its features are those of both.
+
+    Raises `ValueError` for S > Y, which the release has no room for, or a β^s that does not lie between 0
+    and 1/2: at 1/2 nobody could tell which of the two answers is which, and above it the greatest entry
+    would say s.
+    """
+    if s.classes > y.classes:
+        raise ValueError(
+            f"a mixture of {y.classes} outputs cannot carry an attribute of {s.classes} classes: S must be "
+            f"at most Y"
+        )
+    if not 0.0 < beta_s < 0.5:
+        raise ValueError(f"the weight β^s of a mixture lies between 0 and 0.5, not at {beta_s:g}")
+    if s.shape != y.shape or s.feature_count != y.feature_count:
+        raise ValueError("the two classifiers of a mixture must be of the same net")
+    return Classifier(
+        SideBySide(y.body, s.body),
+        MixtureHead(y.head, s.head, features=y.feature_count, classes=s.classes, beta_s=beta_s, hard=hard),
+        shape=y.shape,
+        features=y.feature_count + s.feature_count,
+        classes=y.classes,
+    )
