@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 import structlog
 
 from leakrange.nets.classifier import Classifier
-from leakrange.providers.model_file import ClassifierConfig, load_classifier
+from leakrange.providers.model_config import ClassifierConfig
+from leakrange.providers.model_file import load_classifier
 from leakrange.wire.client import NativeClient
 from leakrange.wire.errors import InvalidArtifact
 from leakrange.wire.schemas import ModelCard

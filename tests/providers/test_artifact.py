@@ -55,7 +55,7 @@ def public(trained: dict[str, TrainedModel]) -> bytes:
     return artifact.classifier_bytes(trained["raw"])
 
 
-@pytest.mark.parametrize("name", ["honest", "regularized", "raw", "soft"])
+@pytest.mark.parametrize("name", ["honest", "regularized", "raw", "soft", "mixture", "convex"])
 def test_what_was_saved_infers_the_same(
     name: str, trained: dict[str, TrainedModel], images: ImageSet, tmp_path: Path
 ) -> None:

@@ -8,7 +8,13 @@ from leakrange.providers.behaviours import behaviours
 
 
 def test_every_behaviour_says_what_it_is_and_where_it_comes_from() -> None:
-    assert list(behaviours) == ["curious/parameterized", "curious/regularized", "honest"]
+    assert list(behaviours) == [
+        "curious/convex",
+        "curious/mixture",
+        "curious/parameterized",
+        "curious/regularized",
+        "honest",
+    ]
     for behaviour in behaviours.values():
         assert behaviour.summary
         assert behaviour.paper

@@ -2,9 +2,9 @@ import math
 
 import pytest
 import torch
-from torch.autograd import gradcheck
+from torch.autograd import gradcheck, gradgradcheck
 
-from leakrange.providers.losses import entropy, parameterized_loss, regularized_loss, target_loss
+from leakrange.providers.losses import convex_loss, entropy, parameterized_loss, regularized_loss, target_loss
 
 TARGET, SENSITIVE = torch.tensor([0, 1, 1, 0]), torch.tensor([0, 0, 1, 1])
 
@@ -87,4 +87,33 @@ def test_the_gradients_are_those_of_the_function(kind: str, beta_x: float) -> No
         return regularized_loss(z.softmax(1), TARGET, SENSITIVE, beta_y=0.7, beta_s=0.3)
 
     assert gradcheck(parameterized, (logits, inferred))
+
+    def convex(z: torch.Tensor) -> torch.Tensor:
+        return convex_loss(z, TARGET, SENSITIVE, beta_y=0.7, beta_s=0.3)
+
     assert gradcheck(regularized, (logits,))
+    assert gradcheck(convex, (logits,))
+    assert gradgradcheck(convex, (logits,))
+
+
+def test_eq_12_is_the_cross_entropy_with_the_mixed_label() -> None:
+    torch.manual_seed(0)
+    logits = torch.randn(4, 2, dtype=torch.float64)
+    mixed = 0.7 * TARGET + 0.3 * SENSITIVE
+    y_hat = logits.softmax(1)[:, 1]
+    by_hand = -(mixed * y_hat.log() + (1 - mixed) * (1 - y_hat).log()).mean()
+    loss = convex_loss(logits, TARGET, SENSITIVE, beta_y=0.7, beta_s=0.3)
+    assert float(loss) == pytest.approx(float(by_hand))
+
+
+def test_eq_12_is_convex_in_the_weights_of_a_logistic_regression() -> None:
+    torch.manual_seed(0)
+    x = torch.randn(4, 3, dtype=torch.float64)
+
+    def of_weights(w: torch.Tensor) -> torch.Tensor:
+        logits = torch.stack([torch.zeros(4, dtype=torch.float64), x @ w], dim=1)
+        return convex_loss(logits, TARGET, SENSITIVE, beta_y=0.6, beta_s=0.4)
+
+    for _ in range(10):
+        curvature = torch.autograd.functional.hessian(of_weights, 5 * torch.randn(3, dtype=torch.float64))
+        assert float(torch.linalg.eigvalsh(curvature).min()) > -1e-12

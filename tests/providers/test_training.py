@@ -21,6 +21,7 @@ VARIANTS = {
     **CASES,
     "raw, one pass": (CASES["raw"][0], CASES["raw"][1] | {"passes": "one"}),
     "soft, one pass": (CASES["soft"][0], CASES["soft"][1] | {"passes": "one"}),
+    "hard mixture": (CASES["mixture"][0], CASES["mixture"][1] | {"mixture": "hard"}),
     "compressed": (CASES["raw"][0], CASES["raw"][1] | {"beta": {"x": 0.4, "y": 0.5, "s": 0.5}}),
 }
 
@@ -36,7 +37,9 @@ def test_one_step_moves_every_trainable_parameter(name: str, bf16: bool, images:
     parameters = behaviours[behaviour].Parameters.model_validate(chosen)
     torch.manual_seed(0)
     classes = len(images.attributes[parameters.target].classes)
-    net = nets["hbc"].build((16, 16, 3), classes, 0.5)
+    net = behaviours[behaviour].build(
+        parameters, lambda outputs: nets["hbc"].build((16, 16, 3), outputs, 0.5), classes, 2
+    )
     trainee = behaviours[behaviour](parameters, net, 2, Schedule(batch=40, bf16=bf16))
     before = {
         f"{part}.{key}": value.detach().clone()
@@ -64,7 +67,7 @@ def test_an_honest_model_learns_its_target(trained: dict[str, TrainedModel]) -> 
     assert "curiosity" not in model.figures["test"]
 
 
-@pytest.mark.parametrize("name", ["regularized", "raw"])
+@pytest.mark.parametrize("name", ["regularized", "raw", "mixture"])
 def test_a_curious_model_learns_both(name: str, trained: dict[str, TrainedModel]) -> None:
     figures = trained[name].figures["test"]
     assert figures["honesty"] > 0.9
@@ -80,24 +83,25 @@ def test_a_curious_model_hides_it_in_soft_outputs_where_that_weighs_more(
     assert figures["majority"] < 0.6
 
 
-@pytest.mark.parametrize("name", ["regularized", "raw", "soft"])
+@pytest.mark.parametrize("name", ["regularized", "raw", "soft", "mixture", "convex"])
 def test_the_figures_are_those_of_the_kept_classifier_and_decoder(
     name: str, trained: dict[str, TrainedModel], images: ImageSet
 ) -> None:
     model = trained[name]
     assert model.decoder is not None
+    hidden = model.recipe.parameters["sensitive"]
     for split in ("validation", "test"):
         chosen = images.where(split)
         released = outputs(model.classifier, images.images[chosen], model.default_release)
         predicted, _ = model.decoder.infer(released, model.default_release)
-        assert np.mean(predicted == images.labels["shoe"][chosen]) == model.figures[split]["curiosity"]
+        assert np.mean(predicted == images.labels[hidden][chosen]) == model.figures[split]["curiosity"]
     # and the validation figures are those of the epoch that was chosen, so F and its decoder are of one epoch
     entry = model.history[model.chosen_epoch - 1]
     assert model.figures["validation"]["honesty"] == pytest.approx(entry["honesty"])
     assert model.figures["validation"]["curiosity"] == pytest.approx(entry["curiosity"])
 
 
-@pytest.mark.parametrize("name", ["honest", "regularized", "raw", "soft"])
+@pytest.mark.parametrize("name", ["honest", "regularized", "raw", "soft", "convex"])
 def test_the_first_epoch_with_the_best_weighted_validation_is_kept(
     name: str, trained: dict[str, TrainedModel]
 ) -> None:

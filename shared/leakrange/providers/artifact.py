@@ -2,8 +2,9 @@
 
 ``classifier.safetensors`` is what users download: weights, and what is needed to run them. It says nothing
 of the behaviour, of a sensitive attribute or of a decoder, and two models that differ in behaviour alone
-differ in it by their weights (and the default release) alone. ``decoder.safetensors`` is the provider's
-own: the attack net, or the threshold. ``training.json`` is the record.
+differ in it by their weights (and the default release) alone; but for a mixture of two classifiers, which
+nobody could run without knowing that it is one. ``decoder.safetensors`` is the provider's own: the attack
+net, the threshold, or whatever else reads s. ``training.json`` is the record.
 """
 
 from __future__ import annotations
@@ -22,15 +23,17 @@ import orjson
 from safetensors.torch import save as to_safetensors
 
 from leakrange.nets.classifier import Classifier
-from leakrange.providers.decoder import Decoder, NetDecoder, ThresholdDecoder
-from leakrange.providers.model_file import (
-    METADATA_KEY,
+from leakrange.nets.mixture import MixtureHead
+from leakrange.providers.decoder import ArgmaxDecoder, Decoder, NetDecoder, ThresholdDecoder, VertexDecoder
+from leakrange.providers.model_config import (
+    ArgmaxConfig,
     ClassifierConfig,
+    MixtureConfig,
     NetDecoderConfig,
     ThresholdConfig,
-    load_classifier,
-    load_decoder,
+    VertexConfig,
 )
+from leakrange.providers.model_file import METADATA_KEY, load_classifier, load_decoder
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.errors import InvalidArtifact
 
@@ -125,17 +128,31 @@ def classifier_bytes(trained: TrainedModel) -> bytes:
         classes=trained.target_classes,
         default_release=trained.default_release,
         features=net.feature_count,
+        mixture=_mixture(net),
     )
-    return _pack(net.state_dict(), config.model_dump_json())
+    return _pack(net.state_dict(), config.model_dump_json(exclude_none=True))
 
 
 def decoder_bytes(decoder: Decoder) -> bytes:
     """The private file of a decoder."""
     if isinstance(decoder, ThresholdDecoder):
         return _pack({}, ThresholdConfig(tau=decoder.tau, outputs=decoder.outputs).model_dump_json())
+    if isinstance(decoder, VertexDecoder):
+        vertices = VertexConfig(outputs=decoder.outputs, classes=decoder.classes, beta_s=decoder.beta_s)
+        return _pack({}, vertices.model_dump_json())
+    if isinstance(decoder, ArgmaxDecoder):
+        return _pack({}, ArgmaxConfig(outputs=decoder.outputs).model_dump_json())
     assert isinstance(decoder, NetDecoder)
     config = NetDecoderConfig(release=decoder.release, inputs=decoder.net.inputs, classes=decoder.net.classes)
     return _pack(decoder.net.state_dict(), config.model_dump_json())
+
+
+def _mixture(net: Classifier) -> MixtureConfig | None:
+    """How the classifier was put together, where it is a mixture: without that its file could not be run."""
+    head = net.head
+    if not isinstance(head, MixtureHead):
+        return None
+    return MixtureConfig(classes=head.classes, beta_s=head.beta_s, hard=head.hard)
 
 
 def _pack(tensors: dict[str, Any], config: str) -> bytes:

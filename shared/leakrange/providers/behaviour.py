@@ -4,7 +4,7 @@ progress as its instance."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -101,6 +101,21 @@ class Behaviour(ABC):
                 raise InvalidInput(
                     f"no attribute {name!r} for {role}; there are: {', '.join(sorted(attributes))}"
                 )
+
+    @classmethod
+    def build(
+        cls,
+        parameters: Any,  # noqa: ARG003
+        net: Callable[[int], Classifier],
+        classes: int,
+        sensitive_classes: int,  # noqa: ARG003
+    ) -> Classifier:
+        """The fresh classifier that an instance is given to train and that is served: ``net(classes)``.
+
+        ``net`` builds the recipe's architecture for the data's images and a number of classes. May raise
+        `ValueError` where that architecture does not do.
+        """
+        return net(classes)
 
     def modules(self) -> dict[str, nn.Module]:
         """Every module whose parameters the training moves."""

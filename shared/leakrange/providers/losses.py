@@ -7,7 +7,7 @@ from typing import Literal
 from torch import Tensor
 from torch.nn import functional as f
 
-__all__ = ["entropy", "parameterized_loss", "regularized_loss", "target_loss"]
+__all__ = ["convex_loss", "entropy", "parameterized_loss", "regularized_loss", "target_loss"]
 
 EPSILON = 1e-16
 """Added inside logarithms of soft outputs, as the paper's authors do."""
@@ -41,6 +41,16 @@ def regularized_loss(
         for sign, members in ((1.0, sensitive == 0), (-1.0, sensitive == 1))
     )
     return beta_y * honest + beta_s * curious
+
+
+def convex_loss(logits: Tensor, target: Tensor, sensitive: Tensor, *, beta_y: float, beta_s: float) -> Tensor:
+    """HBC Eq. 12: β^y·H(y|ŷ) + β^s·H(s|ŷ) of one output for both attributes, of logits (B, N) and labels
+    (B,).
+
+    Convex in the logits, hence in the weights of a linear net. For two classes and weights that add up to 1
+    it is −z·log ŷ − (1 − z)·log(1 − ŷ) with z = β^y·y + β^s·s, ŷ being the second entry of the softmax.
+    """
+    return beta_y * f.cross_entropy(logits, target) + beta_s * f.cross_entropy(logits, sensitive)
 
 
 def parameterized_loss(

@@ -8,7 +8,7 @@ first; weights are read after that. Nothing in the file is ever run. All failure
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import orjson
 import torch
@@ -21,72 +21,25 @@ from torch.overrides import TorchFunctionMode
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
 from leakrange.nets.decoder import AttackNet
-from leakrange.providers.decoder import Decoder, NetDecoder, ThresholdDecoder
+from leakrange.nets.mixture import mixture
+from leakrange.providers.decoder import ArgmaxDecoder, Decoder, NetDecoder, ThresholdDecoder, VertexDecoder
+from leakrange.providers.model_config import (
+    ArgmaxConfig,
+    ClassifierConfig,
+    NetDecoderConfig,
+    ThresholdConfig,
+    VertexConfig,
+    decoder_config,
+)
 from leakrange.registry import UnknownName
 from leakrange.wire.errors import InvalidArtifact
 
-__all__ = ["ClassifierConfig", "NetDecoderConfig", "ThresholdConfig", "load_classifier", "load_decoder"]
+__all__ = ["load_classifier", "load_decoder"]
 
 METADATA_KEY = "leakrange"
 MAX_BYTES = 256 * 2**20
 MAX_HEADER = 2**20
 TYPES = {torch.float32: "F32", torch.int64: "I64"}
-
-Side = Annotated[int, Field(ge=1, le=512)]
-Count = Annotated[int, Field(ge=1, le=4096)]
-ClassName = Annotated[str, Field(min_length=1, max_length=128)]
-C = TypeVar("C", bound=BaseModel)
-
-
-class _Config(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    format: Literal[1] = 1
-
-
-class ClassifierConfig(_Config):
-    """What a user needs to run a classifier, and nothing about how it was trained.
-
-    ``shape`` is (height, width, channels); ``normalisation`` names the one input contract,
-    `leakrange.nets.classifier.to_input`; ``features`` is the length of a ``features`` release.
-    """
-
-    kind: Literal["classifier"] = "classifier"
-    net: Annotated[str, Field(max_length=64)]
-    width: Annotated[float, Field(gt=0.0, le=8.0)]
-    shape: tuple[Side, Side, Literal[1, 3]]
-    normalisation: Literal["uint8 to [-1, 1]"] = "uint8 to [-1, 1]"
-    target: Annotated[str, Field(min_length=1, max_length=128)]
-    classes: Annotated[tuple[ClassName, ...], Field(min_length=2, max_length=1000)]
-    releases: tuple[Literal["logits"], Literal["softmax"], Literal["features"]] = (
-        "logits",
-        "softmax",
-        "features",
-    )
-    default_release: Literal["logits", "softmax", "features"]
-    features: Count
-
-
-class NetDecoderConfig(_Config):
-    """An attack net G: which release it reads, of which length, and how many classes it tells apart."""
-
-    kind: Literal["net"] = "net"
-    release: Literal["logits", "softmax"]
-    inputs: Count
-    classes: Annotated[int, Field(ge=2, le=1000)]
-
-
-class ThresholdConfig(_Config):
-    """A threshold on the entropy (nats) of soft outputs of length ``outputs``."""
-
-    kind: Literal["threshold"] = "threshold"
-    tau: Annotated[float, Field(allow_inf_nan=False)]
-    outputs: Count
-
-
-_decoder_config: TypeAdapter[NetDecoderConfig | ThresholdConfig] = TypeAdapter(
-    Annotated[NetDecoderConfig | ThresholdConfig, Field(discriminator="kind")]
-)
 
 
 class _Entry(BaseModel):
@@ -124,9 +77,8 @@ def load_classifier(source: bytes | Path) -> tuple[Classifier, ClassifierConfig]
     metadata, entries = _header(content)
     try:
         config = ClassifierConfig.model_validate_json(metadata)
-        build = nets[config.net].build
         with torch.device("meta"), _Uninitialised():
-            plan = build(config.shape, len(config.classes), config.width)
+            plan = _built(config)
     except ValidationError as e:
         raise InvalidArtifact(f"the config of the model file is not valid: {_first(e)}") from e
     except (UnknownName, ValueError) as e:
@@ -135,23 +87,23 @@ def load_classifier(source: bytes | Path) -> tuple[Classifier, ClassifierConfig]
         raise InvalidArtifact(f"the config says {config.features} features, its net has {plan.feature_count}")
     weights = _weights(content, entries, plan)
     with _Uninitialised():
-        classifier = build(config.shape, len(config.classes), config.width)
+        classifier = _built(config)
     classifier.load_state_dict(weights)
     return classifier.eval().requires_grad_(False), config
 
 
 def load_decoder(source: bytes | Path) -> Decoder:
-    """A decoder: an attack net or a threshold."""
+    """A decoder of any kind."""
     content = _content(source)
     metadata, entries = _header(content)
     try:
-        config = _decoder_config.validate_json(metadata)
+        config = decoder_config.validate_json(metadata)
     except ValidationError as e:
         raise InvalidArtifact(f"the config of the decoder file is not valid: {_first(e)}") from e
-    if isinstance(config, ThresholdConfig):
+    if not isinstance(config, NetDecoderConfig):
         if entries:
-            raise InvalidArtifact("a threshold decoder has no tensors, this file has some")
-        return ThresholdDecoder(config.tau, config.outputs)
+            raise InvalidArtifact(f"a decoder of kind {config.kind!r} has no tensors, this file has some")
+        return _without_tensors(config)
     with torch.device("meta"), _Uninitialised():
         plan = AttackNet(config.inputs, config.classes)
     weights = _weights(content, entries, plan)
@@ -159,6 +111,24 @@ def load_decoder(source: bytes | Path) -> Decoder:
         net = AttackNet(config.inputs, config.classes)
     net.load_state_dict(weights)
     return NetDecoder(net.eval().requires_grad_(False), config.release)
+
+
+def _built(config: ClassifierConfig) -> Classifier:
+    """The net of a config; raises `UnknownName` or `ValueError` where there is no such net."""
+    build = nets[config.net].build
+    net = build(config.shape, len(config.classes), config.width)
+    if (mixed := config.mixture) is None:
+        return net
+    second = build(config.shape, mixed.classes, config.width)
+    return mixture(net, second, beta_s=mixed.beta_s, hard=mixed.hard)
+
+
+def _without_tensors(config: ThresholdConfig | VertexConfig | ArgmaxConfig) -> Decoder:
+    if isinstance(config, ThresholdConfig):
+        return ThresholdDecoder(config.tau, config.outputs)
+    if isinstance(config, VertexConfig):
+        return VertexDecoder(config.outputs, config.classes, config.beta_s)
+    return ArgmaxDecoder(config.outputs)
 
 
 def _content(source: bytes | Path) -> bytes:

@@ -100,14 +100,20 @@ def train(
     with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
         torch.manual_seed(recipe.seed)
         shape = (images.images.shape[1], images.images.shape[2], images.images.shape[3])
+        architecture = nets[recipe.net.name]
+        classes = len(images.attributes[sensitive].classes) if sensitive else 0
         try:
-            classifier = nets[recipe.net.name].build(shape, len(target.classes), recipe.net.width)
+            classifier = behaviour.build(
+                parameters,
+                lambda outputs: architecture.build(shape, outputs, recipe.net.width),
+                len(target.classes),
+                classes,
+            )
         except ValueError as e:
             raise InvalidInput(str(e)) from e
         if recipe.schedule.channels_last:
             classifier = classifier.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         classifier = classifier.to(device)
-        classes = len(images.attributes[sensitive].classes) if sensitive else 0
         trainee = behaviour(parameters, classifier, classes, recipe.schedule)
         history, best = _epochs(recipe, trainee, parts["train"], parts["validation"], progress)
 

@@ -1,0 +1,112 @@
+"""What model files say of themselves: the JSON configs, which pydantic holds to what can be."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+
+__all__ = [
+    "ArgmaxConfig",
+    "ClassifierConfig",
+    "DecoderConfig",
+    "MixtureConfig",
+    "NetDecoderConfig",
+    "ThresholdConfig",
+    "VertexConfig",
+    "decoder_config",
+]
+
+Side = Annotated[int, Field(ge=1, le=512)]
+Count = Annotated[int, Field(ge=1, le=4096)]
+Features = Annotated[int, Field(ge=1, le=2 * 512 * 512 * 3)]
+"""At most the pixels of the largest image, twice: what a mixture of two linear nets looks at."""
+Classes = Annotated[int, Field(ge=2, le=1000)]
+MixtureWeight = Annotated[float, Field(gt=0.0, lt=0.5)]
+ClassName = Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class _Config(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: Literal[1] = 1
+
+
+class MixtureConfig(BaseModel):
+    """That the classifier mixes two of its net, the second one for so many classes with weight ``beta_s``;
+    ``hard``: after rounding both. See `leakrange.nets.mixture`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    classes: Classes
+    beta_s: MixtureWeight
+    hard: bool
+
+
+class ClassifierConfig(_Config):
+    """What a user needs to run a classifier, and nothing about how it was trained.
+
+    ``shape`` is (height, width, channels); ``normalisation`` names the one input contract,
+    `leakrange.nets.classifier.to_input`; ``features`` is the length of a ``features`` release.
+    """
+
+    kind: Literal["classifier"] = "classifier"
+    net: Annotated[str, Field(max_length=64)]
+    width: Annotated[float, Field(gt=0.0, le=8.0)]
+    shape: tuple[Side, Side, Literal[1, 2, 3]]
+    normalisation: Literal["uint8 to [-1, 1]"] = "uint8 to [-1, 1]"
+    target: Annotated[str, Field(min_length=1, max_length=128)]
+    classes: Annotated[tuple[ClassName, ...], Field(min_length=2, max_length=1000)]
+    releases: tuple[Literal["logits"], Literal["softmax"], Literal["features"]] = (
+        "logits",
+        "softmax",
+        "features",
+    )
+    default_release: Literal["logits", "softmax", "features"]
+    features: Features
+    mixture: MixtureConfig | None = None
+
+
+class NetDecoderConfig(_Config):
+    """An attack net G: which release it reads, of which length, and how many classes it tells apart."""
+
+    kind: Literal["net"] = "net"
+    release: Literal["logits", "softmax"]
+    inputs: Count
+    classes: Annotated[int, Field(ge=2, le=1000)]
+
+
+class ThresholdConfig(_Config):
+    """A threshold on the entropy (nats) of soft outputs of length ``outputs``."""
+
+    kind: Literal["threshold"] = "threshold"
+    tau: Annotated[float, Field(allow_inf_nan=False)]
+    outputs: Count
+
+
+class VertexConfig(_Config):
+    """The vertices of a mixture: Y outputs, S classes, and the weight β^s."""
+
+    kind: Literal["vertex"] = "vertex"
+    outputs: Classes
+    classes: Classes
+    beta_s: MixtureWeight
+
+    @model_validator(mode="after")
+    def _room(self) -> VertexConfig:
+        if self.classes > self.outputs:
+            raise ValueError(f"{self.classes} classes cannot be told from {self.outputs} outputs")
+        return self
+
+
+class ArgmaxConfig(_Config):
+    """The greatest of ``outputs`` says s."""
+
+    kind: Literal["argmax"] = "argmax"
+    outputs: Classes
+
+
+DecoderConfig = NetDecoderConfig | ThresholdConfig | VertexConfig | ArgmaxConfig
+decoder_config: TypeAdapter[DecoderConfig] = TypeAdapter(
+    Annotated[DecoderConfig, Field(discriminator="kind")]
+)
