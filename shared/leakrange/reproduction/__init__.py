@@ -1,0 +1,1 @@
+"""Reproductions of the papers: what a paper measured, measured again."""

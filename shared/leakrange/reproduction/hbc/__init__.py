@@ -1,0 +1,1 @@
+"""Honest-but-Curious Nets (Malekzadeh, Borovykh, Gündüz; CCS 2021)."""
