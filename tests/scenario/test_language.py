@@ -81,6 +81,40 @@ attacks:
     assert mistake["allowed"] == ["easy", "faces"]
 
 
+POINTS = """\
+name: points
+data: {name: quadrants}
+net: {name: linear}
+providers:
+  mixed: {behaviour: curious, method: mixture, target: y, sensitive: s}
+attacks:
+  inside: {kind: curious-decoder}
+"""
+
+
+def test_points_have_one_size_and_want_a_net_that_takes_it() -> None:
+    assert parse(POINTS).providers["mixed"].release == "softmax"
+    [mistake] = mistakes_of(POINTS.replace("quadrants}", "quadrants, size: 16}"))
+    assert mistake["path"] == "data.size"
+    assert "no other size than 1" in mistake["message"]
+    [mistake] = mistakes_of(POINTS.replace("linear", "hbc"))
+    assert (mistake["path"], mistake["allowed"]) == ("net.name", ["linear"])
+    [mistake] = mistakes_of(POINTS.replace("net: {name: linear}\n", ""))
+    assert "16 pixels" in mistake["message"]
+
+
+def test_a_mixture_that_cannot_be_is_a_mistake() -> None:
+    [mistake] = mistakes_of(POINTS.replace("sensitive: s}", "sensitive: s, beta: {y: 0.5, s: 0.5}}"))
+    assert mistake["path"] == "providers.mixed.beta"
+    assert "must exceed" in mistake["message"]
+    text = POINTS.replace("quadrants", "digits").replace(
+        "target: y, sensitive: s", "target: parity, sensitive: digit"
+    )
+    [mistake] = mistakes_of(text)
+    assert mistake["path"] == "providers.mixed.sensitive"
+    assert mistake["allowed"] == ["large", "loop", "slant"]
+
+
 FIVE = """\
 name: five
 seeds: [0, 1]

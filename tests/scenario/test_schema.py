@@ -33,7 +33,12 @@ def core(text: str) -> Any:
 
 
 def test_there_are_ready_scenarios() -> None:
-    assert {path.stem for path in SCENARIOS} >= {"demo", "what-a-curious-classifier-learns", "hbc-utkface"}
+    assert {path.stem for path in SCENARIOS} >= {
+        "demo",
+        "what-a-curious-classifier-learns",
+        "hbc-utkface",
+        "mixture",
+    }
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)

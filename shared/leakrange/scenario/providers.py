@@ -88,6 +88,9 @@ def check_data(draft: Draft, mistakes: Mistakes) -> dict[str, type[DataSet]]:
         if spec.count is not None and not entry.procedural():
             said = f"{spec.name!r} is given, so its number of images cannot be chosen; 'limit' keeps fewer"
             mistakes.add((*draft.data_path(label), "count"), said, key=True)
+        if spec.size is not None and entry.fixed_size:
+            said = f"{spec.name!r} has no other size than {entry.size}"
+            mistakes.add((*draft.data_path(label), "size"), said, key=True)
         if spec.validation + spec.auxiliary >= 1.0:
             said = "'validation' and 'auxiliary' together leave nothing to train on"
             mistakes.add(draft.data_path(label), said, key=True)
@@ -282,7 +285,11 @@ class _Check:
         size = spec.size or self.entries[label].size
         if size < entry.smallest:
             said = f"net {net.name!r} takes images of {entry.smallest} pixels or more, these have {size}"
-            self.mistakes.add((*self.draft.data_path(str(label)), "size"), said)
+            if self.entries[label].fixed_size:
+                fit = [name for name, each in nets.items() if each.smallest <= size]
+                self.mistakes.add((*path, "name"), said, allowed=fit)
+            else:
+                self.mistakes.add((*self.draft.data_path(str(label)), "size"), said)
 
 
 def _that_would_do(behaviour: Any, parameters: BaseModel, attributes: dict[str, Attribute]) -> Iterable[str]:
