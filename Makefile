@@ -21,11 +21,12 @@ else
 export UV_TORCH_BACKEND ?= auto
 endif
 
-.PHONY: demo test lint types contracts deploy-lint unit reproduce compose-env clean help
+.PHONY: demo test lint types contracts deploy-lint unit reproduce reproduce-quick compose-env clean help
 
 help:
 	@echo "make demo       start a range, run scenarios/demo.yaml, stop, show the report"
 	@echo "make test       lint, types, import contracts, container files, all tests"
+	@echo "make reproduce-quick  a few rows of every paper, under 30 minutes on 2 cores (needs LEAKRANGE_DATA)"
 	@echo "make reproduce  the papers' experiments on the papers' data (needs LEAKRANGE_DATA; slow)"
 	@echo "make compose-env  write .env with fresh random secrets for docker compose"
 	@echo "make clean      remove what make made"
@@ -56,6 +57,9 @@ unit: $(TEST_READY)
 
 reproduce: $(TEST_READY)
 	$(BIN)/pytest -m slow --timeout 0 $(PYTEST_ARGS)
+
+reproduce-quick: $(DEMO_READY)
+	$(BIN)/leakrange reproduce hbc --quick --page .leakrange/reproduce/hbc-quick.html
 
 compose-env: .env
 

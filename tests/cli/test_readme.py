@@ -24,7 +24,9 @@ def test_the_scenario_is_valid(tmp_path: Path) -> None:
 def test_every_command_and_option_exists() -> None:
     for line in re.findall(r"(?m)^leakrange ([^#\n]*)", README):
         words = [word for word in line.split() if re.fullmatch(r"[a-z]+", word)][:2]
-        shown = leakrange(*words[: 2 if words[0] in ("data", "scenario", "models", "keys") else 1], "--help")
+        shown = leakrange(
+            *words[: 2 if words[0] in ("data", "scenario", "models", "keys", "reproduce") else 1], "--help"
+        )
         assert shown.returncode == 0, line
         for option in re.findall(r"--[a-z-]+", line):
             assert option in shown.stdout, f"{option} of: leakrange {line}"
