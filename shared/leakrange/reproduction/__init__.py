@@ -1,1 +1,1 @@
-"""The papers' experiments: their printed figures, the works that measure ours, and the pages that hold both."""
+"""The papers' experiments: printed figures, the works that measure ours, and the pages that hold both."""
