@@ -13,7 +13,7 @@ from leakrange.scenario.matrix import UNKNOWN_SAMPLES, expand
 from leakrange.scenario.plan import Plan, PlannedTrial
 from leakrange.scenario.sizes import split_sizes
 from leakrange.wire.errors import InvalidScenario
-from leakrange.wire.recipe import DataSpec
+from leakrange.wire.recipe import DataSpec, digest
 
 TEXT = """\
 name: matrix
@@ -213,6 +213,69 @@ def test_a_local_defence_goes_with_the_users() -> None:
     )
     # Their noise is fresh each time, so an averaging attacker watches them again.
     assert len(trial(found, "honest-s0.rounded.outside.averaging.b400").streams) == 4
+
+
+PRUNED = TEXT.replace(
+    "  noisy: [noise: {scale: 0.5}]\n",
+    "  half: [prune: {amount: 0.5}]\n  half-rounded: [prune: {amount: 0.5}, round: {decimals: 1}]\n",
+)
+
+
+def test_a_chain_is_split_into_what_devices_do_and_what_the_proxy_does() -> None:
+    found = expand(parse(PRUNED), sizes)
+    streams = {stream.id: stream for stream in found.streams}
+    policies = {policy.defence: policy for policy in found.policies}
+    prune, rounded = {"prune": {"amount": 0.5, "scope": "layer"}}, {"round": {"decimals": 1}}
+    for defence, local, chain in (
+        ("none", [], []),
+        ("rounded", [], [rounded]),
+        ("half", [prune], []),
+        ("half-rounded", [prune], [rounded]),
+    ):
+        assert streams[f"soft-s0.{defence}.u0"].local == local
+        assert policies[defence].chain == chain
+    test_no_two_things_share_an_identity(found)
+
+
+def test_outside_attackers_see_of_a_pruned_model_what_its_users_upload_and_no_more() -> None:
+    found = expand(parse(PRUNED), sizes)
+    known = {
+        (t.result.defence, t.result.knowledge): t.probes[0]
+        for t in found.trials
+        if t.result.provider == "honest" and t.result.seed == 0
+    }
+    assert known == {
+        ("none", "unaware"): "honest-s0.none.q0",
+        ("rounded", "unaware"): "honest-s0.none.q0",
+        ("rounded", "aware"): "honest-s0.rounded.q0",
+        ("rounded", "averaging"): "honest-s0.rounded.q1",
+        ("half", "unaware"): "honest-s0.none.q0",
+        ("half-rounded", "unaware"): "honest-s0.none.q0",
+        # The same answers: what devices do to their model no query shows.
+        ("half-rounded", "aware"): "honest-s0.rounded.q0",
+        ("half-rounded", "averaging"): "honest-s0.rounded.q1",
+    }
+    aware = expand(parse(PRUNED.replace("repeats: 4", "repeats: 4, knowledge: aware")), sizes)
+    assert "half" not in {t.result.defence for t in aware.trials if t.result.provider == "honest"}
+
+
+def test_users_may_prune_by_themselves_under_every_defence() -> None:
+    text = PRUNED.replace("samples: 200}", "samples: 200, defence: [prune: 0.2, argmax]}")
+    found = expand(parse(text), sizes)
+    own = {"prune": {"amount": 0.2, "scope": "layer"}}
+    for stream in found.streams:
+        half = [{"prune": {"amount": 0.5, "scope": "layer"}}] if "half" in stream.defence else []
+        assert stream.local == [own, *half, {"argmax": {}}]
+    test_no_two_things_share_an_identity(found)
+
+
+def test_streams_keep_the_names_that_they_had_before_models_could_be_changed(plan: Plan) -> None:
+    """So that stored releases keep their meaning: what identifies a round, spelled out."""
+    models, policies = {m.id: m for m in plan.models}, {p.defence: p for p in plan.policies}
+    for stream in plan.streams:
+        model, policy, span = models[stream.model], policies[stream.defence], stream.spans[0]
+        told = [model.artifact, policy.digest, [], model.release, span.model_dump(mode="json"), stream.draw]
+        assert stream.identity(model, policy, span) == digest(["stream", *told])
 
 
 def test_the_classes_to_score_by_are_in_the_plan(plan: Plan) -> None:

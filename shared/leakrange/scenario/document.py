@@ -69,7 +69,7 @@ class ClientSpec(_Strict):
     """Simulated users: ``count`` of them, who together bring ``samples`` test images (default: all of them).
 
     ``uploads`` is the release that they send (default: each provider's), ``defence`` a chain that they apply
-    before anything leaves them.
+    to the model and its outputs before anything leaves them.
     """
 
     kind: Literal["edge"] = "edge"

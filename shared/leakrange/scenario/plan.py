@@ -51,8 +51,8 @@ class PlannedModel(_Strict):
 
 
 class PlannedPolicy(_Strict):
-    """A defence of the scenario. ``chain`` is its list of output defences, ``digest`` that chain's
-    identity."""
+    """What the proxy does of a defence of the scenario: ``chain`` is its list of output defences, ``digest``
+    that chain's identity."""
 
     defence: str
     chain: list[Any]
@@ -77,7 +77,8 @@ class PlannedStream(_Strict):
     draw: int
     clients: int
     local: list[Any] = []
-    """The edge client's own output defence, before the upload."""
+    """What the edge client does by itself before the upload: its own chain, and the model defences of the
+    scenario's defence."""
     spans: list[Span]
 
     def identity(self, model: PlannedModel, policy: PlannedPolicy, span: Span) -> str:

@@ -102,7 +102,8 @@ class IntakeRecord(_Strict):
 class Round(_Strict):
     """``POST /v1/rounds`` of an edge client (operator key): let the simulated users use the app once.
 
-    The client loads its own images (``span``), runs the model locally, applies ``defence``, uploads to
+    The client loads its own images (``span``), runs the model locally, applies ``defence`` (to the model
+    before, to its outputs after), uploads to
     ``url`` under ``api_key`` with ``upload`` as idempotency key, and registers the ground truth with the
     caller by its reply, never with the provider.
     """
