@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from leakrange.wire.jobs import Knowledge, ReleaseKind
 from leakrange.wire.recipe import DataSpec, NetSpec, Schedule
+from leakrange.wire.schemas import MAX_BATCH
 
 __all__ = ["NAME", "AttackSpec", "ClientSpec", "Head", "ProviderSpec", "Scenario"]
 
@@ -23,6 +24,12 @@ def _listed(value: Any) -> Any:
 
 def _numbers(value: Any) -> Any:
     return [value] if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _answered(chunk: int) -> int:
+    if not 1 <= chunk <= MAX_BATCH:
+        raise ValueError(f"a request holds 1 to {MAX_BATCH} samples, not {chunk}")
+    return chunk
 
 
 def _distinct(values: list[int]) -> list[int]:
@@ -105,7 +112,7 @@ class Head(_Strict):
 
     ``budgets`` are in samples: how many answers an outside attacker may have, how many uploads an inside one
     sees. ``net`` and ``schedule`` hold for every provider that says nothing else; ``chunk`` is the number of
-    samples in one request.
+    samples in one request, at most as many as a provider answers.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
@@ -124,7 +131,11 @@ class Head(_Strict):
     ] = [1000]
     net: NetSpec = NetSpec()
     schedule: Schedule = Schedule()
-    chunk: Annotated[int, Field(ge=1, le=1024)] = 64
+    chunk: Annotated[
+        int,
+        AfterValidator(_answered),
+        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_BATCH}),
+    ] = 64
 
 
 class Scenario(Head):

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from leakrange.wire.jobs import ReleaseKind, Span
 
 __all__ = [
+    "MAX_BATCH",
     "Decisions",
     "Deployment",
     "IntakeRecord",
@@ -18,6 +19,9 @@ __all__ = [
     "RoundReply",
     "Upload",
 ]
+
+MAX_BATCH = 256
+"""Most samples of one inference request, unless a provider's operator says otherwise."""
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
