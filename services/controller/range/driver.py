@@ -170,9 +170,14 @@ class Driver:
         samples = sum(span.stop - span.start for span in stream.spans)
         name = f"{self._run}.users.{stream.id}"
         key = await self._key(name, policy=policy.name, budget=samples, model=model, endpoints=DEVICE)
+        users = asyncio.Semaphore(stream.clients)  # each of whom does one thing at a time
+
+        async def round_of(span: Span, identity: str) -> None:
+            async with users:
+                await self._round(stream, model, name, key, span, identity)
+
         await _together(
-            self._round(stream, model, name, key, span, identity)
-            for span, identity in zip(stream.spans, identities, strict=True)
+            round_of(span, identity) for span, identity in zip(stream.spans, identities, strict=True)
         )
         return identities
 
@@ -190,7 +195,6 @@ class Driver:
                     span=span,
                     upload=f"{self._run}.{identity[:40]}",
                     defence=stream.local,
-                    clients=stream.clients,
                 )
                 try:
                     reply = await self._parties.edge.round(order)

@@ -66,7 +66,7 @@ class PlannedPolicy(_Strict):
 
 class PlannedStream(_Strict):
     """What users upload to one model under one defence: ``spans`` in order, each one round of the edge
-    client.
+    client, of which at most ``clients`` are under way at once.
 
     ``draw`` counts repeated uploads of the same samples. ``id`` is ``{model}.{defence}.u{draw}``.
     """

@@ -119,7 +119,6 @@ class Round(_Strict):
     span: Span
     upload: str
     defence: list[dict[str, Any]] = []
-    clients: Annotated[int, Field(ge=1, le=100_000)] = 1
 
 
 class RoundReply(_Strict):
