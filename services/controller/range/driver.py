@@ -28,7 +28,7 @@ from leakrange.wire.errors import LeakrangeError, NotFound
 from leakrange.wire.jobs import FitJob, JobReport, ProbeJob, Span, TrainJob
 from leakrange.wire.schemas import Round
 from services.controller.range.journal import Journal
-from services.controller.range.judge import Inferred, Observed, judge
+from services.controller.range.judge import Inferred, Observed, judge, registered
 from services.controller.settings import ControllerSettings
 
 if TYPE_CHECKING:
@@ -285,10 +285,7 @@ class Driver:
                 np.concatenate([intake["scores"] for intake in intakes]),
             )
         return _Uploaded(
-            labels={
-                name: np.concatenate([np.asarray(labels[name], dtype=np.int64) for labels, _ in truths])
-                for name in truths[0][0]
-            },
+            truths=[labels for labels, _ in truths],
             decisions=np.concatenate([intake["decisions"] for intake in intakes]),
             inferred=inferred,
         )
@@ -301,8 +298,8 @@ class Driver:
         first = self._streams[trial.streams[0]]
         uploaded = await self._need(f"uploaded {first.id}", lambda: self._uploaded(first))
         observed = Observed(
-            target=uploaded.labels[model.target],
-            sensitive=uploaded.labels[trial.result.sensitive],
+            target=registered(uploaded.truths, model.target),
+            sensitive=registered(uploaded.truths, trial.result.sensitive),
             decisions=uploaded.decisions,
         )
         classes = len(self._plan.classes[model.data][trial.result.sensitive])
@@ -350,11 +347,11 @@ class Driver:
 
 @dataclass(frozen=True)
 class _Uploaded:
-    """A whole stream: labels per attribute (V,), decisions (V,), and what the provider inferred, if it
-    decodes.
+    """A whole stream: labels per attribute, round by round, decisions (V,), and what the provider inferred,
+    if it decodes.
     """
 
-    labels: dict[str, NDArray[np.int64]]
+    truths: list[dict[str, list[int]]]
     decisions: NDArray[np.int64]
     inferred: Inferred | None
 
