@@ -19,7 +19,7 @@ from tests.controller.conftest import OPERATOR, SCENARIO, Api
 @pytest.mark.parametrize(
     ("listing", "some"),
     [
-        ("attacks", {"attribute-inference", "curious-decoder"}),
+        ("attacks", {"attribute-inference", "curious-decoder", "distillation"}),
         ("behaviours", {"honest", "curious/parameterized", "curious/regularized"}),
         ("defences", {"prune", "round", "argmax", "noise", "top-k", "temperature", "clip"}),
     ],

@@ -278,6 +278,45 @@ def test_streams_keep_the_names_that_they_had_before_models_could_be_changed(pla
         assert stream.identity(model, policy, span) == digest(["stream", *told])
 
 
+STUDENT = TEXT.replace("  inside:", "  student: {kind: distillation, auxiliary: 250}\n  inside:")
+
+
+def test_a_student_learns_from_what_its_budget_buys_and_is_used_on_the_streams_samples() -> None:
+    found = expand(parse(STUDENT), sizes)
+    students = [t for t in found.trials if t.result.attack == "student"]
+    assert {(t.result.provider, t.result.knowledge, t.where) for t in students} == {("soft", "aware", "user")}
+    assert {t.result.defence for t in students} == {"none", "rounded", "noisy"}
+    small, large = (trial(found, f"soft-s0.rounded.student.aware.b{budget}") for budget in (100, 400))
+    assert (small.auxiliary_count, large.auxiliary_count) == (100, 216)  # all records that there are
+    assert small.probes == large.probes == ["soft-s0.rounded.q0"]
+    assert records(found, "soft-s0.rounded.q0") == 216
+    [stream] = [each for each in found.streams if [each.id] == small.streams]
+    [model] = [each for each in found.models if each.id == "soft-s0"]
+    job = small.student_job(model, [["a" * 64]], stream.spans)
+    assert job.student is not None
+    assert (job.student.teacher, job.student.victims) == (model.recipe.net, stream.spans)
+    assert (job.release, job.observed, job.auxiliary_count) == ("softmax", [], 100)
+    assert job.identity() != large.student_job(model, [["a" * 64]], stream.spans).identity()
+
+
+def test_there_are_no_students_where_devices_change_or_defend_the_providers_model() -> None:
+    found = expand(parse(STUDENT.replace("[noise: {scale: 0.5}]", "[prune: 0.5, noise: 1]")), sizes)
+    assert {t.result.defence for t in found.trials if t.result.attack == "student"} == {"none", "rounded"}
+    found = expand(parse(STUDENT.replace("samples: 200}", "samples: 200, defence: [argmax]}")), sizes)
+    assert not [t for t in found.trials if t.result.attack == "student"]
+
+
+def test_a_student_wants_soft_outputs_and_a_provider_that_reads_them() -> None:
+    text = STUDENT.replace("kind: distillation,", "kind: distillation, providers: PROVIDER,")
+    for provider, said in (("honest", "releases logits"), ("plain", "it decodes nothing")):
+        named = text.replace("PROVIDER", provider).replace(
+            "clients:", "  plain: {target: parity, sensitive: large, release: softmax}\nclients:"
+        )
+        with pytest.raises(InvalidScenario) as caught:
+            parse(named)
+        assert said in caught.value.mistakes[0]["message"]
+
+
 def test_the_classes_to_score_by_are_in_the_plan(plan: Plan) -> None:
     assert plan.classes == {"digits": {"parity": ["even", "odd"], "large": ["0-4", "5-9"]}}
 
@@ -309,7 +348,7 @@ def test_sizes_are_those_of_the_loaded_set(monkeypatch: pytest.MonkeyPatch) -> N
     budgets=st.lists(st.integers(20, 3000), min_size=1, max_size=3, unique=True),
     repeats=st.lists(st.integers(2, 9), min_size=1, max_size=3),
     auxiliary=st.integers(20, 600),
-    chunk=st.integers(1, 300),
+    chunk=st.integers(1, 256),
     available=st.integers(20, 700),
 )
 @settings(max_examples=40, deadline=None)

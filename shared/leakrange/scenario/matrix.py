@@ -38,14 +38,15 @@ def expand(scenario: Scenario, sizes: Sizes = split_sizes) -> Plan:
 
     What a budget buys. An outside attacker may have ``budget`` samples answered: it asks for that many of its
     auxiliary records (or all it has), an averaging one for a part of them, ``repeats`` times each. An inside
-    attacker sees the first ``budget`` uploads.
+    attacker sees the first ``budget`` uploads. A user who distils has ``budget`` of its records answered.
 
     A defence's chain is split: what it does to the model is done by the users' devices, what it does to
     outputs is the proxy's policy. An outside attacker who knows a defence has asked under its policy.
 
     Cells without sense are left out: a defence that means nothing on what the provider releases; a second
-    knowledge of no defence at all, and any but "unaware" of one that changes models alone; a budget that buys
-    fewer records than the attack can use. Where nothing is left, raises `InvalidScenario`.
+    knowledge of no defence at all, and any but "unaware" of one that changes models alone; a student where
+    devices change or defend the provider's model, which it is not; a budget that buys fewer records than the
+    attack can use. Where nothing is left, raises `InvalidScenario`.
 
     ``sizes`` tells how many images each split holds, or None where that is not known here.
     """
@@ -164,6 +165,9 @@ class _Expansion:
                 if chain.outputs.refuse(provider.release) is not None:
                     continue
                 for name, (spec, target) in attacks.items():
+                    own_model = registered.attacks()[spec.kind].where == "user"
+                    if own_model and (chain.model or self.local):
+                        continue
                     for knowledge in _knowledges(spec, chain):
                         for budget in scenario.budgets:
                             for seed in scenario.seeds:
@@ -187,7 +191,7 @@ class _Expansion:
         where = registered.attacks()[spec.kind].where
         sizes = self.sizes[provider.label]
         count = None
-        if where == "fleet":
+        if where != "provider":
             count = records(target, knowledge, budget, sizes["auxiliary"] if sizes else None)
             if count is None:
                 return None
