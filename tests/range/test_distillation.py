@@ -13,11 +13,11 @@ def test_curiosity_is_handed_on_to_a_student_and_every_answer_is_paid_for(contro
     text = scenario(
         "distillation",
         data={"name": "digits", "size": 16, "auxiliary": 0.35},
-        schedule={"epochs": 12},
+        schedule={"epochs": 20, "batch": 32, "lr": 0.003},
         providers={
             "soft": {
                 "behaviour": "curious",
-                "method": "parameterized",
+                "method": "regularized",
                 "target": "parity",
                 "sensitive": "large",
                 "release": "softmax",
@@ -26,7 +26,7 @@ def test_curiosity_is_handed_on_to_a_student_and_every_answer_is_paid_for(contro
         },
         attacks={
             "inside": {"kind": "curious-decoder"},
-            "student": {"kind": "distillation", "epochs": 40},
+            "student": {"kind": "distillation"},
         },
         defences={"none": [], "label-only": ["argmax"]},
         budgets=[400],
@@ -36,9 +36,9 @@ def test_curiosity_is_handed_on_to_a_student_and_every_answer_is_paid_for(contro
     teacher, student = (
         run.trials[f"soft-s0.none.{name}.b400"] for name in ("inside.unaware", "student.aware")
     )
-    assert teacher["curiosity"] > 0.8
+    assert teacher["curiosity"] > 0.85
     assert student["honesty"] > 0.85
-    assert student["curiosity"] > 0.72  # of what parity itself tells nothing gets above that
+    assert student["curiosity"] > 0.8  # of what parity itself tells nothing gets above that
     assert (student["victims"], student["spent"]) == (192, 400)
     taught_by_labels = run.trials["soft-s0.label-only.student.aware.b400"]
     assert taught_by_labels["honesty"] > 0.8
