@@ -15,7 +15,7 @@ from clients.edge.enrolment import Enrolment, Enrolments
 from clients.edge.metrics import EdgeMetrics
 from clients.edge.rounds import Rounds
 from clients.edge.settings import EdgeSettings
-from leakrange.defences.output import Chain
+from leakrange.defences.device import DeviceChain
 from leakrange.wire.app import check_operator
 from leakrange.wire.errors import InvalidInput, UnknownModel
 from leakrange.wire.images import ImageLimits, decode_images
@@ -29,7 +29,8 @@ ModelName = Annotated[str, Field(max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-
 
 
 class EnrolmentRequest(BaseModel):
-    """Which model of which provider the local app shall use, how its outputs are defended before they leave.
+    """Which model of which provider the local app shall use, how model and outputs are
+    defended before anything leaves.
 
     ``release`` is what is uploaded; None leaves the choice to the provider, as users do.
     """
@@ -64,10 +65,10 @@ class _App:
         self.key = request.api_key.get_secret_value() if request.api_key else None
         self.enrolment = enrolment
         self.release = request.release or enrolment.card.default_release
-        self.chain = Chain.parse(request.defence)
+        self.chain = DeviceChain.parse(request.defence)
         if self.release not in LEAVING:
             raise InvalidInput(f"an edge client uploads {' or '.join(LEAVING)}, not {self.release!r}")
-        if reason := self.chain.refuse(self.release):
+        if reason := self.chain.outputs.refuse(self.release):
             raise InvalidInput(reason)
 
 

@@ -1,10 +1,11 @@
-"""On the device: from images to the outputs that may leave it, local defence included."""
+"""On the device: from images to the outputs that may leave it, its own defences included."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import hmac
+from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -13,15 +14,22 @@ from numpy.typing import NDArray
 from pydantic import SecretStr
 
 from clients.edge.enrolment import Enrolment
-from leakrange.defences.output import Chain, ReleaseContext
+from leakrange.defences.device import DeviceChain
+from leakrange.defences.output import ReleaseContext
+from leakrange.nets.classifier import Classifier
 from leakrange.providers.inference import outputs
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.recipe import digest
 
 __all__ = ["LEAVING", "Device"]
 
 LEAVING: tuple[ReleaseKind, ...] = ("logits", "softmax")
 """The only releases that an edge client uploads: outputs. Features are intermediate values, and stay."""
+
+
+HARDENED = 16
+"""Changed models kept in memory."""
 
 
 class Device:
@@ -36,9 +44,15 @@ class Device:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="inference")
         self._secret = _keyed(operator_key.get_secret_value().encode(), b"leakrange edge noise")
         self._batch = batch
+        self._hardened: OrderedDict[tuple[str, str], Classifier] = OrderedDict()
 
     async def released(
-        self, enrolment: Enrolment, release: ReleaseKind, images: NDArray[np.uint8], chain: Chain, upload: str
+        self,
+        enrolment: Enrolment,
+        release: ReleaseKind,
+        images: NDArray[np.uint8],
+        chain: DeviceChain,
+        upload: str,
     ) -> NDArray[np.float32]:
         """What leaves the device for uint8 images (B, H, W, C): float32 (B, N).
 
@@ -48,19 +62,31 @@ class Device:
             raise InvalidInput(f"an edge client uploads {' or '.join(LEAVING)}, and nothing like {release!r}")
 
         def run() -> NDArray[np.float32]:
-            values = outputs(enrolment.classifier, images, release, batch=self._batch)
-            if not chain.stages:
+            values = outputs(self._model(enrolment, chain), images, release, batch=self._batch)
+            if not chain.outputs.stages:
                 return values
             seed = _keyed(self._secret, b"draw\0" + upload.encode())
             context = ReleaseContext(
                 release=release,
                 draw=np.random.default_rng(int.from_bytes(seed, "little")),
                 sticky_key=_keyed(self._secret, b"sticky"),
-                digests=_digests(enrolment, release, images) if chain.needs_digests else None,
+                digests=_digests(enrolment, chain, release, images) if chain.outputs.needs_digests else None,
             )
-            return chain.apply(values, context)
+            return chain.outputs.apply(values, context)
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
+
+    def _model(self, enrolment: Enrolment, chain: DeviceChain) -> Classifier:
+        """The downloaded model as the chain has it run; called by the one thread alone."""
+        if not chain.model:
+            return enrolment.classifier
+        name = (enrolment.card.sha256, digest(chain.model_spec()))
+        if name not in self._hardened:
+            self._hardened[name] = chain.harden(enrolment.classifier)
+        self._hardened.move_to_end(name)
+        while len(self._hardened) > HARDENED:
+            self._hardened.popitem(last=False)
+        return self._hardened[name]
 
     def close(self) -> None:
         """Let the work in hand finish."""
@@ -71,7 +97,11 @@ def _keyed(key: bytes, message: bytes) -> bytes:
     return hmac.new(key, message, hashlib.sha256).digest()
 
 
-def _digests(enrolment: Enrolment, release: str, images: NDArray[np.uint8]) -> Sequence[bytes]:
-    """One per image, of the model, the release and the pixels: the same for the same query at any time."""
-    query = f"{enrolment.card.sha256}\0{release}\0{images.shape[1:]}\0".encode()
+def _digests(
+    enrolment: Enrolment, chain: DeviceChain, release: str, images: NDArray[np.uint8]
+) -> Sequence[bytes]:
+    """One per image, of the model as it is run, the release and the pixels: the same for the same query at
+    any time."""
+    model = enrolment.card.sha256 + (digest(chain.model_spec()) if chain.model else "")
+    query = f"{model}\0{release}\0{images.shape[1:]}\0".encode()
     return [hashlib.sha256(query + image.tobytes()).digest() for image in images]

@@ -11,7 +11,7 @@ from clients.edge.device import Device
 from clients.edge.enrolment import Enrolments
 from clients.edge.metrics import EdgeMetrics
 from leakrange.data import ImageSet, load
-from leakrange.defences.output import Chain
+from leakrange.defences.device import DeviceChain
 from leakrange.wire.errors import Conflict, InvalidInput
 from leakrange.wire.jobs import Span
 from leakrange.wire.schemas import Round, RoundReply
@@ -46,7 +46,7 @@ class Rounds:
         return await asyncio.shield(task)  # who hangs up does not stop it for the others
 
     async def _play(self, order: Round) -> RoundReply:
-        chain = Chain.parse(order.defence)
+        chain = DeviceChain.parse(order.defence)
         images = await asyncio.to_thread(load, order.span.data)
         chosen = _indices(images, order.span)
         enrolment = await self._enrolments.current(order.url, order.api_key, order.model)

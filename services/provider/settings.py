@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from leakrange.wire.schemas import MAX_BATCH
 from leakrange.wire.settings import ServiceSettings
 
 __all__ = ["ProviderSettings"]
@@ -26,7 +27,7 @@ class ProviderSettings(ServiceSettings):
     """Most samples that go through a net at once: a property of the device; 8 to 16 on a CPU."""
     queue: Positive = 1024
     """Samples that may wait for one model and release; beyond that requests are refused with 503."""
-    max_batch: Positive = 256
+    max_batch: Positive = MAX_BATCH
     """Most samples of one inference request."""
     max_upload: Positive = 1024
     """Most samples of one upload, which needs no inference."""

@@ -14,7 +14,7 @@ from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.errors import InvalidInput, NotFound
 from leakrange.wire.jobs import FitJob, Span
 from leakrange.wire.recipe import DataSpec, digest
-from services.attacker.fit import evidence_of
+from services.attacker.evidence import evidence_of
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from tests.controller.conftest import OPERATOR, SCENARIO, Api
 @pytest.mark.parametrize(
     ("listing", "some"),
     [
-        ("attacks", {"attribute-inference", "curious-decoder"}),
+        ("attacks", {"attribute-inference", "curious-decoder", "distillation"}),
         ("behaviours", {"honest", "curious/parameterized", "curious/regularized"}),
-        ("defences", {"round", "argmax", "noise", "top-k", "temperature", "clip"}),
+        ("defences", {"prune", "round", "argmax", "noise", "top-k", "temperature", "clip"}),
     ],
 )
 def test_what_is_registered_is_listed_with_its_parameters(api: Api, listing: str, some: set[str]) -> None:

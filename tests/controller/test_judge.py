@@ -7,7 +7,7 @@ import pytest
 
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.errors import LeakrangeError
-from services.controller.range.judge import Inferred, Observed, judge
+from services.controller.range.judge import Inferred, Observed, judge, registered
 
 
 @pytest.fixture
@@ -55,6 +55,21 @@ def test_an_attack_that_skips_users_is_refused(trial: TrialResult) -> None:
     short = Inferred(np.zeros(5, dtype=np.int64), np.zeros((5, 2), dtype=np.float32))
     with pytest.raises(LeakrangeError, match="answered for 5 users"):
         judge(trial, _observed(), short, 2)
+
+
+def test_labels_of_all_rounds_are_joined_in_order() -> None:
+    rounds = [{"y": [0, 1], "s": [1, 1]}, {"y": [-1], "s": [0]}]
+    assert registered(rounds, "y").tolist() == [0, 1, -1]
+    assert registered(rounds, "s").tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("rounds", [[{"y": [0]}, {"s": [1]}], [{"s": [1]}], [{}]], ids=str)
+def test_a_label_that_an_older_edge_client_did_not_register_is_missed_by_name(
+    rounds: list[dict[str, list[int]]],
+) -> None:
+    with pytest.raises(LeakrangeError, match="registered no 'y' of its users") as caught:
+        registered(rounds, "y")
+    assert "version" in str(caught.value.hint)
 
 
 def test_users_of_unknown_class_cannot_be_judged(trial: TrialResult) -> None:

@@ -12,10 +12,13 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+import torch
 from fastapi import FastAPI, Response
 from pydantic import SecretStr
 
 from leakrange.data import load
+from leakrange.providers import artifact
+from leakrange.providers.inference import outputs
 from leakrange.wire.recipe import DataSpec
 from leakrange.wire.tensors import encode_npy
 from services.proxy.main import proxy as create_proxy
@@ -111,6 +114,32 @@ def test_sticky_noise_is_the_same_whenever_a_picture_comes(edge: httpx.Client, t
     assert np.abs(first - plain).min() > 0
 
 
+def test_a_pruned_round_uploads_what_the_pruned_model_gives(
+    edge: httpx.Client, tap: Tap, models_dir: Path, digests: dict[str, str]
+) -> None:
+    """The model is pruned by hand here: half of the weights of each layer, those nearest to zero."""
+    play(edge, order(tap.url, "whole")).raise_for_status()
+    for number, defence in enumerate([[{"prune": 0.5}], [{"prune": 0.5}, {"round": 1}]]):
+        play(edge, order(tap.url, f"pruned-{number}", defence=defence)).raise_for_status()
+    whole, pruned, rounded = (np.frombuffer(body[-120:], "<f4").reshape(10, 3) for body in posts(tap))
+    classifier = artifact.load(models_dir / digests["curious"]).classifier
+    zeros, weights = 0, 0
+    for layer in classifier.modules():
+        if isinstance(layer, (torch.nn.Conv2d, torch.nn.Linear)):
+            flat = layer.weight.detach().flatten()
+            flat[flat.abs().argsort()[: round(0.5 * len(flat))]] = 0.0
+            layer.weight.copy_(flat.reshape(layer.weight.shape))
+            zeros, weights = zeros + int((flat == 0).sum()), weights + len(flat)
+    assert zeros / weights == pytest.approx(0.5, abs=0.001)
+    images = load(DATA)
+    chosen = images.images[images.where("test")[:10]]
+    np.testing.assert_allclose(pruned, outputs(classifier, chosen, "logits"), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(rounded, np.round(pruned.astype(np.float64), 1), atol=1e-6)
+    assert np.abs(pruned - whole).max() > 0.1
+    play(edge, order(tap.url, "whole-again")).raise_for_status()
+    assert posts(tap)[3] == posts(tap)[0]  # the downloaded model is as it was
+
+
 def test_a_model_is_downloaded_once_and_again_when_its_version_changes(
     edge: httpx.Client, provider: httpx.Client, tap: Tap, digests: dict[str, str], models_dir: Path
 ) -> None:
@@ -144,6 +173,7 @@ INVALID = (422, "invalid-input")
         ({"release": "features"}, 422, "invalid-input"),
         ({"release": "score"}, 422, "invalid-input"),
         ({"defence": [{"rouund": {"decimals": 1}}]}, 422, "invalid-chain"),
+        ({"defence": [{"argmax": {}}, {"prune": {"amount": 0.5}}]}, 422, "invalid-chain"),
         ({"model": "absent"}, 404, "unknown-model"),
         ({"url": "ftp://provider"}, 422, "invalid-input"),
         ({"url": "http://127.0.0.1:1"}, 503, "unavailable"),
@@ -204,10 +234,11 @@ def test_enrolments_that_make_no_sense(
 def test_the_local_app_is_defended_as_it_was_enrolled(
     edge: httpx.Client, provider: httpx.Client, tap: Tap
 ) -> None:
-    body = {"url": tap.url, "model": "model", "release": "softmax", "defence": [{"round": {"decimals": 1}}]}
+    chain = [{"prune": 0.2}, {"round": {"decimals": 1}}]
+    body = {"url": tap.url, "model": "model", "release": "softmax", "defence": chain}
     enrolled = edge.post("/v1/enrolments", json=body, headers=OPERATOR).json()
     assert enrolled["release"] == "softmax"
-    assert enrolled["defence"][0]["round"]["decimals"] == 1
+    assert enrolled["defence"] == [{"prune": {"amount": 0.2, "scope": "layer"}}, {"round": {"decimals": 1}}]
     images = load(DATA).images[:5]
     answer = edge.post("/v1/models/model/decisions", json={"inputs": images.tolist()})
     assert answer.status_code == 200

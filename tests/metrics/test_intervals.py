@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import optimize, stats
 
-from leakrange.metrics import student_quantile, summarise, wilson_interval
+from leakrange.metrics import auc, auc_interval, student_quantile, summarise, wilson_interval
 
 
 @pytest.mark.parametrize("freedom", [*range(1, 31), 99, 100, 1000])
@@ -48,3 +48,39 @@ def test_what_cannot_be_summed_up_is_refused() -> None:
         student_quantile(0)
     with pytest.raises(ValueError, match="successes"):
         wilson_interval(3, 2)
+
+
+@pytest.mark.parametrize(("area", "positives", "negatives"), [(0.8, 10, 15), (0.5, 3, 3), (0.97, 40, 200)])
+def test_an_aucs_bounds_solve_newcombes_equation(area: float, positives: int, negatives: int) -> None:
+    def equation(candidate: float) -> float:
+        n = (positives + negatives) / 2 - 1
+        spread = 1 + n * (1 - candidate) / (2 - candidate) + n * candidate / (1 + candidate)
+        variance = candidate * (1 - candidate) * spread / (positives * negatives)
+        return float((candidate - area) ** 2 - stats.norm.ppf(0.975) ** 2 * variance)
+
+    expected = (optimize.brentq(equation, 1e-12, area), optimize.brentq(equation, area, 1 - 1e-12))
+    assert auc_interval(area, positives, negatives) == pytest.approx(expected, abs=1e-9)
+
+
+def test_an_aucs_interval_has_a_width_at_the_ends() -> None:
+    low, high = auc_interval(1.0, 5, 5)
+    assert 0.4 < low < 0.8
+    assert high == 1.0
+    assert auc_interval(0.0, 5, 5) == pytest.approx((0.0, 1.0 - low))
+    with pytest.raises(ValueError, match="AUC"):
+        auc_interval(1.1, 5, 5)
+    with pytest.raises(ValueError, match="AUC"):
+        auc_interval(0.5, 0, 5)
+
+
+@pytest.mark.parametrize("shift", [0.0, 1.0, 2.0])
+def test_an_aucs_interval_covers_the_truth_about_95_times_in_100(shift: float) -> None:
+    """Two normal distributions, whose AUC is Φ(shift / √2), ten samples of each."""
+    rng, truth = np.random.default_rng(0), float(stats.norm.cdf(shift / 2**0.5))
+    positive = np.repeat([False, True], 10)
+    covered = 0
+    for _ in range(1000):
+        scores = rng.normal(size=20) + shift * positive
+        low, high = auc_interval(auc(scores, positive), 10, 10)
+        covered += low <= truth <= high
+    assert 0.92 < covered / 1000 < 0.99

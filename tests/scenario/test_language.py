@@ -1,11 +1,14 @@
 """A short scenario says everything by its defaults, and every mistake is told at once, in its place."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import SecretStr
 
 from leakrange.scenario.language import Scenario, parse
 from leakrange.wire.errors import InvalidScenario
+from services.provider.settings import ProviderSettings
 
 SHORT = """\
 name: short
@@ -181,15 +184,39 @@ def replaced(old: str, new: str) -> str:
             SHORT + "defences:\n  a: [argmaxx]\n",
             (8, 7),
             "defences.a[0]",
-            "unknown output defence 'argmaxx'",
+            "unknown defence 'argmaxx'",
             "argmax",
         ),
+        (
+            SHORT + "defences:\n  a: [argmax, prune: {amount: 0.5}]\n",
+            (8, 15),
+            "defences.a[1]",
+            "put it before 'argmax'",
+            None,
+        ),
+        (
+            SHORT + "defences:\n  a: [prune: {amount: 2}]\n",
+            (8, 23),
+            "defences.a[0].prune.amount",
+            "less than 1",
+            None,
+        ),
+        (
+            SHORT + "defences:\n  a: [prune: {amount: 0.5, scop: global}]\n",
+            (8, 28),
+            "defences.a[0].prune.scop",
+            "unknown parameter 'scop'",
+            "scope",
+        ),
+        (SHORT + "defences:\n  a: [prun: 0.5]\n", (8, 7), "defences.a[0]", "unknown defence 'prun'", "prune"),
+        (SHORT + "chunk: 257\n", (7, 8), "chunk", "a request holds 1 to 256 samples, not 257", None),
+        (SHORT + "chunk: 0\n", (7, 8), "chunk", "a request holds 1 to 256 samples, not 0", None),
         (SHORT + "clients: {u: {kind: node}}\n", (7, 21), "clients.u.kind", "'node' is not one of", None),
         (
             SHORT + "clients: {u: {defence: [nois: 1]}}\n",
             (7, 25),
             "clients.u.defence[0]",
-            "unknown output defence 'nois'",
+            "unknown defence 'nois'",
             "noise",
         ),
         (SHORT + "clients: {u: {}, v: {}}\n", (7, 1), "clients", "at most 1 group of users", None),
@@ -309,6 +336,14 @@ def test_each_mistake_has_its_place_and_a_way_out(
     assert (mistake["line"], mistake["column"]) == place
     assert mistake["path"].rstrip("]0123456789[") == path.rstrip("]0123456789[")
     assert mistake["suggestion"] == suggestion
+
+
+def test_the_largest_chunk_is_what_a_provider_answers(tmp_path: Path) -> None:
+    key = SecretStr("0123456789abcdef" * 2)
+    settings = ProviderSettings(operator_key=key, models_dir=tmp_path, state_dir=tmp_path)
+    assert parse(SHORT + f"chunk: {settings.max_batch}\n").chunk == settings.max_batch
+    [mistake] = mistakes_of(SHORT + f"chunk: {settings.max_batch + 1}\n")
+    assert mistake["path"] == "chunk"
 
 
 def test_what_users_upload_must_be_what_providers_take() -> None:

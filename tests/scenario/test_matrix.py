@@ -13,7 +13,7 @@ from leakrange.scenario.matrix import UNKNOWN_SAMPLES, expand
 from leakrange.scenario.plan import Plan, PlannedTrial
 from leakrange.scenario.sizes import split_sizes
 from leakrange.wire.errors import InvalidScenario
-from leakrange.wire.recipe import DataSpec
+from leakrange.wire.recipe import DataSpec, digest
 
 TEXT = """\
 name: matrix
@@ -215,6 +215,108 @@ def test_a_local_defence_goes_with_the_users() -> None:
     assert len(trial(found, "honest-s0.rounded.outside.averaging.b400").streams) == 4
 
 
+PRUNED = TEXT.replace(
+    "  noisy: [noise: {scale: 0.5}]\n",
+    "  half: [prune: {amount: 0.5}]\n  half-rounded: [prune: {amount: 0.5}, round: {decimals: 1}]\n",
+)
+
+
+def test_a_chain_is_split_into_what_devices_do_and_what_the_proxy_does() -> None:
+    found = expand(parse(PRUNED), sizes)
+    streams = {stream.id: stream for stream in found.streams}
+    policies = {policy.defence: policy for policy in found.policies}
+    prune, rounded = {"prune": {"amount": 0.5, "scope": "layer"}}, {"round": {"decimals": 1}}
+    for defence, local, chain in (
+        ("none", [], []),
+        ("rounded", [], [rounded]),
+        ("half", [prune], []),
+        ("half-rounded", [prune], [rounded]),
+    ):
+        assert streams[f"soft-s0.{defence}.u0"].local == local
+        assert policies[defence].chain == chain
+    test_no_two_things_share_an_identity(found)
+
+
+def test_outside_attackers_see_of_a_pruned_model_what_its_users_upload_and_no_more() -> None:
+    found = expand(parse(PRUNED), sizes)
+    known = {
+        (t.result.defence, t.result.knowledge): t.probes[0]
+        for t in found.trials
+        if t.result.provider == "honest" and t.result.seed == 0
+    }
+    assert known == {
+        ("none", "unaware"): "honest-s0.none.q0",
+        ("rounded", "unaware"): "honest-s0.none.q0",
+        ("rounded", "aware"): "honest-s0.rounded.q0",
+        ("rounded", "averaging"): "honest-s0.rounded.q1",
+        ("half", "unaware"): "honest-s0.none.q0",
+        ("half-rounded", "unaware"): "honest-s0.none.q0",
+        # The same answers: what devices do to their model no query shows.
+        ("half-rounded", "aware"): "honest-s0.rounded.q0",
+        ("half-rounded", "averaging"): "honest-s0.rounded.q1",
+    }
+    aware = expand(parse(PRUNED.replace("repeats: 4", "repeats: 4, knowledge: aware")), sizes)
+    assert "half" not in {t.result.defence for t in aware.trials if t.result.provider == "honest"}
+
+
+def test_users_may_prune_by_themselves_under_every_defence() -> None:
+    text = PRUNED.replace("samples: 200}", "samples: 200, defence: [prune: 0.2, argmax]}")
+    found = expand(parse(text), sizes)
+    own = {"prune": {"amount": 0.2, "scope": "layer"}}
+    for stream in found.streams:
+        half = [{"prune": {"amount": 0.5, "scope": "layer"}}] if "half" in stream.defence else []
+        assert stream.local == [own, *half, {"argmax": {}}]
+    test_no_two_things_share_an_identity(found)
+
+
+def test_streams_keep_the_names_that_they_had_before_models_could_be_changed(plan: Plan) -> None:
+    """So that stored releases keep their meaning: what identifies a round, spelled out."""
+    models, policies = {m.id: m for m in plan.models}, {p.defence: p for p in plan.policies}
+    for stream in plan.streams:
+        model, policy, span = models[stream.model], policies[stream.defence], stream.spans[0]
+        told = [model.artifact, policy.digest, [], model.release, span.model_dump(mode="json"), stream.draw]
+        assert stream.identity(model, policy, span) == digest(["stream", *told])
+
+
+STUDENT = TEXT.replace("  inside:", "  student: {kind: distillation, auxiliary: 250}\n  inside:")
+
+
+def test_a_student_learns_from_what_its_budget_buys_and_is_used_on_the_streams_samples() -> None:
+    found = expand(parse(STUDENT), sizes)
+    students = [t for t in found.trials if t.result.attack == "student"]
+    assert {(t.result.provider, t.result.knowledge, t.where) for t in students} == {("soft", "aware", "user")}
+    assert {t.result.defence for t in students} == {"none", "rounded", "noisy"}
+    small, large = (trial(found, f"soft-s0.rounded.student.aware.b{budget}") for budget in (100, 400))
+    assert (small.auxiliary_count, large.auxiliary_count) == (100, 216)  # all records that there are
+    assert small.probes == large.probes == ["soft-s0.rounded.q0"]
+    assert records(found, "soft-s0.rounded.q0") == 216
+    [stream] = [each for each in found.streams if [each.id] == small.streams]
+    [model] = [each for each in found.models if each.id == "soft-s0"]
+    job = small.student_job(model, [["a" * 64]], stream.spans)
+    assert job.student is not None
+    assert (job.student.teacher, job.student.victims) == (model.recipe.net, stream.spans)
+    assert (job.release, job.observed, job.auxiliary_count) == ("softmax", [], 100)
+    assert job.identity() != large.student_job(model, [["a" * 64]], stream.spans).identity()
+
+
+def test_there_are_no_students_where_devices_change_or_defend_the_providers_model() -> None:
+    found = expand(parse(STUDENT.replace("[noise: {scale: 0.5}]", "[prune: 0.5, noise: 1]")), sizes)
+    assert {t.result.defence for t in found.trials if t.result.attack == "student"} == {"none", "rounded"}
+    found = expand(parse(STUDENT.replace("samples: 200}", "samples: 200, defence: [argmax]}")), sizes)
+    assert not [t for t in found.trials if t.result.attack == "student"]
+
+
+def test_a_student_wants_soft_outputs_and_a_provider_that_reads_them() -> None:
+    text = STUDENT.replace("kind: distillation,", "kind: distillation, providers: PROVIDER,")
+    for provider, said in (("honest", "releases logits"), ("plain", "it decodes nothing")):
+        named = text.replace("PROVIDER", provider).replace(
+            "clients:", "  plain: {target: parity, sensitive: large, release: softmax}\nclients:"
+        )
+        with pytest.raises(InvalidScenario) as caught:
+            parse(named)
+        assert said in caught.value.mistakes[0]["message"]
+
+
 def test_the_classes_to_score_by_are_in_the_plan(plan: Plan) -> None:
     assert plan.classes == {"digits": {"parity": ["even", "odd"], "large": ["0-4", "5-9"]}}
 
@@ -246,7 +348,7 @@ def test_sizes_are_those_of_the_loaded_set(monkeypatch: pytest.MonkeyPatch) -> N
     budgets=st.lists(st.integers(20, 3000), min_size=1, max_size=3, unique=True),
     repeats=st.lists(st.integers(2, 9), min_size=1, max_size=3),
     auxiliary=st.integers(20, 600),
-    chunk=st.integers(1, 300),
+    chunk=st.integers(1, 256),
     available=st.integers(20, 700),
 )
 @settings(max_examples=40, deadline=None)

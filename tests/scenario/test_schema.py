@@ -72,6 +72,7 @@ def test_what_the_language_takes_the_schema_takes(text: str, validator: Draft202
         ("curious-decoder", "decoder"),
         ("attacks:", "attack:"),
         ("data: digits", "data: digits\nseeds: [-1]"),
+        ("data: digits", "data: digits\nchunk: 257"),
         ("data: digits", "data: digits\ndefences: {a: [argmaxx]}"),
         ("data: digits", "data: digits\ndefences: {a: [round: {decimal: 1}]}"),
         ("data: digits", "data: digits\nclients: {a: {kind: node}}"),

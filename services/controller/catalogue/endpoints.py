@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from leakrange.attacks import attacks
 from leakrange.data import datasets
+from leakrange.defences.model import model_defences
 from leakrange.defences.output import output_defences
 from leakrange.providers.behaviours import behaviours
 from leakrange.scenario.schema import scenario_schema
@@ -91,8 +92,9 @@ async def list_behaviours() -> dict[str, list[Entry]]:
 
 @router.get("/defences")
 async def list_defences() -> dict[str, list[Entry]]:
-    """Output defences, the links of a chain."""
-    return {"defences": [_entry(name, entry) for name, entry in output_defences.items()]}
+    """The links of a chain: model defences, which edge clients apply, and output defences."""
+    entries = {**model_defences, **output_defences}
+    return {"defences": [_entry(name, entry) for name, entry in sorted(entries.items())]}
 
 
 @router.get("/models")

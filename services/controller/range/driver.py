@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,9 +26,11 @@ from leakrange.scenario.results import TrialResult
 from leakrange.store.files import get_arrays, put_array, put_arrays
 from leakrange.wire.errors import LeakrangeError, NotFound
 from leakrange.wire.jobs import FitJob, JobReport, ProbeJob, Span, TrainJob
+from leakrange.wire.recipe import digest
 from leakrange.wire.schemas import Round
 from services.controller.range.journal import Journal
-from services.controller.range.judge import Inferred, Observed, judge
+from services.controller.range.judge import Inferred, Observed, judge, registered
+from services.controller.range.students import hand_in
 from services.controller.settings import ControllerSettings
 
 if TYPE_CHECKING:
@@ -170,9 +172,14 @@ class Driver:
         samples = sum(span.stop - span.start for span in stream.spans)
         name = f"{self._run}.users.{stream.id}"
         key = await self._key(name, policy=policy.name, budget=samples, model=model, endpoints=DEVICE)
+        users = asyncio.Semaphore(stream.clients)  # each of whom does one thing at a time
+
+        async def round_of(span: Span, identity: str) -> None:
+            async with users:
+                await self._round(stream, model, name, key, span, identity)
+
         await _together(
-            self._round(stream, model, name, key, span, identity)
-            for span, identity in zip(stream.spans, identities, strict=True)
+            round_of(span, identity) for span, identity in zip(stream.spans, identities, strict=True)
         )
         return identities
 
@@ -190,7 +197,6 @@ class Driver:
                     span=span,
                     upload=f"{self._run}.{identity[:40]}",
                     defence=stream.local,
-                    clients=stream.clients,
                 )
                 try:
                     reply = await self._parties.edge.round(order)
@@ -281,10 +287,7 @@ class Driver:
                 np.concatenate([intake["scores"] for intake in intakes]),
             )
         return _Uploaded(
-            labels={
-                name: np.concatenate([np.asarray(labels[name], dtype=np.int64) for labels, _ in truths])
-                for name in truths[0][0]
-            },
+            truths=[labels for labels, _ in truths],
             decisions=np.concatenate([intake["decisions"] for intake in intakes]),
             inferred=inferred,
         )
@@ -297,8 +300,8 @@ class Driver:
         first = self._streams[trial.streams[0]]
         uploaded = await self._need(f"uploaded {first.id}", lambda: self._uploaded(first))
         observed = Observed(
-            target=uploaded.labels[model.target],
-            sensitive=uploaded.labels[trial.result.sensitive],
+            target=registered(uploaded.truths, model.target),
+            sensitive=registered(uploaded.truths, trial.result.sensitive),
             decisions=uploaded.decisions,
         )
         classes = len(self._plan.classes[model.data][trial.result.sensitive])
@@ -309,7 +312,17 @@ class Driver:
         probes = await _together(
             self._need(f"probe {name}", partial(self._probe, self._probes[name])) for name in trial.probes
         )
+        spent = trial.auxiliary_count * len(trial.probes)
+        if trial.where == "user":
+            job = trial.student_job(model, _by_chunk(probes), first.spans)
+            outputs = (await self._fitted(trial, job)).scores
+            decisions, inferred = await self._handed_in(trial, model, job, outputs)
+            return judge(trial.result, replace(observed, decisions=decisions), inferred, classes, spent=spent)
         job = trial.job(model.release, _by_chunk(probes), _by_chunk(draws))
+        return judge(trial.result, observed, await self._fitted(trial, job), classes, spent=spent)
+
+    async def _fitted(self, trial: PlannedTrial, job: FitJob) -> Inferred:
+        """What the fleet's job gives, now or earlier."""
         identity = job.identity()
         await self._journal.expect([(identity, "fit", {"trial": trial.result.id})])
         if not self._parties.releases.exists(f"{identity}.npz"):
@@ -317,10 +330,44 @@ class Driver:
                 await self._in_fleet(job, f"fitting {trial.result.id}")
         await self._journal.job_done(identity, "fit", {}, message=f"fitted {trial.result.id}")
         found = get_arrays(self._parties.releases, f"{identity}.npz")
-        inferred = Inferred(found["predicted"], found["scores"])
-        return judge(
-            trial.result, observed, inferred, classes, spent=trial.auxiliary_count * len(trial.probes)
+        return Inferred(found["predicted"], found["scores"])
+
+    async def _handed_in(
+        self, trial: PlannedTrial, model: PlannedModel, student: FitJob, outputs: NDArray[np.float32]
+    ) -> tuple[NDArray[np.int64], Inferred]:
+        """Decisions on the outputs (V, Y) of the ``student`` that the job trained, and what the provider read
+        in them."""
+        policy = self._policies[trial.result.defence]
+        identity = digest(["student", student.identity(), policy.digest])
+        name = f"{self._run}.student.{model.id}.{identity[:12]}"
+        await self._journal.expect([(identity, "stream", {"trial": trial.result.id})])
+        key = await self._key(
+            name, policy=policy.name, budget=len(outputs), model=model, endpoints=["outputs"]
         )
+        known = self._parties.releases.exists(f"{identity}.npz")
+        if not known:
+            assert student.student is not None
+            try:
+                async with self._rounds:
+                    found = await hand_in(
+                        self._parties.proxy,
+                        self._parties.providers,
+                        model,
+                        key=key,
+                        outputs=outputs,
+                        spans=student.student.victims,
+                        upload=f"{self._run}.{identity[:40]}",
+                    )
+            except LeakrangeError as error:
+                await self._journal.job_failed(identity, "stream", f"{trial.result.id}: {error.detail}")
+                raise
+            put_arrays(self._parties.releases, f"{identity}.npz", found)
+        if not known or identity in self._done:  # else another run has paid for it
+            self._distinct[name] += len(outputs)
+        message = f"{len(outputs)} outputs of the student of {trial.result.id}"
+        await self._journal.job_done(identity, "stream", {"samples": len(outputs)}, message=message)
+        read = get_arrays(self._parties.releases, f"{identity}.npz")
+        return read["decisions"], Inferred(read["inferred"], read["scores"])
 
     # --- budgets -------------------------------------------------------------------------------------
 
@@ -346,11 +393,11 @@ class Driver:
 
 @dataclass(frozen=True)
 class _Uploaded:
-    """A whole stream: labels per attribute (V,), decisions (V,), and what the provider inferred, if it
-    decodes.
+    """A whole stream: labels per attribute, round by round, decisions (V,), and what the provider inferred,
+    if it decodes.
     """
 
-    labels: dict[str, NDArray[np.int64]]
+    truths: list[dict[str, list[int]]]
     decisions: NDArray[np.int64]
     inferred: Inferred | None
 

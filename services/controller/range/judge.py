@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ from leakrange.metrics import accuracy, confusion_matrix, majority_share, mean_a
 from leakrange.scenario.results import Curve, TrialResult
 from leakrange.wire.errors import LeakrangeError
 
-__all__ = ["Inferred", "Observed", "judge"]
+__all__ = ["Inferred", "Observed", "judge", "registered"]
 
 POINTS = 101
 """Of a ROC curve that is stored: enough for any screen."""
@@ -26,6 +27,22 @@ class Observed:
     target: NDArray[np.int64]
     sensitive: NDArray[np.int64]
     decisions: NDArray[np.int64]
+
+
+def registered(truths: Sequence[Mapping[str, Sequence[int]]], attribute: str) -> NDArray[np.int64]:
+    """The users' classes of one attribute (V,), from the labels that came with each round of a stream.
+
+    Raises `LeakrangeError` where a round came without them: an edge client of another version may load a data
+    set that has other attributes.
+    """
+    for labels in truths:
+        if attribute not in labels:
+            raise LeakrangeError(
+                f"the edge client registered no {attribute!r} of its users, only "
+                f"{', '.join(map(repr, sorted(labels))) or 'nothing'}",
+                hint="is it of another version than the controller?",
+            )
+    return np.concatenate([np.asarray(labels[attribute], dtype=np.int64) for labels in truths])
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,11 @@ import hmac
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
-from leakrange.wire.client import call
+from leakrange.wire.client import NativeClient, call
 from leakrange.wire.errors import LeakrangeError, NotFound, Unavailable
 from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.schemas import Deployment, IntakeRecord, ModelCard, Round, RoundReply
@@ -115,6 +117,13 @@ class Proxy(_Party):
             },
         )
         return secret
+
+    async def upload(
+        self, key: str, model: str, release: ReleaseKind, values: NDArray[np.float32], upload: str
+    ) -> list[int]:
+        """Hand in the outputs (B, Y) of a user's own model under the user's key; the provider's decisions."""
+        client = NativeClient(self._transport, self._url, key, attempts=self._attempts)
+        return await client.upload(model, release, values, idempotency_key=upload)
 
     async def ledger(self, name: str) -> dict[str, Any] | None:
         """The key's account, None where there is no such key."""

@@ -45,8 +45,9 @@ class Attack(ABC):
     """A registered attack; instances carry its parameters.
 
     ``where`` is "provider" for what a curious provider does with what it is sent (nothing is fitted by the
-    fleet), "fleet" for what an outsider does with what it could query. ``knowledge`` are the kinds of
-    attacker it can play, ``grants`` what it is given.
+    fleet), "fleet" for what an outsider does with what it could query, "user" for what a provider reads in
+    the outputs of a model that its answers have taught a user, whom the fleet plays. ``knowledge`` are the
+    kinds of attacker it can play, ``grants`` what it is given.
     """
 
     name: ClassVar[str]
@@ -55,7 +56,7 @@ class Attack(ABC):
     equation: ClassVar[str]
     consumes: ClassVar[tuple[str, ...]]
     grants: ClassVar[tuple[str, ...]]
-    where: ClassVar[Literal["provider", "fleet"]]
+    where: ClassVar[Literal["provider", "fleet", "user"]]
     knowledge: ClassVar[tuple[Knowledge, ...]]
     Parameters: ClassVar[type[BaseModel]]
 

@@ -62,7 +62,7 @@ class AttributeInference(Attack):
     equation: ClassVar[str] = "Section 5.1.4 (Std), Table 13"
     consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax", "features")
     grants: ClassVar[tuple[str, ...]] = ("queries", "auxiliary records with the hidden attribute")
-    where: ClassVar[Literal["provider", "fleet"]] = "fleet"
+    where: ClassVar[Literal["provider", "fleet", "user"]] = "fleet"
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")
     Parameters: ClassVar[type[BaseModel]] = AttributeInferenceParameters
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from leakrange.metrics.accuracy import accuracy, confusion_matrix, majority_share, nag
 from leakrange.metrics.entropy import entropy_bits, entropy_histogram
-from leakrange.metrics.intervals import student_interval, student_quantile, summarise, wilson_interval
+from leakrange.metrics.intervals import (
+    auc_interval,
+    student_interval,
+    student_quantile,
+    summarise,
+    wilson_interval,
+)
 from leakrange.metrics.roc import RocCurve, auc, mean_auc, roc_curve
 
 __all__ = [
     "RocCurve",
     "accuracy",
     "auc",
+    "auc_interval",
     "confusion_matrix",
     "entropy_bits",
     "entropy_histogram",

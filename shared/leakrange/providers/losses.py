@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Literal
 
+import torch
 from torch import Tensor
 from torch.nn import functional as f
 
-__all__ = ["convex_loss", "entropy", "parameterized_loss", "regularized_loss", "target_loss"]
+__all__ = [
+    "convex_loss",
+    "distillation_loss",
+    "entropy",
+    "parameterized_loss",
+    "regularized_loss",
+    "softened",
+    "target_loss",
+]
 
 EPSILON = 1e-16
 """Added inside logarithms of soft outputs, as the paper's authors do."""
@@ -71,3 +80,26 @@ def parameterized_loss(
     if beta_x:
         loss = loss + beta_x * entropy(logits.softmax(dim=1)).mean()
     return loss
+
+
+def softened(probabilities: Tensor, temperature: float) -> Tensor:
+    """Soft outputs (B, Y) at another ``temperature``: p^(1/t), renormalised, which is softmax(logits / t).
+
+    What a defence moved off the simplex is brought back first: negative values count as 0, and where none is
+    positive the result is uniform.
+    """
+    top = probabilities.max(dim=1, keepdim=True).values
+    # Relative to the highest, so that no power under- or overflows it.
+    share = torch.where(top > 0, probabilities.clamp(min=0.0) / top.clamp(min=1e-30), 1.0)
+    powered = share ** (1.0 / temperature)
+    return powered / powered.sum(dim=1, keepdim=True)
+
+
+def distillation_loss(teacher: Tensor, logits: Tensor, *, temperature: float = 1.0) -> Tensor:
+    """HBC Eq. 11: Σ p·log(p / q), mean over the batch, with p the ``teacher``'s soft outputs (B, Y) and q
+    those of the student's ``logits`` (B, Y), both at ``temperature``. 0·log 0 is 0.
+
+    Both are softened, so that a student which has learned all is the teacher at temperature 1, too.
+    """
+    student = (logits / temperature).log_softmax(dim=1)
+    return f.kl_div(student, softened(teacher, temperature), reduction="batchmean")

@@ -32,7 +32,8 @@ class Target:
 
 
 def records(target: Target, knowledge: Knowledge, budget: int, available: int | None = None) -> int | None:
-    """How many auxiliary records an outside attacker with that budget uses; None where they are too few.
+    """How many auxiliary records an outside attacker, or a user who distils, uses with that budget; None
+    where they are too few.
 
     As many as it has and ``available`` (if known), but no more than its budget answers. The attack's own
     bounds on ``auxiliary`` say how few will do.
@@ -58,7 +59,7 @@ def target_of(attack: Any, spec: AttackSpec, provider: Provider) -> Target | str
         return f"it releases {provider.release}, the attack reads {', '.join(attack.consumes)}"
     model: type[BaseModel] = attack.Parameters
     given = dict(spec.model_extra or {})
-    if attack.where == "provider":
+    if attack.where in ("provider", "user"):
         if not provider.decodes or provider.sensitive is None:
             return "it decodes nothing"
         return Target(provider.sensitive, model.model_validate(given))

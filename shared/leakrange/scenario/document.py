@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from leakrange.wire.jobs import Knowledge, ReleaseKind
 from leakrange.wire.recipe import DataSpec, NetSpec, Schedule
+from leakrange.wire.schemas import MAX_BATCH
 
 __all__ = ["NAME", "AttackSpec", "ClientSpec", "Head", "ProviderSpec", "Scenario"]
 
@@ -23,6 +24,12 @@ def _listed(value: Any) -> Any:
 
 def _numbers(value: Any) -> Any:
     return [value] if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _answered(chunk: int) -> int:
+    if not 1 <= chunk <= MAX_BATCH:
+        raise ValueError(f"a request holds 1 to {MAX_BATCH} samples, not {chunk}")
+    return chunk
 
 
 def _distinct(values: list[int]) -> list[int]:
@@ -67,9 +74,10 @@ class ProviderSpec(BaseModel):
 
 class ClientSpec(_Strict):
     """Simulated users: ``count`` of them, who together bring ``samples`` test images (default: all of them).
+    Each does one thing at a time, so at most ``count`` requests of theirs for a model are under way at once.
 
     ``uploads`` is the release that they send (default: each provider's), ``defence`` a chain that they apply
-    before anything leaves them.
+    to the model and its outputs before anything leaves them.
     """
 
     kind: Literal["edge"] = "edge"
@@ -105,7 +113,7 @@ class Head(_Strict):
 
     ``budgets`` are in samples: how many answers an outside attacker may have, how many uploads an inside one
     sees. ``net`` and ``schedule`` hold for every provider that says nothing else; ``chunk`` is the number of
-    samples in one request.
+    samples in one request, at most as many as a provider answers.
     """
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$")]
@@ -124,7 +132,11 @@ class Head(_Strict):
     ] = [1000]
     net: NetSpec = NetSpec()
     schedule: Schedule = Schedule()
-    chunk: Annotated[int, Field(ge=1, le=1024)] = 64
+    chunk: Annotated[
+        int,
+        AfterValidator(_answered),
+        WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_BATCH}),
+    ] = 64
 
 
 class Scenario(Head):

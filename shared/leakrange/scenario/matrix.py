@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from leakrange.defences.device import DeviceChain
 from leakrange.defences.output import Chain
 from leakrange.scenario import registered
 from leakrange.scenario.attacks import Target, records, target_of
@@ -37,11 +38,15 @@ def expand(scenario: Scenario, sizes: Sizes = split_sizes) -> Plan:
 
     What a budget buys. An outside attacker may have ``budget`` samples answered: it asks for that many of its
     auxiliary records (or all it has), an averaging one for a part of them, ``repeats`` times each. An inside
-    attacker sees the first ``budget`` uploads.
+    attacker sees the first ``budget`` uploads. A user who distils has ``budget`` of its records answered.
+
+    A defence's chain is split: what it does to the model is done by the users' devices, what it does to
+    outputs is the proxy's policy. An outside attacker who knows a defence has asked under its policy.
 
     Cells without sense are left out: a defence that means nothing on what the provider releases; a second
-    knowledge of no defence at all; a budget that buys fewer records than the attack can use. Where nothing is
-    left, raises `InvalidScenario`.
+    knowledge of no defence at all, and any but "unaware" of one that changes models alone; a student where
+    devices change or defend the provider's model, which it is not; a budget that buys fewer records than the
+    attack can use. Where nothing is left, raises `InvalidScenario`.
 
     ``sizes`` tells how many images each split holds, or None where that is not known here.
     """
@@ -60,11 +65,23 @@ def _spans(data: DataSpec, split: Split, total: int, chunk: int) -> list[Span]:
     ]
 
 
+def _knowledges(spec: AttackSpec, chain: DeviceChain) -> list[Knowledge]:
+    """What an attacker can know of a defence.
+
+    Of no defence there is nothing to know: one attacker stands for all. What devices do to their model shows
+    in no answer to a query: of a defence without a policy an attacker is unaware, or is not planned.
+    """
+    known = list(spec.knowledge or ())
+    if chain.outputs.stages:
+        return known
+    return [each for each in known if each == "unaware"] if chain.model else known[:1]
+
+
 class _Expansion:
     def __init__(self, scenario: Scenario, sizes: Sizes) -> None:
         self.scenario = scenario
         self.client: ClientSpec = next(iter(scenario.clients.values()))
-        self.local = Chain.parse(self.client.defence)
+        self.local = DeviceChain.parse(self.client.defence)
         self.sizes: dict[str, Mapping[str, int] | None] = {
             label: sizes(spec) for label, spec in scenario.data.items()
         }
@@ -72,8 +89,8 @@ class _Expansion:
             name: resolve(name, spec, scenario.data[str(spec.data)])
             for name, spec in scenario.providers.items()
         }
-        self.chains = {name: Chain.parse(spec) for name, spec in scenario.defences.items()}
-        self.undefended = next((name for name, chain in self.chains.items() if not chain.stages), "none")
+        self.chains = {name: DeviceChain.parse(spec) for name, spec in scenario.defences.items()}
+        self.undefended = next((name for name, chain in self.chains.items() if not chain), "none")
         self.draws = self._draws()
         self.models: dict[str, PlannedModel] = {}
         self.streams: dict[str, PlannedStream] = {}
@@ -123,7 +140,8 @@ class _Expansion:
         )
 
     def _policy(self, defence: str) -> PlannedPolicy:
-        chain = self.chains.get(defence, Chain(()))  # unaware attackers query an undefended API in any case
+        # Unaware attackers query an undefended API in any case.
+        chain = self.chains[defence].outputs if defence in self.chains else Chain(())
         return PlannedPolicy(defence=defence, chain=chain.spec(), digest=chain.digest())
 
     def _classes(self, trials: list[PlannedTrial]) -> dict[str, dict[str, list[str]]]:
@@ -144,12 +162,13 @@ class _Expansion:
                 if candidate is provider
             }
             for defence, chain in self.chains.items():
-                if chain.refuse(provider.release) is not None:
+                if chain.outputs.refuse(provider.release) is not None:
                     continue
                 for name, (spec, target) in attacks.items():
-                    # Of no defence there is nothing to know: one attacker stands for all.
-                    knowledges = list(spec.knowledge or ())[: None if chain.stages else 1]
-                    for knowledge in knowledges:
+                    own_model = registered.attacks()[spec.kind].where == "user"
+                    if own_model and (chain.model or self.local):
+                        continue
+                    for knowledge in _knowledges(spec, chain):
                         for budget in scenario.budgets:
                             for seed in scenario.seeds:
                                 trial = self._trial(
@@ -172,7 +191,7 @@ class _Expansion:
         where = registered.attacks()[spec.kind].where
         sizes = self.sizes[provider.label]
         count = None
-        if where == "fleet":
+        if where != "provider":
             count = records(target, knowledge, budget, sizes["auxiliary"] if sizes else None)
             if count is None:
                 return None
@@ -228,7 +247,8 @@ class _Expansion:
     ) -> list[str]:
         """What users upload. An averaging attacker waits for repeated uploads, unless they are all the
         same."""
-        same = self.chains[defence].deterministic and self.local.deterministic
+        same = self.chains[defence].outputs.deterministic and self.local.outputs.deterministic
+        changes = [*self.local.model_spec(), *self.chains[defence].model_spec()]
         names = []
         for draw in range(1 if same else target.answers(knowledge)):
             name = f"{model.id}.{defence}.u{draw}"
@@ -240,10 +260,17 @@ class _Expansion:
                     defence=defence,
                     draw=draw,
                     clients=self.client.count,
-                    local=self.local.spec(),
+                    local=[*changes, *self.local.outputs.spec()],
                     spans=_spans(provider.data, "test", self._samples(provider.label), self.scenario.chunk),
                 )
         return names
+
+    def _asked(self, defence: str) -> str:
+        """Under which defence a query has the answers that it has under ``defence``: the first with the same
+        policy, whatever it does to the model on devices. So nothing is asked twice."""
+        policy = self.chains[defence].outputs.digest()
+        same = (name for name, chain in self.chains.items() if chain.outputs.digest() == policy)
+        return self.undefended if not self.chains[defence].outputs.stages else next(same)
 
     def _samples(self, label: str) -> int:
         sizes = self.sizes[label]
@@ -254,7 +281,7 @@ class _Expansion:
     def _probes(
         self, model: PlannedModel, defence: str, target: Target, knowledge: Knowledge, count: int
     ) -> list[str]:
-        asked = self.undefended if knowledge == "unaware" else defence
+        asked = self.undefended if knowledge == "unaware" else self._asked(defence)
         draws = self.draws[target.answers(knowledge)] if knowledge == "averaging" else range(1)
         for draw in draws:
             key = (model.id, asked, draw)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from leakrange.scenario.results import TrialResult
-from leakrange.wire.jobs import FitJob, ProbeJob, ReleaseKind, Span
+from leakrange.wire.jobs import FitJob, ProbeJob, ReleaseKind, Span, Student
 from leakrange.wire.recipe import TrainingRecipe, digest
 
 __all__ = ["Plan", "PlannedModel", "PlannedPolicy", "PlannedProbe", "PlannedStream", "PlannedTrial"]
@@ -51,8 +51,8 @@ class PlannedModel(_Strict):
 
 
 class PlannedPolicy(_Strict):
-    """A defence of the scenario. ``chain`` is its list of output defences, ``digest`` that chain's
-    identity."""
+    """What the proxy does of a defence of the scenario: ``chain`` is its list of output defences, ``digest``
+    that chain's identity."""
 
     defence: str
     chain: list[Any]
@@ -66,7 +66,7 @@ class PlannedPolicy(_Strict):
 
 class PlannedStream(_Strict):
     """What users upload to one model under one defence: ``spans`` in order, each one round of the edge
-    client.
+    client, of which at most ``clients`` are under way at once.
 
     ``draw`` counts repeated uploads of the same samples. ``id`` is ``{model}.{defence}.u{draw}``.
     """
@@ -77,7 +77,8 @@ class PlannedStream(_Strict):
     draw: int
     clients: int
     local: list[Any] = []
-    """The edge client's own output defence, before the upload."""
+    """What the edge client does by itself before the upload: its own chain, and the model defences of the
+    scenario's defence."""
     spans: list[Span]
 
     def identity(self, model: PlannedModel, policy: PlannedPolicy, span: Span) -> str:
@@ -118,15 +119,16 @@ class PlannedProbe(_Strict):
 class PlannedTrial(_Strict):
     """One cell of the matrix and what it consumes, by id, in the order of the draws.
 
-    ``where`` is "provider" for an attack that the provider runs itself (its inferences come with the streams)
-    and "fleet" for one that is fitted on ``probes``; ``auxiliary_count`` is then how many of their records it
-    uses, and ``span`` the samples they are.
+    ``where`` is "provider" for an attack that the provider runs itself (its inferences come with the
+    streams), "fleet" for one that is fitted on ``probes``, and "user" for a student that learns from
+    ``probes`` and whose outputs for the streams' samples the provider reads. ``auxiliary_count`` is how many
+    records of the probes are used, and ``span`` the samples they are.
     """
 
     result: TrialResult
     """As yet without figures."""
     model: str
-    where: Literal["provider", "fleet"]
+    where: Literal["provider", "fleet", "user"]
     attack: str
     """The registered name."""
     parameters: dict[str, Any] = {}
@@ -134,6 +136,11 @@ class PlannedTrial(_Strict):
     probes: list[str] = []
     auxiliary_count: int = 0
     span: Span | None = None
+
+    def student_job(self, model: PlannedModel, auxiliary: list[list[str]], victims: list[Span]) -> FitJob:
+        """The fleet's job that trains a student on stored answers and uses it on ``victims``."""
+        job = self.job(model.release, auxiliary, observed=[])
+        return job.model_copy(update={"student": Student(teacher=model.recipe.net, victims=victims)})
 
     def job(self, release: ReleaseKind, auxiliary: list[list[str]], observed: list[list[str]]) -> FitJob:
         """The fleet's job, given the identities of the stored releases, chunk by chunk, each with its

@@ -16,6 +16,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from leakrange.data import datasets
+from leakrange.defences.model import model_defences
 from leakrange.defences.output import output_defences
 from leakrange.scenario import registered
 from leakrange.scenario.document import NAME, AttackSpec, ClientSpec, Head, ProviderSpec
@@ -30,8 +31,9 @@ Schema = dict[str, Any]
 def scenario_schema() -> Schema:
     """The schema (draft 2020-12)."""
     behaviours, attacks = registered.behaviours(), registered.attacks()
+    defences: dict[str, Any] = {**model_defences, **output_defences}
     parameters = [entry.Parameters for entry in (*behaviours.values(), *attacks.values())]
-    parameters += [entry.Parameters for entry in output_defences.values()]
+    parameters += [entry.Parameters for entry in defences.values()]
     models: list[type[BaseModel]] = [Head, DataSpec, ProviderSpec, ClientSpec, AttackSpec, *parameters]
     references, definitions = models_json_schema([(model, "validation") for model in dict.fromkeys(models)])
     defined: dict[str, Schema] = definitions["$defs"]
@@ -81,8 +83,8 @@ def scenario_schema() -> Schema:
             },
             "defence": {
                 "anyOf": [
-                    _one_of(output_defences),
-                    *(_link(name, entry, of(entry.Parameters)) for name, entry in output_defences.items()),
+                    _one_of(defences),
+                    *(_link(name, entry, of(entry.Parameters)) for name, entry in defences.items()),
                 ]
             },
         },

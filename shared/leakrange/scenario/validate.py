@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from leakrange.defences.output import Chain, InvalidChain, output_defences
+from leakrange.defences.device import DeviceChain
+from leakrange.defences.stages import InvalidChain, name_of
 from leakrange.scenario.attacks import check_attacks
 from leakrange.scenario.document import Scenario
 from leakrange.scenario.draft import Draft, read_draft
@@ -54,16 +55,14 @@ def _check(source: Source, mistakes: Mistakes) -> Scenario:
     )
 
 
-def _chain(spec: Any, path: Path, mistakes: Mistakes) -> Chain | None:
+def _chain(spec: Any, path: Path, mistakes: Mistakes) -> DeviceChain | None:
     try:
-        return Chain.parse(spec)
+        return DeviceChain.parse(spec)
     except InvalidChain as error:
         for mistake in error.mistakes:
             where = (*path, *mistake["path"])
             said, named, key = mistake["message"], _stage_name(spec, mistake["path"]), False
-            if named is not None and named not in output_defences:
-                said = f"unknown output defence {named!r}"
-            elif mistake["allowed"] and len(mistake["path"]) > 2:
+            if mistake["allowed"] and len(mistake["path"]) > 2:
                 named, key = mistake["path"][-1], True
                 said = f"unknown parameter {named!r}"
             given = named if mistake["allowed"] else None
@@ -75,10 +74,7 @@ def _stage_name(spec: Any, path: list[str | int]) -> str | None:
     """The defence that stands at ``path`` of a chain, where it can be told."""
     if not path or not isinstance(path[0], int):
         return None
-    item = spec[path[0]]
-    if isinstance(item, dict) and len(item) == 1:
-        item = next(iter(item))
-    return item if isinstance(item, str) else None
+    return name_of(spec[path[0]])
 
 
 def _check_defences(draft: Draft, providers: dict[str, Provider], mistakes: Mistakes) -> dict[str, Any]:
@@ -89,12 +85,12 @@ def _check_defences(draft: Draft, providers: dict[str, Provider], mistakes: Mist
         chain = _chain(spec, path, mistakes)
         if chain is None:
             continue
-        if name == "none" and chain.stages:
+        if name == "none" and chain:
             mistakes.add(path, "'none' is the name of releasing everything as it is: []")
         same = digests.setdefault(chain.digest(), name)
         if same != name:
             mistakes.add(path, f"the same chain as {same!r}", key=True)
-        refusals = {each.release: chain.refuse(each.release) for each in providers.values()}
+        refusals = {each.release: chain.outputs.refuse(each.release) for each in providers.values()}
         if refusals and all(refusals.values()):
             mistakes.add(path, next(reason for reason in refusals.values() if reason), key=True)
         found[name] = chain.spec()
@@ -111,7 +107,7 @@ def _check_clients(draft: Draft, providers: dict[str, Provider], mistakes: Mista
         if chain is None:
             continue
         for provider in providers.values():
-            if reason := chain.refuse(provider.release):
+            if reason := chain.outputs.refuse(provider.release):
                 mistakes.add(path, f"{reason} (provider {provider.name!r})")
         found[name] = spec.model_copy(update={"defence": chain.spec()})
     return found

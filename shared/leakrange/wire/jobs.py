@@ -13,9 +13,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from leakrange.wire.recipe import DataSpec, TrainingRecipe, digest
+from leakrange.wire.recipe import DataSpec, NetSpec, TrainingRecipe, digest
 
-__all__ = ["CANCEL", "LEASE", "REPORTS", "FitJob", "Job", "JobReport", "ProbeJob", "Span", "TrainJob"]
+__all__ = [
+    "CANCEL",
+    "LEASE",
+    "REPORTS",
+    "FitJob",
+    "Job",
+    "JobReport",
+    "ProbeJob",
+    "Span",
+    "Student",
+    "TrainJob",
+]
 
 REPORTS = "leakrange:reports"
 LEASE = "leakrange:lease:{identity}"
@@ -76,13 +87,23 @@ class ProbeJob(_Strict):
         )
 
 
+class Student(_Strict):
+    """A model of a user's own, which a provider's answers teach: ``teacher`` is the net that every user of
+    the provider can download, ``victims`` are the samples that the student is used on, in order.
+    """
+
+    teacher: NetSpec
+    victims: Annotated[list[Span], Field(min_length=1)]
+
+
 class FitJob(_Strict):
     """Fit a fleet-side attack on releases and infer the hidden attribute of the observed ones.
 
     ``auxiliary`` are identities of stored release arrays, joined in order and cut to ``auxiliary_count``; for
     ``averaging`` each inner list holds the draws of one chunk. ``span`` tells which samples they are (for the
     labels that the threat model grants). ``observed`` are the victims' releases, likewise chunks of draws.
-    Result: ``predicted`` (V,) and ``scores`` (V, S) in one npz under the identity.
+    Result: ``predicted`` (V,) and ``scores`` (V, S) in one npz under the identity; with a ``student`` its
+    decisions and soft outputs (V, Y) instead, and no label is granted.
     """
 
     kind: Literal["fit"] = "fit"
@@ -96,10 +117,12 @@ class FitJob(_Strict):
     span: Span
     observed: list[list[str]]
     seed: int = 0
+    student: Student | None = None
 
     def identity(self) -> str:
         """Digest of everything that decides the result."""
-        return digest(self.model_dump(mode="json"))
+        # Without a student as it was before there were any: what is stored keeps its name.
+        return digest(self.model_dump(mode="json", exclude={"student"} if self.student is None else None))
 
 
 Job = Annotated[TrainJob | ProbeJob | FitJob, Field(discriminator="kind")]

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from leakrange.wire.jobs import ReleaseKind, Span
 
 __all__ = [
+    "MAX_BATCH",
     "Decisions",
     "Deployment",
     "IntakeRecord",
@@ -18,6 +19,9 @@ __all__ = [
     "RoundReply",
     "Upload",
 ]
+
+MAX_BATCH = 256
+"""Most samples of one inference request, unless a provider's operator says otherwise."""
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
@@ -102,7 +106,8 @@ class IntakeRecord(_Strict):
 class Round(_Strict):
     """``POST /v1/rounds`` of an edge client (operator key): let the simulated users use the app once.
 
-    The client loads its own images (``span``), runs the model locally, applies ``defence``, uploads to
+    The client loads its own images (``span``), runs the model locally, applies ``defence`` (to the model
+    before, to its outputs after), uploads to
     ``url`` under ``api_key`` with ``upload`` as idempotency key, and registers the ground truth with the
     caller by its reply, never with the provider.
     """
@@ -114,7 +119,6 @@ class Round(_Strict):
     span: Span
     upload: str
     defence: list[dict[str, Any]] = []
-    clients: Annotated[int, Field(ge=1, le=100_000)] = 1
 
 
 class RoundReply(_Strict):

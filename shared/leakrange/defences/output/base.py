@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
+from leakrange.defences.stages import Parameters
 from leakrange.registry import Registry
 from leakrange.wire.jobs import ReleaseKind
 
@@ -22,12 +22,6 @@ Values = NDArray[np.float64]
 
 ANY_RELEASE: frozenset[Release] = frozenset({"logits", "softmax", "features", "score", "sample"})
 CLASS_SCORES: frozenset[Release] = frozenset({"logits", "softmax"})
-
-
-class Parameters(BaseModel):
-    """Base of every defence's parameters: unknown names are refused, values never change."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class Nothing(Parameters):

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from leakrange.defences.output.base import (
     ANY_RELEASE,
@@ -19,6 +17,7 @@ from leakrange.defences.output.base import (
     ReleaseContext,
     output_defences,
 )
+from leakrange.defences.stages import InvalidChain, kind_of, mistake, read_stage
 from leakrange.registry import UnknownName
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.recipe import digest
@@ -26,19 +25,6 @@ from leakrange.wire.recipe import digest
 __all__ = ["Chain", "InvalidChain"]
 
 MAX_STAGES = 16
-
-
-class InvalidChain(InvalidInput):
-    """422: all mistakes of a chain at once; each ``{path, message, allowed}``, path from the chain's own
-    root.
-    """
-
-    slug, title = "invalid-chain", "Invalid defence chain"
-
-    def __init__(self, mistakes: list[dict[str, Any]]) -> None:
-        told = "; ".join(f"{'.'.join(map(str, m['path'])) or 'chain'}: {m['message']}" for m in mistakes)
-        super().__init__(told, mistakes=mistakes, hint='e.g. [{"round": {"decimals": 1}}, "argmax"]')
-        self.mistakes = mistakes
 
 
 @dataclass(frozen=True)
@@ -54,10 +40,10 @@ class Chain:
         E.g. ``[{round: {decimals: 1}}, {temperature: 2}, argmax]``. Raises `InvalidChain` with every mistake.
         """
         if not isinstance(spec, list):
-            raise InvalidChain([_mistake([], f"a chain is a list of defences, not {_kind(spec)}")])
+            raise InvalidChain([mistake([], f"a chain is a list of defences, not {kind_of(spec)}")])
         mistakes: list[dict[str, Any]] = []
         if len(spec) > MAX_STAGES:
-            mistakes.append(_mistake([], f"at most {MAX_STAGES} defences in a chain, not {len(spec)}"))
+            mistakes.append(mistake([], f"at most {MAX_STAGES} defences in a chain, not {len(spec)}"))
         stages = [stage for index, item in enumerate(spec) if (stage := _stage(item, index, mistakes))]
         if mistakes:
             raise InvalidChain(mistakes)
@@ -117,48 +103,8 @@ class Chain:
 
 
 def _stage(item: Any, index: int, mistakes: list[dict[str, Any]]) -> tuple[str, OutputDefence[Any]] | None:
-    """Read one item; on mistakes note them all and give None."""
-    if isinstance(item, str):
-        name, given = item, None
-    elif isinstance(item, dict) and len(item) == 1 and isinstance(next(iter(item)), str):
-        ((name, given),) = item.items()
-    else:
-        shape = f"{len(item)} names" if isinstance(item, dict) else _kind(item)
-        mistakes.append(
-            _mistake([index], f"a defence is a name, or one name with its parameters, not {shape}")
-        )
-        return None
     try:
-        defence = output_defences[name]
+        return read_stage(item, index, output_defences, mistakes)
     except UnknownName as unknown:
-        mistakes.append(_mistake([index], str(unknown), unknown.allowed))
+        mistakes.append(mistake([index], str(unknown), unknown.allowed))
         return None
-    parameters = given
-    if given is None:
-        parameters = {}
-    elif not isinstance(given, dict):
-        if defence.shorthand is None or isinstance(given, list):
-            mistakes.append(_mistake([index, name], f"{name} takes no bare value", _names(defence)))
-            return None
-        parameters = {defence.shorthand: given}
-    try:
-        return name, defence(defence.Parameters.model_validate(parameters))
-    except ValidationError as error:
-        for each in error.errors(include_url=False, include_context=False):
-            allowed = _names(defence) if each["type"] == "extra_forbidden" else ()
-            message = each["msg"].removeprefix("Value error, ")
-            mistakes.append(_mistake([index, name, *each["loc"]], message, allowed))
-        return None
-
-
-def _names(defence: type[OutputDefence[Any]]) -> tuple[str, ...]:
-    return tuple(defence.Parameters.model_fields)
-
-
-def _mistake(path: Sequence[str | int], message: str, allowed: Sequence[str] = ()) -> dict[str, Any]:
-    return {"path": list(path), "message": message, "allowed": list(allowed)}
-
-
-def _kind(value: Any) -> str:
-    names = {dict: "a mapping", list: "a list", str: "a text", type(None): "nothing", bool: "a boolean"}
-    return names.get(type(value), "a number")

@@ -1,0 +1,51 @@
+"""Handing in what a user's own model gives, as an edge client hands in what the provider's gives."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.scenario.plan import PlannedModel
+from leakrange.wire.errors import LeakrangeError, NotFound
+from leakrange.wire.jobs import Span
+from services.controller.range.parties import Providers, Proxy
+
+__all__ = ["hand_in"]
+
+
+async def hand_in(
+    proxy: Proxy,
+    providers: Providers,
+    model: PlannedModel,
+    *,
+    key: str,
+    outputs: NDArray[np.float32],
+    spans: list[Span],
+    upload: str,
+) -> dict[str, NDArray[np.generic]]:
+    """Upload a student's soft outputs (V, Y) through the proxy with the user's ``key``, a span at a time, as
+    ``{upload}.0``, ``{upload}.1``, …; then ask the provider what it made of them.
+
+    Gives ``decisions`` (V,), ``inferred`` (V,) and ``scores`` (V, S). Again under the same names it costs
+    nothing and gives the same. Raises `NotFound` where the provider has no decoder.
+    """
+    decisions, inferred, scores = [], [], []
+    start = 0
+    for number, span in enumerate(spans):
+        values = outputs[start : start + span.stop - span.start]
+        start += len(values)
+        name = f"{upload}.{number}"
+        decided = await proxy.upload(key, model.served_as, "softmax", values, name)
+        record = await providers.intake(model.recipe.behaviour, model.served_as, name)
+        if record.decisions != decided:
+            raise LeakrangeError(f"provider and user disagree about upload {name}")
+        if record.inferred is None or record.scores is None:
+            raise NotFound(f"the provider of {model.id} has no decoder: it inferred nothing")
+        decisions += decided
+        inferred += record.inferred
+        scores += record.scores
+    return {
+        "decisions": np.asarray(decisions, dtype=np.int64),
+        "inferred": np.asarray(inferred, dtype=np.int64),
+        "scores": np.asarray(scores, dtype=np.float32),
+    }

@@ -1,0 +1,51 @@
+"""A user's own model, taught by a curious provider's answers, goes on telling (HBC Section 5.8)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from leakrange.attacks import attacks
+from leakrange.attacks.attack import Attack, Knowledge
+
+__all__ = ["Distillation"]
+
+FEWEST = 50
+
+
+class DistillationParameters(BaseModel):
+    """The student, and how it learns.
+
+    ``auxiliary``: how many unlabelled records of its own the user asks about (as many as it has and its
+    budget answers, but no more). ``width``: of the student's layers, relative to the teacher's.
+    ``temperature`` of the soft outputs that are compared; 1 takes them as they come.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    auxiliary: Annotated[int, Field(ge=FEWEST, le=100_000)] = 100_000
+    width: Annotated[float, Field(gt=0.0, le=2.0)] = 0.5
+    temperature: Annotated[float, Field(ge=0.1, le=100.0)] = 1.0
+    epochs: Annotated[int, Field(ge=1, le=1000)] = 30
+    batch: Annotated[int, Field(ge=8, le=4096)] = 50
+    lr: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3
+
+
+@attacks.register("distillation")
+class Distillation(Attack):
+    """The user asks for soft outputs of unlabelled records and trains a student on them by Eq. 11; whoever
+    uses the student uploads its outputs, and the provider applies its G or its threshold to those.
+
+    The student is trained in the fleet, which knows no decoder; the provider never sees the student.
+    """
+
+    name: ClassVar[str] = "distillation"
+    summary: ClassVar[str] = "the provider decodes the outputs of a student that its answers have taught"
+    paper: ClassVar[str] = "HBC"
+    equation: ClassVar[str] = "Eq. 11, Table 6"
+    consumes: ClassVar[tuple[str, ...]] = ("softmax",)
+    grants: ClassVar[tuple[str, ...]] = ("training of the teacher", "every release of the student's users")
+    where: ClassVar[Literal["provider", "fleet", "user"]] = "user"
+    knowledge: ClassVar[tuple[Knowledge, ...]] = ("aware",)
+    Parameters: ClassVar[type[BaseModel]] = DistillationParameters

@@ -1,0 +1,93 @@
+"""Knowledge distillation: a student learns from a teacher's soft outputs alone (HBC Section 5.8)."""
+
+from __future__ import annotations
+
+import copy
+import math
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from leakrange.nets import nets
+from leakrange.nets.adam import Adam
+from leakrange.nets.classifier import Classifier, to_input
+from leakrange.providers.inference import logits_of
+from leakrange.providers.losses import distillation_loss
+from leakrange.wire.errors import InvalidInput
+from leakrange.wire.recipe import NetSpec, Schedule
+
+__all__ = ["HELD_OUT", "distil"]
+
+HELD_OUT = 0.1
+"""Share of the teacher's answers on which the epoch is chosen."""
+
+
+def distil(
+    images: NDArray[np.uint8],
+    answers: NDArray[np.floating],
+    *,
+    net: NetSpec,
+    schedule: Schedule,
+    temperature: float = 1.0,
+    seed: int = 0,
+    device: str = "cpu",
+) -> Classifier:
+    """A student of ``net``'s kind for uint8 ``images`` (N, H, W, C), taught by the teacher's soft outputs
+    ``answers`` (N, Y) and nothing else; on the CPU, in eval mode.
+
+    Of the epochs of ``schedule`` the one with the least loss on a tenth of the answers is kept, which the
+    student does not learn from. The same arguments give the same student on the same machine and number of
+    threads. Raises `InvalidInput` for arrays that do not fit together or are too few, `UnknownName` for an
+    unknown net.
+    """
+    if images.dtype != np.uint8 or images.ndim != 4 or answers.shape != (len(images), answers.shape[-1]):
+        raise InvalidInput(
+            f"a student learns from uint8 images (N, H, W, C) and soft outputs (N, Y), not from "
+            f"{images.dtype} {images.shape} and {answers.shape}"
+        )
+    if not np.isfinite(answers).all():
+        raise InvalidInput("an answer holds values that are not finite")
+    held = max(1, round(HELD_OUT * len(images)))
+    if len(images) - held < 2:
+        raise InvalidInput(f"{len(images)} answers are too few to learn from and to choose an epoch on")
+    pictures = torch.from_numpy(np.ascontiguousarray(images)).to(device)
+    soft = torch.from_numpy(np.ascontiguousarray(answers, dtype=np.float32)).to(device)
+    with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
+        torch.manual_seed(seed)
+        student = _student(net, images.shape[1:], answers.shape[1], schedule).to(device)
+        order = torch.randperm(len(images)).to(device)
+        unseen, lessons = order[:held], order[held:]
+        optimiser = Adam(student.parameters(), lr=schedule.lr)
+        batch = min(schedule.batch, len(lessons))
+        best, kept = math.inf, copy.deepcopy(student.state_dict())
+        for _ in range(schedule.epochs):
+            student.train()
+            shuffled = lessons[torch.randperm(len(lessons)).to(device)]
+            for start in range(0, len(lessons) - batch + 1, batch):
+                chosen = shuffled[start : start + batch]
+                x = to_input(pictures[chosen])
+                optimiser.zero_grad()
+                logits = student(x if schedule.channels_last else x.contiguous())
+                loss = distillation_loss(soft[chosen], logits, temperature=temperature)
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+            logits = logits_of(student, pictures[unseen])
+            missed = float(distillation_loss(soft[unseen], logits, temperature=temperature))
+            if missed < best:
+                best, kept = missed, copy.deepcopy(student.state_dict())
+    student.load_state_dict(kept)
+    student.to("cpu", memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+    student.requires_grad_(False)
+    return student.eval()
+
+
+def _student(net: NetSpec, shape: tuple[int, ...], classes: int, schedule: Schedule) -> Classifier:
+    height, width, channels = shape
+    try:
+        student = nets[net.name].build((height, width, channels), classes, net.width)
+    except ValueError as e:
+        raise InvalidInput(str(e)) from e
+    if schedule.channels_last:
+        student.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    return student

@@ -1,0 +1,23 @@
+"""What the registry says of distillation; how a student learns is tested with the library that trains it."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import ValidationError
+
+from leakrange.attacks import attacks
+
+
+def test_it_is_a_user_who_distils_and_a_provider_who_reads() -> None:
+    entry = attacks["distillation"]
+    assert (entry.where, entry.consumes, entry.knowledge) == ("user", ("softmax",), ("aware",))
+    assert "labels" not in " ".join(entry.grants)
+
+
+def test_parameters_are_judged() -> None:
+    parameters = attacks["distillation"].Parameters
+    given = parameters.model_validate({}).model_dump()
+    assert (given["width"], given["temperature"]) == (0.5, 1.0)
+    for wrong in ({"auxiliary": 49}, {"width": 0}, {"temperature": 0}, {"sensitive": "s"}):
+        with pytest.raises(ValidationError):
+            parameters.model_validate(wrong)

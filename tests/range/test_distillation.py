@@ -1,0 +1,54 @@
+"""A whole run with a student: taught over HTTP under a budget, used, and read by the provider."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.range.conftest import Controller, scenario
+
+pytestmark = pytest.mark.timeout(900)
+
+
+def test_curiosity_is_handed_on_to_a_student_and_every_answer_is_paid_for(controller: Controller) -> None:
+    text = scenario(
+        "distillation",
+        data={"name": "digits", "size": 16, "auxiliary": 0.35},
+        schedule={"epochs": 20, "batch": 32, "lr": 0.003},
+        providers={
+            "soft": {
+                "behaviour": "curious",
+                "method": "regularized",
+                "target": "parity",
+                "sensitive": "large",
+                "release": "softmax",
+                "beta": {"y": 0.5, "s": 0.5},
+            }
+        },
+        attacks={
+            "inside": {"kind": "curious-decoder"},
+            "student": {"kind": "distillation"},
+        },
+        defences={"none": [], "label-only": ["argmax"]},
+        budgets=[400],
+    )
+    run = controller.run(text)
+    run.check(4)
+    teacher, student = (
+        run.trials[f"soft-s0.none.{name}.b400"] for name in ("inside.unaware", "student.aware")
+    )
+    assert teacher["curiosity"] > 0.85
+    assert student["honesty"] > 0.85
+    assert student["curiosity"] > 0.8  # of what parity itself tells nothing gets above that
+    assert (student["victims"], student["spent"]) == (192, 400)
+    taught_by_labels = run.trials["soft-s0.label-only.student.aware.b400"]
+    assert taught_by_labels["honesty"] > 0.8
+    assert taught_by_labels["curiosity"] < 0.72
+    spent = {entry["name"].removeprefix(f"{run.id}."): entry["spent"] for entry in run.results["ledger"]}
+    assert spent["attacker.soft-s0.none.q0"] == spent["attacker.soft-s0.label-only.q0"] == 400
+    students = {name: amount for name, amount in spent.items() if name.startswith("student.")}
+    assert list(students.values()) == [192, 192]
+    again = controller.run(text)
+    again.check(4)
+    assert again.trials == run.trials
+    paid = [entry["spent"] for entry in again.results["ledger"] if ".users." not in entry["name"]]
+    assert paid == [0, 0, 0, 0]
