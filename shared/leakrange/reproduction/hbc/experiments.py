@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from leakrange.data import ImageSet
 from leakrange.reproduction.cells import Cell, Cells
@@ -19,6 +19,8 @@ __all__ = ["ModelWork", "Settings", "Trial", "trials", "works"]
 SETS = {"celeba": "celeba_sub-hair", "utkface": "utkface"}
 """CelebA is cut to the images with one of black, blond and brown hair, as the paper's marginals prove."""
 FULL_WIDTH = 128
+STUDENT_EPOCHS = 2
+"""For each of the teacher's: about as many steps."""
 USERS_SHARE = 0.2
 """Of the training images, in Table 6: the user's, without labels (Section 5.8)."""
 
@@ -66,12 +68,14 @@ def trials(rows: Iterable[PaperRow], seeds: Iterable[int], settings: Settings) -
     kept = list(rows)
     for seed in seeds:
         for row in kept:
-            yield Trial(row, seed, _recipe(row, seed, settings), _measure(row))
+            yield Trial(row, seed, _recipe(row, seed, settings), _measure(row, settings))
 
 
-def _measure(row: PaperRow) -> Measure:
-    kind = "overlearning" if row.classifier == "honest" else "own"
-    return Measure(kind, row.s, row.output)  # type: ignore[arg-type]
+def _measure(row: PaperRow, settings: Settings) -> Measure:
+    if row.role == "student":
+        return Measure("student", row.s, row.output, STUDENT_EPOCHS * dict(settings.epochs)[row.data])
+    kind: Literal["own", "overlearning"] = "overlearning" if row.classifier == "honest" else "own"
+    return Measure(kind, row.s, row.output, prune=row.prune)
 
 
 def _recipe(row: PaperRow, seed: int, settings: Settings) -> TrainingRecipe:

@@ -9,27 +9,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data import ImageSet
+from leakrange.defences.model.pruning import Prune, PruneParameters
 from leakrange.metrics import accuracy, entropy_bits, majority_share
 from leakrange.reproduction.cells import Cell
+from leakrange.wire.recipe import NetSpec, Schedule
 
 if TYPE_CHECKING:
+    from leakrange.nets.classifier import Classifier
     from leakrange.providers.artifact import Artifact
 
 __all__ = ["Measure", "measure"]
 
+STUDENT_WIDTH, STUDENT_BATCH = 0.5, 50
+"""The user has a fourth of the provider's images: smaller batches, or hardly a step is made."""
+
 
 @dataclass(frozen=True)
 class Measure:
-    """How curiosity about ``sensitive`` is measured: "own" by the provider's own G or τ, "overlearning" by
-    nets that are fitted on the model's ``release`` for the training images (HBC Section 5.1.1)."""
+    """How curiosity about ``sensitive`` is measured: "own" by the provider's own G or τ; "overlearning" by
+    nets that are fitted on the model's ``release`` for the training images (HBC Section 5.1.1); "student" by
+    the provider's own again, on a student of half the width that the model's soft outputs for the user's
+    images have taught in ``epochs`` (Section 5.8)."""
 
-    kind: Literal["own", "overlearning"]
+    kind: Literal["own", "overlearning", "student"]
     sensitive: str
     release: Literal["logits", "softmax"]
+    epochs: int = 0
+    prune: float = 0.0
+    """Of each layer's weights, before anything is asked (Section 5.7); nets that overlearn know of it."""
 
     def identity(self) -> dict[str, Any]:
         """As plain values."""
-        return asdict(self)
+        return {
+            name: value for name, value in asdict(self).items() if value or name not in ("epochs", "prune")
+        }
 
 
 def measure(model: Artifact, images: ImageSet, target: str, wanted: Measure, seed: int) -> Cell:
@@ -41,17 +54,20 @@ def measure(model: Artifact, images: ImageSet, target: str, wanted: Measure, see
     """
     from leakrange.providers.inference import outputs
 
+    classifier = model.classifier if wanted.kind != "student" else _student(model, images, wanted, seed)
+    if wanted.prune:
+        classifier = Prune(PruneParameters(amount=wanted.prune)).apply(classifier)
     test = _known(images, "test", target)
-    logits = outputs(model.classifier, images.images[test], "logits")
-    soft = outputs(model.classifier, images.images[test], "softmax")
+    logits = outputs(classifier, images.images[test], "logits")
+    soft = outputs(classifier, images.images[test], "softmax")
     hidden = _known(images, "test", wanted.sensitive)
     truth = images.labels[wanted.sensitive][hidden]
-    released = outputs(model.classifier, images.images[hidden], wanted.release)
-    if wanted.kind == "own":
+    released = outputs(classifier, images.images[hidden], wanted.release)
+    if wanted.kind == "overlearning":
+        inferred = _overlearned(classifier, images, wanted, released, seed)
+    else:
         assert model.decoder is not None
         inferred, _ = model.decoder.infer(released, wanted.release)
-    else:
-        inferred = _overlearned(model, images, wanted, released, seed)
     return {
         "honesty": accuracy(logits.argmax(axis=1), images.labels[target][test]),
         "majority_target": majority_share(images.labels[target][test], _classes(images, target)),
@@ -59,14 +75,24 @@ def measure(model: Artifact, images: ImageSet, target: str, wanted: Measure, see
         "majority_sensitive": majority_share(truth, _classes(images, wanted.sensitive)),
         "entropy": float(entropy_bits(soft).mean()),
         "samples": len(hidden),
-        "parameters": model.record["parameters"],
+        "parameters": sum(parameter.numel() for parameter in classifier.parameters()),
         "seconds": model.record["seconds"],
         "chosen_epoch": model.record["chosen_epoch"],
     }
 
 
+def _student(model: Artifact, images: ImageSet, wanted: Measure, seed: int) -> Classifier:
+    from leakrange.providers.distillation import distil
+    from leakrange.providers.inference import outputs
+
+    own = images.images[images.where("auxiliary")]
+    net = NetSpec(name=model.config.net, width=STUDENT_WIDTH * model.config.width)
+    schedule = Schedule(epochs=wanted.epochs, batch=STUDENT_BATCH)
+    return distil(own, outputs(model.classifier, own, "softmax"), net=net, schedule=schedule, seed=seed)
+
+
 def _overlearned(
-    model: Artifact, images: ImageSet, wanted: Measure, observed: NDArray[np.float32], seed: int
+    classifier: Classifier, images: ImageSet, wanted: Measure, observed: NDArray[np.float32], seed: int
 ) -> NDArray[np.int64]:
     from leakrange.attacks.attack import Evidence
     from leakrange.attacks.attribute_inference import AttributeInference, AttributeInferenceParameters
@@ -74,7 +100,7 @@ def _overlearned(
 
     known = _known(images, "train", wanted.sensitive)
     evidence = Evidence(
-        auxiliary=outputs(model.classifier, images.images[known], wanted.release),
+        auxiliary=outputs(classifier, images.images[known], wanted.release),
         auxiliary_labels=images.labels[wanted.sensitive][known],
         observed=observed,
         classes=_classes(images, wanted.sensitive),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import Literal
@@ -26,7 +26,9 @@ TABLES = {
     "7": "capacity of the classifier, Age vs. Race, Y = S = 3",
     "8": "Race (target) vs. Age (sensitive), UTKFace",
     "9": "Gender (target) vs. Race (sensitive), UTKFace",
+    "fig9": "pruning Table 5's models, before they are used",
 }
+PRUNED = (0.2, 0.4, 0.5, 0.6, 0.8, 0.9)
 FILTERS = (
     "y",
     "s",
@@ -40,6 +42,7 @@ FILTERS = (
     "beta_y",
     "beta_s",
     "beta_x",
+    "prune",
 )
 BINARY = 2
 
@@ -61,9 +64,11 @@ class PaperRow:
     beta_s: float
     beta_x: float
     width: str
-    honesty: Figure
-    curiosity: Figure
+    honesty: Figure | None
+    curiosity: Figure | None
     entropy: Figure | None
+    prune: float = 0.0
+    """Share of each layer's weights that the user sets to zero; the paper prints no figure for it."""
 
     @property
     def classes(self) -> tuple[int, int]:
@@ -80,9 +85,16 @@ def _classes(attribute: str) -> int:
 
 @lru_cache(maxsize=1)
 def rows() -> tuple[PaperRow, ...]:
-    """Every row, in the paper's order."""
+    """Every row, in the paper's order, and the sweep of Fig. 9."""
     text = (files("leakrange.reproduction.hbc") / "tables.csv").read_text(encoding="utf-8")
-    return tuple(_row(line) for line in csv.DictReader(text.splitlines()))
+    printed = tuple(_row(line) for line in csv.DictReader(text.splitlines()))
+    sweep = [
+        replace(row, table="fig9", prune=amount, honesty=None, curiosity=None, entropy=None)
+        for row in printed
+        if row.table == "5"
+        for amount in PRUNED
+    ]
+    return (*printed, *sweep)
 
 
 def _row(line: dict[str, str]) -> PaperRow:
@@ -114,7 +126,7 @@ def select(table: str, filters: str = "") -> tuple[PaperRow, ...]:
             )
         kept = [row for row in kept if any(_has(row, field, value.strip()) for value in values.split("|"))]
     if not kept:
-        raise InvalidInput(f"no row of Table {table} has {filters}")
+        raise InvalidInput(f"no row of table {table} has {filters}")
     return tuple(kept)
 
 

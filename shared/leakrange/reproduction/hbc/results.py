@@ -42,7 +42,11 @@ def document(
         cells = (trial.cell(store, any_code=settings.any_code) for trial in trials([row], seeds, settings))
         measured[row] = [cell for cell in cells if cell is not None]
     tables = [
-        _section(f"Table {number}: {name}", [row for row in measured if row.table == number], measured)
+        _section(
+            f"{'Figure 9' if number == 'fig9' else f'Table {number}'}: {name}",
+            [row for row in measured if row.table == number],
+            measured,
+        )
         for number, name in TABLES.items()
         if any(row.table == number for row in measured)
     ]
@@ -76,7 +80,7 @@ def _differences(measured: Measured, settings: Settings) -> list[str]:
 
 
 def _section(name: str, rows: Sequence[PaperRow], measured: Measured) -> Section:
-    with_entropy = any(row.entropy for row in rows)
+    with_entropy = any(row.entropy or row.prune for row in rows)
     lines = []
     for row in rows:
         cells = measured[row]
@@ -99,5 +103,6 @@ def _labels(row: PaperRow) -> list[str]:
         model = f"honest, overlearning on {row.output}"
     else:
         model = f"{row.classifier} {row.attack}"
-    model = " ".join(filter(None, (row.role, model, row.width)))
+    pruned = f"{row.prune:.0%} of the weights pruned" if row.prune else ""
+    model = ", ".join(filter(None, (" ".join(filter(None, (row.role, model, row.width))), pruned)))
     return [row.y, row.s, model, f"{row.beta_y:g}, {row.beta_s:g}, {row.beta_x:g}"]
