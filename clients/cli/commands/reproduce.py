@@ -26,7 +26,7 @@ reproduce = typer.Typer(
     help="Measure a paper's tables again: paper, ours and the difference.", no_args_is_help=True
 )
 
-BLACK_BOX = "fig4"
+BLACK_BOX, DETECTION = "fig4", "detection"
 QUICK = (
     BLACK_BOX,
     "1:s=male,beta_y=1|0.7,classifier=honest|raw",
@@ -46,7 +46,9 @@ def _papers() -> None:
 def hbc(
     table: Annotated[
         list[str] | None,
-        typer.Option(help="1 to 9 or fig4, with rows if not all: 3:Y=3,S=2|5 (several times; default: all)"),
+        typer.Option(
+            help="1 to 9, fig4, fig9 or detection, or some rows of it: 3:Y=3,S=2|5 (repeatable; default: all)"
+        ),
     ] = None,
     rows: Annotated[str, typer.Option(help="rows of every table: classifier=raw|soft,beta_y=0.7")] = "",
     epochs: Annotated[
@@ -79,18 +81,21 @@ def hbc(
     Interrupt it whenever you like: models and cells that are in the store are not made again.
     """
     from leakrange.reproduction.document import html, markdown
-    from leakrange.reproduction.hbc.blackbox_work import BlackBoxWork, section
+    from leakrange.reproduction.hbc.blackbox_work import BlackBoxWork
+    from leakrange.reproduction.hbc.blackbox_work import section as blackbox_section
+    from leakrange.reproduction.hbc.detection_work import POPULATION, DetectionWork
+    from leakrange.reproduction.hbc.detection_work import section as detection_section
     from leakrange.reproduction.hbc.experiments import SETS, Settings, trials, works
     from leakrange.reproduction.hbc.paper import EPOCHS, TABLES, PaperRow, select
     from leakrange.reproduction.hbc.results import document
 
-    chosen = list(QUICK) if quick else table or [BLACK_BOX, *TABLES]
+    chosen = list(QUICK) if quick else table or [BLACK_BOX, *TABLES, DETECTION]
     if quick:
         epochs, seeds = epochs or [str(QUICK_EPOCHS)], QUICK_SEEDS
     try:
         kept: list[PaperRow] = []
         for one in chosen:
-            if one == BLACK_BOX:
+            if one in (BLACK_BOX, DETECTION):
                 continue
             number, _, filters = one.partition(":")
             kept += select(number, ",".join(filter(None, (filters, rows))))
@@ -105,9 +110,12 @@ def hbc(
             any_code=any_code,
         )
         mixtures = [BlackBoxWork(seed) for seed in range(seeds)] if BLACK_BOX in chosen else []
-        planned: list[Work] = [*mixtures, *works(trials(kept, range(seeds), settings), settings)]
+        population = max(POPULATION, seeds) if DETECTION in chosen else 0
+        models = [DetectionWork(seed) for seed in range(population)]
+        planned: list[Work] = [*mixtures, *models, *works(trials(kept, range(seeds), settings), settings)]
         _carry_out(planned, store, jobs)
-        others = [section(mixtures, store)] if mixtures else []
+        others = [blackbox_section(mixtures, store)] if mixtures else []
+        others += [detection_section(models, store)] if models else []
         command = shlex.join(["leakrange", *sys.argv[1:]])
         found = document(kept, range(seeds), settings, store, command, others)
     except LeakrangeError as error:

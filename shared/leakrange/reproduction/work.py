@@ -16,6 +16,7 @@ __all__ = ["Progress", "Tell", "Work", "WorkEvent", "carry_out"]
 
 Progress = Callable[[float], None]
 POLL_SECONDS = 0.5
+ALMOST = 0.99
 
 
 class Work(Protocol):
@@ -97,5 +98,6 @@ def _end_with_parent() -> None:
 
 
 def _do(index: int, work: Work, store: Path) -> None:
-    work.carry_out(store, lambda share: _events.put(WorkEvent(index, share)))
+    # only what has returned is done: a work may say that it is before its last result is kept
+    work.carry_out(store, lambda share: _events.put(WorkEvent(index, min(share, ALMOST))))
     _events.put(WorkEvent(index, 1.0))
