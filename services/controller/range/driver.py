@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
@@ -31,6 +31,7 @@ from leakrange.wire.schemas import Round
 from services.controller.range.journal import Journal
 from services.controller.range.judge import Inferred, Observed, judge, registered
 from services.controller.range.students import hand_in
+from services.controller.range.together import Once, being_cancelled, together
 from services.controller.settings import ControllerSettings
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["Driver"]
 
 log = structlog.get_logger("services.controller.driver")
-T = TypeVar("T")
 FITS_AT_ONCE = 8
 DEVICE = ["artifact", "outputs"]
 """What a user's device asks for: the model once, then decisions on its outputs."""
@@ -59,7 +59,7 @@ class Driver:
         self._rounds = asyncio.Semaphore(settings.rounds_at_once)
         self._probing = asyncio.Semaphore(settings.probes_at_once)
         self._fitting = asyncio.Semaphore(FITS_AT_ONCE)
-        self._once: dict[str, asyncio.Task[Any]] = {}
+        self._once = Once()
         self._done: set[str] = set()
         self._dispatched: set[str] = set()
         self._distinct: Counter[str] = Counter()
@@ -83,23 +83,9 @@ class Driver:
                     if trial.result.id not in judged:
                         group.create_task(self._trial(trial))
         finally:
-            for task in self._once.values():
-                task.cancel()
-            await asyncio.gather(*self._once.values(), return_exceptions=True)
+            await self._once.end()
         await self._parties.fleet.cancel(self.in_fleet)  # what a failed trial needed, and no other does
         await self._close_accounts()
-
-    # --- each thing once ---------------------------------------------------------------------------
-
-    def _shared(self, name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> asyncio.Task[T]:
-        """The one task of that name: begun by whoever needs it first, awaited by all."""
-        if name not in self._once:
-            self._once[name] = asyncio.create_task(make(), name=name)
-        return self._once[name]
-
-    async def _need(self, name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        # Shielded: a trial that fails must not cancel what other trials wait for.
-        return await asyncio.shield(self._shared(name, make))
 
     # --- models ------------------------------------------------------------------------------------
 
@@ -114,7 +100,7 @@ class Driver:
             if report.state == "progress" and time.monotonic() - last > 1.0:
                 last = time.monotonic()
                 text = f"training {model.id}: {100 * report.progress:.0f} % {report.message}".rstrip()
-                self._shared(
+                self._once.begin(
                     f"progress {identity} {last}",
                     lambda: self._journal.progress(identity, "train", report.progress, text),
                 )
@@ -158,7 +144,7 @@ class Driver:
             await self._journal.job_failed(identity, job.kind, f"{what}: {error.detail}")
             raise
         finally:
-            if not _being_cancelled():
+            if not being_cancelled():
                 self.in_fleet.discard(identity)
 
     # --- users -------------------------------------------------------------------------------------
@@ -166,7 +152,7 @@ class Driver:
     async def _stream(self, stream: PlannedStream) -> list[str]:
         """Every round of a stream; the identities of its stored releases, in order."""
         model, policy = self._models[stream.model], self._policies[stream.defence]
-        await self._need(f"serve {model.id}", lambda: self._served(model))
+        await self._once.need(f"serve {model.id}", lambda: self._served(model))
         identities = [stream.identity(model, policy, span) for span in stream.spans]
         await self._journal.expect([(identity, "stream", {"stream": stream.id}) for identity in identities])
         samples = sum(span.stop - span.start for span in stream.spans)
@@ -178,7 +164,7 @@ class Driver:
             async with users:
                 await self._round(stream, model, name, key, span, identity)
 
-        await _together(
+        await together(
             round_of(span, identity) for span, identity in zip(stream.spans, identities, strict=True)
         )
         return identities
@@ -229,7 +215,7 @@ class Driver:
     async def _probe(self, probe: PlannedProbe) -> list[str]:
         """Every chunk of a probe; the identities of its stored releases, in order."""
         model, policy = self._models[probe.model], self._policies[probe.defence]
-        await self._need(f"serve {model.id}", lambda: self._served(model))
+        await self._once.need(f"serve {model.id}", lambda: self._served(model))
         samples = sum(span.stop - span.start for span in probe.spans)
         name = f"{self._run}.attacker.{probe.id}"
         key = await self._key(
@@ -258,7 +244,7 @@ class Driver:
             if own:
                 self._distinct[name] += size
 
-        await _together(chunk(job) for job in jobs)
+        await together(chunk(job) for job in jobs)
         return [job.identity() for job in jobs]
 
     # --- trials --------------------------------------------------------------------------------------
@@ -277,7 +263,7 @@ class Driver:
 
     async def _uploaded(self, stream: PlannedStream) -> _Uploaded:
         """A stream, and all that is known of it, read once for the many trials that are judged by it."""
-        identities = await self._need(f"stream {stream.id}", lambda: self._stream(stream))
+        identities = await self._once.need(f"stream {stream.id}", lambda: self._stream(stream))
         truths = [await self._journal.truth(identity) for identity in identities]
         intakes = [get_arrays(self._parties.releases, f"{identity}.npz") for identity in identities]
         inferred = None
@@ -294,11 +280,12 @@ class Driver:
 
     async def _judged(self, trial: PlannedTrial) -> TrialResult:
         model = self._models[trial.model]
-        draws = await _together(
-            self._need(f"stream {name}", partial(self._stream, self._streams[name])) for name in trial.streams
+        draws = await together(
+            self._once.need(f"stream {name}", partial(self._stream, self._streams[name]))
+            for name in trial.streams
         )
         first = self._streams[trial.streams[0]]
-        uploaded = await self._need(f"uploaded {first.id}", lambda: self._uploaded(first))
+        uploaded = await self._once.need(f"uploaded {first.id}", lambda: self._uploaded(first))
         observed = Observed(
             target=registered(uploaded.truths, model.target),
             sensitive=registered(uploaded.truths, trial.result.sensitive),
@@ -309,8 +296,9 @@ class Driver:
             if uploaded.inferred is None:
                 raise NotFound(f"the provider of {model.id} has no decoder: it inferred nothing")
             return judge(trial.result, observed, uploaded.inferred, classes, seen=trial.result.budget)
-        probes = await _together(
-            self._need(f"probe {name}", partial(self._probe, self._probes[name])) for name in trial.probes
+        probes = await together(
+            self._once.need(f"probe {name}", partial(self._probe, self._probes[name]))
+            for name in trial.probes
         )
         spent = trial.auxiliary_count * len(trial.probes)
         if trial.where == "user":
@@ -402,24 +390,6 @@ class _Uploaded:
     inferred: Inferred | None
 
 
-async def _together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """All results in order. When one fails the others are ended before its error is raised: what goes on
-    behind a failed trial would spend budgets and write into the record of a run that is over.
-    """
-    tasks = [asyncio.create_task(work) for work in works]
-    try:
-        return await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-
 def _by_chunk(draws: list[list[str]]) -> list[list[str]]:
     """From chunks per draw to draws per chunk."""
     return [list(chunk) for chunk in zip(*draws, strict=True)]
-
-
-def _being_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
