@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -58,7 +58,9 @@ def hbc(
     jobs: Annotated[int, typer.Option(min=1, help="models trained side by side")] = os.cpu_count() or 1,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")] = "cpu",
     bf16: Annotated[bool, typer.Option(help="train in bfloat16, where the processor has it")] = False,
-    passes: Annotated[str | None, typer.Option(help="one or two passes through F in a step")] = None,
+    passes: Annotated[
+        Literal["one", "two"] | None, typer.Option(help="passes through F in a step (default: two)")
+    ] = None,
     data: Annotated[
         list[str] | None, typer.Option(help="celeba=SET or utkface=SET: which data set plays the paper's")
     ] = None,
