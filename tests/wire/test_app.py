@@ -104,6 +104,14 @@ async def test_errors_are_problems(client: httpx.AsyncClient) -> None:
     assert wrong.headers["allow"] == "POST"
 
 
+async def test_a_refused_request_leaves_a_line_in_the_log(client: httpx.AsyncClient) -> None:
+    with structlog.testing.capture_logs() as logs:
+        answer = await client.get("/nowhere")
+    assert answer.status_code == 404
+    (request,) = [entry for entry in logs if entry["event"] == "request"]
+    assert (request["log_level"], request["status"], request["path"]) == ("info", 404, "/nowhere")
+
+
 async def test_a_bug_is_logged_and_not_told(client: httpx.AsyncClient) -> None:
     with structlog.testing.capture_logs() as logs:
         answer = await client.get("/bug")

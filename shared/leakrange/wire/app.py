@@ -172,7 +172,7 @@ class Measure:
             method = scope["method"] if scope["method"] in _METHODS else "OTHER"
             self.requests.labels(method, route, status).inc()
             self.seconds.labels(method, route).observe(seconds)
-            note = log.error if status >= 500 else log.debug
+            note = log.error if status >= 500 else log.info if status >= 400 else log.debug
             note(
                 "request", method=method, path=scope["path"][:200], status=status, ms=round(seconds * 1e3, 2)
             )
