@@ -1,10 +1,18 @@
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+import torch
 from pydantic import ValidationError
 
+from leakrange.data.imageset import ImageSet
+from leakrange.metrics import entropy_bits
+from leakrange.nets import nets
+from leakrange.nets.classifier import to_input
 from leakrange.providers.behaviours import behaviours
+from leakrange.providers.inference import logits_of
+from leakrange.wire.recipe import Schedule
 
 
 def test_every_behaviour_says_what_it_is_and_where_it_comes_from() -> None:
@@ -44,3 +52,29 @@ def test_listing_needs_no_deep_learning_framework(registry: str) -> None:
         f"assert len({name}) and [getattr(e, 'Parameters', None) for e in {name}.values()]"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "parameters"),
+    [
+        ("honest", {"target": "hat"}),
+        ("curious/parameterized", {"target": "hat", "sensitive": "shoe", "beta": {"y": 0.7, "s": 0.3}}),
+    ],
+)
+def test_beta_x_lowers_the_entropy_of_the_outputs(
+    behaviour: str, parameters: dict[str, Any], images: ImageSet
+) -> None:
+    def bits(x: float) -> float:
+        """After forty steps on the same batch, so that no choice of an epoch comes between."""
+        torch.manual_seed(0)
+        entry = behaviours[behaviour]
+        chosen = entry.Parameters.model_validate(parameters | {"beta": parameters.get("beta", {}) | {"x": x}})
+        net = nets["hbc"].build(images.images.shape[1:], 2, 0.5)
+        trainee = entry(chosen, net, 2, Schedule())
+        pictures = torch.from_numpy(images.images[:100])
+        hat, shoe = (torch.from_numpy(images.labels[name][:100]) for name in ("hat", "shoe"))
+        for _ in range(40):
+            trainee.step(to_input(pictures), hat, shoe)
+        return float(entropy_bits(logits_of(net, pictures).softmax(dim=1).numpy()).mean())
+
+    assert bits(0.8) < 0.6 * bits(0.0)

@@ -123,8 +123,9 @@ def section(works: Sequence[DetectionWork], store: Path) -> Section:
         remark=(
             "The suspicion score of a model is the mean entropy of its soft outputs in bits. The AUC is "
             "that of telling models of a kind from plain honest ones, with its 95 % interval; below .5 the "
-            "kind is surer of its outputs than honest models are. An honest model trained with β^x is told "
-            "apart as well: entropy is a ground for suspicion, not a proof. The paper prints no figures."
+            "kind is surer of its outputs than honest models are. With β^x a curious model passes for an "
+            "honest one that was trained with β^x: entropy is a ground for suspicion, not a proof, and its "
+            "absence proves nothing. The paper prints no figures."
         ),
     )
 
