@@ -14,7 +14,7 @@ BOTH: list[Any] = [{"prune": 0.5}, {"round": 1}, "argmax"]
 
 def test_a_chain_is_split_where_outputs_begin() -> None:
     chain = DeviceChain.parse(BOTH)
-    assert chain.model_spec() == [{"prune": {"amount": 0.5, "scope": "layer"}}]
+    assert chain.model_spec() == [{"prune": {"amount": 0.5, "scope": "global"}}]
     assert chain.outputs.spec() == Chain.parse([{"round": 1}, "argmax"]).spec()
     assert DeviceChain.parse(chain.spec()).spec() == chain.spec()
     assert DeviceChain.parse(chain.spec()).digest() == chain.digest()

@@ -117,20 +117,18 @@ def test_sticky_noise_is_the_same_whenever_a_picture_comes(edge: httpx.Client, t
 def test_a_pruned_round_uploads_what_the_pruned_model_gives(
     edge: httpx.Client, tap: Tap, models_dir: Path, digests: dict[str, str]
 ) -> None:
-    """The model is pruned by hand here: half of the weights of each layer, those nearest to zero."""
+    """The model is pruned by hand here: half of the weights of all layers, those nearest to zero."""
     play(edge, order(tap.url, "whole")).raise_for_status()
     for number, defence in enumerate([[{"prune": 0.5}], [{"prune": 0.5}, {"round": 1}]]):
         play(edge, order(tap.url, f"pruned-{number}", defence=defence)).raise_for_status()
     whole, pruned, rounded = (np.frombuffer(body[-120:], "<f4").reshape(10, 3) for body in posts(tap))
     classifier = artifact.load(models_dir / digests["curious"]).classifier
-    zeros, weights = 0, 0
-    for layer in classifier.modules():
-        if isinstance(layer, (torch.nn.Conv2d, torch.nn.Linear)):
-            flat = layer.weight.detach().flatten()
-            flat[flat.abs().argsort()[: round(0.5 * len(flat))]] = 0.0
-            layer.weight.copy_(flat.reshape(layer.weight.shape))
-            zeros, weights = zeros + int((flat == 0).sum()), weights + len(flat)
-    assert zeros / weights == pytest.approx(0.5, abs=0.001)
+    layers = [m.weight for m in classifier.modules() if isinstance(m, (torch.nn.Conv2d, torch.nn.Linear))]
+    flat = torch.cat([weight.detach().flatten() for weight in layers])
+    flat[flat.abs().argsort()[: round(0.5 * len(flat))]] = 0.0
+    assert float((flat == 0).double().mean()) == pytest.approx(0.5, abs=0.001)
+    for weight, part in zip(layers, flat.split([weight.numel() for weight in layers]), strict=True):
+        weight.copy_(part.reshape(weight.shape))
     images = load(DATA)
     chosen = images.images[images.where("test")[:10]]
     np.testing.assert_allclose(pruned, outputs(classifier, chosen, "logits"), rtol=1e-4, atol=1e-5)
@@ -238,7 +236,7 @@ def test_the_local_app_is_defended_as_it_was_enrolled(
     body = {"url": tap.url, "model": "model", "release": "softmax", "defence": chain}
     enrolled = edge.post("/v1/enrolments", json=body, headers=OPERATOR).json()
     assert enrolled["release"] == "softmax"
-    assert enrolled["defence"] == [{"prune": {"amount": 0.2, "scope": "layer"}}, {"round": {"decimals": 1}}]
+    assert enrolled["defence"] == [{"prune": {"amount": 0.2, "scope": "global"}}, {"round": {"decimals": 1}}]
     images = load(DATA).images[:5]
     answer = edge.post("/v1/models/model/decisions", json={"inputs": images.tolist()})
     assert answer.status_code == 200

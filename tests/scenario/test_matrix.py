@@ -225,7 +225,7 @@ def test_a_chain_is_split_into_what_devices_do_and_what_the_proxy_does() -> None
     found = expand(parse(PRUNED), sizes)
     streams = {stream.id: stream for stream in found.streams}
     policies = {policy.defence: policy for policy in found.policies}
-    prune, rounded = {"prune": {"amount": 0.5, "scope": "layer"}}, {"round": {"decimals": 1}}
+    prune, rounded = {"prune": {"amount": 0.5, "scope": "global"}}, {"round": {"decimals": 1}}
     for defence, local, chain in (
         ("none", [], []),
         ("rounded", [], [rounded]),
@@ -262,9 +262,9 @@ def test_outside_attackers_see_of_a_pruned_model_what_its_users_upload_and_no_mo
 def test_users_may_prune_by_themselves_under_every_defence() -> None:
     text = PRUNED.replace("samples: 200}", "samples: 200, defence: [prune: 0.2, argmax]}")
     found = expand(parse(text), sizes)
-    own = {"prune": {"amount": 0.2, "scope": "layer"}}
+    own = {"prune": {"amount": 0.2, "scope": "global"}}
     for stream in found.streams:
-        half = [{"prune": {"amount": 0.5, "scope": "layer"}}] if "half" in stream.defence else []
+        half = [{"prune": {"amount": 0.5, "scope": "global"}}] if "half" in stream.defence else []
         assert stream.local == [own, *half, {"argmax": {}}]
     test_no_two_things_share_an_identity(found)
 

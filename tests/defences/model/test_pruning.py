@@ -45,7 +45,7 @@ def without_smallest(values: NDArray[np.float32], amount: float) -> NDArray[np.f
 
 @pytest.mark.parametrize("amount", AMOUNTS)
 def test_each_layer_loses_its_smallest_weights(classifier: Classifier, amount: float) -> None:
-    before, after = weights(classifier), weights(prune(amount=amount).apply(classifier))
+    before, after = weights(classifier), weights(prune(amount=amount, scope="layer").apply(classifier))
     assert len(before) == 5
     for name, values in before.items():
         expected = without_smallest(values.ravel(), amount).reshape(values.shape)
@@ -54,8 +54,8 @@ def test_each_layer_loses_its_smallest_weights(classifier: Classifier, amount: f
 
 
 @pytest.mark.parametrize("amount", AMOUNTS)
-def test_globally_the_smallest_of_all_layers_go(classifier: Classifier, amount: float) -> None:
-    before, after = weights(classifier), weights(prune(amount=amount, scope="global").apply(classifier))
+def test_by_default_the_smallest_of_all_layers_go(classifier: Classifier, amount: float) -> None:
+    before, after = weights(classifier), weights(prune(amount=amount).apply(classifier))
     joined = np.concatenate([values.ravel() for values in before.values()])
     expected = without_smallest(joined, amount)
     np.testing.assert_array_equal(np.concatenate([values.ravel() for values in after.values()]), expected)

@@ -17,21 +17,22 @@ __all__ = ["Prune"]
 
 
 class PruneParameters(Parameters):
-    """``amount``: the share of the weights that are set to zero. ``scope``: "layer" takes that share of each
-    layer's weights, "global" the smallest of all layers' together.
-    """
+    """``amount``: the share of the weights that are set to zero. ``scope``: "global" takes the smallest of
+    all layers' together, "layer" that share of each layer's."""
 
     amount: Annotated[float, Field(gt=0.0, lt=1.0)]
-    scope: Literal["layer", "global"] = "layer"
+    scope: Literal["layer", "global"] = "global"
 
 
 @model_defences.register("prune")
 class Prune(ModelDefence[PruneParameters]):
-    """L1-unstructured: of the weights of convolutions and linear layers those of least magnitude become zero.
+    """L1-unstructured: of the weights of convolutions and linear layers those of least magnitude become
+    zero.
 
-    The paper names torch's "L1-Unstructured", which by itself prunes one tensor: so each layer loses the same
-    share by default. Biases and batch normalisation are left alone. The count in each tensor (or in all) is
-    ``round(amount · weights)``.
+    The paper names torch's "L1-Unstructured" and counts shares of the classifier's parameters, of which
+    half go without much loss: so the smallest of all go, by default. The same share of each layer takes a
+    convolution of three channels apart long before. Biases and batch normalisation are left alone. The
+    count in all (or in each tensor) is ``round(amount · weights)``.
     """
 
     Parameters: ClassVar[type[Parameters]] = PruneParameters

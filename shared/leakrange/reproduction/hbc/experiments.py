@@ -75,7 +75,7 @@ def _measure(row: PaperRow, settings: Settings) -> Measure:
     if row.role == "student":
         return Measure("student", row.s, row.output, STUDENT_EPOCHS * dict(settings.epochs)[row.data])
     kind: Literal["own", "overlearning"] = "overlearning" if row.classifier == "honest" else "own"
-    return Measure(kind, row.s, row.output, prune=row.prune)
+    return Measure(kind, row.s, row.output, pruned=row.prune)
 
 
 def _recipe(row: PaperRow, seed: int, settings: Settings) -> TrainingRecipe:

@@ -35,13 +35,13 @@ class Measure:
     sensitive: str
     release: Literal["logits", "softmax"]
     epochs: int = 0
-    prune: float = 0.0
-    """Of each layer's weights, before anything is asked (Section 5.7); nets that overlearn know of it."""
+    pruned: float = 0.0
+    """Share of all weights, before anything is asked (Section 5.7); nets that overlearn know of it."""
 
     def identity(self) -> dict[str, Any]:
         """As plain values."""
         return {
-            name: value for name, value in asdict(self).items() if value or name not in ("epochs", "prune")
+            name: value for name, value in asdict(self).items() if value or name not in ("epochs", "pruned")
         }
 
 
@@ -55,8 +55,8 @@ def measure(model: Artifact, images: ImageSet, target: str, wanted: Measure, see
     from leakrange.providers.inference import outputs
 
     classifier = model.classifier if wanted.kind != "student" else _student(model, images, wanted, seed)
-    if wanted.prune:
-        classifier = Prune(PruneParameters(amount=wanted.prune)).apply(classifier)
+    if wanted.pruned:
+        classifier = Prune(PruneParameters(amount=wanted.pruned)).apply(classifier)
     test = _known(images, "test", target)
     logits = outputs(classifier, images.images[test], "logits")
     soft = outputs(classifier, images.images[test], "softmax")

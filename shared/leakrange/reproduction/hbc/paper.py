@@ -68,7 +68,7 @@ class PaperRow:
     curiosity: Figure | None
     entropy: Figure | None
     prune: float = 0.0
-    """Share of each layer's weights that the user sets to zero; the paper prints no figure for it."""
+    """Share of the weights that the user sets to zero; the paper prints no figure for it."""
 
     @property
     def classes(self) -> tuple[int, int]:
