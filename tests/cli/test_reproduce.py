@@ -38,6 +38,9 @@ def test_a_row_is_measured_once_and_stands_beside_the_papers(tmp_path: Path) -> 
     options += ["--seeds", "1", "--jobs", "1", "--store", str(tmp_path / "store")]
     data = {"LEAKRANGE_DATA": str(root)}
     page, table = tmp_path / "hbc.html", tmp_path / "hbc.md"
+    open_cells = leakrange("reproduce", "hbc", *options, "--show", **data)
+    assert "| 88.10 ± 0.22 | – | – |" in open_cells.stdout
+    assert not list(tmp_path.rglob("training.json"))
     first = leakrange("reproduce", "hbc", *options, "--out", str(table), "--page", str(page), **data)
     assert first.returncode == 0, first.stderr
     assert "1 models, 0 of them there already" in first.stderr

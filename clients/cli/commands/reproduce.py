@@ -74,6 +74,7 @@ def hbc(
     output: Annotated[Path | None, typer.Option("--out", help="file for the tables (Markdown)")] = None,
     page: Annotated[Path | None, typer.Option(help="file for a page (HTML)")] = None,
     quick: Annotated[bool, typer.Option(help="a few rows, 3 epochs, 1 seed: does it run?")] = False,
+    show: Annotated[bool, typer.Option(help="train nothing: the page of what the store has")] = False,
     any_code: Annotated[
         bool, typer.Option(help="take what an earlier version of the training code gave, and say so")
     ] = False,
@@ -115,7 +116,8 @@ def hbc(
         population = max(POPULATION, seeds) if DETECTION in chosen else 0
         models = [DetectionWork(seed) for seed in range(population)]
         planned: list[Work] = [*mixtures, *models, *works(trials(kept, range(seeds), settings), settings)]
-        _carry_out(planned, store, jobs)
+        if not show:
+            _carry_out(planned, store, jobs)
         others = [blackbox_section(mixtures, store)] if mixtures else []
         others += [detection_section(models, store)] if models else []
         command = shlex.join(["leakrange", *sys.argv[1:]])
