@@ -112,9 +112,9 @@ def hbc(
             device=device,
             any_code=any_code,
         )
-        mixtures = [BlackBoxWork(seed) for seed in range(seeds)] if BLACK_BOX in chosen else []
+        mixtures = [BlackBoxWork(seed, any_code) for seed in range(seeds)] if BLACK_BOX in chosen else []
         population = max(POPULATION, seeds) if DETECTION in chosen else 0
-        models = [DetectionWork(seed) for seed in range(population)]
+        models = [DetectionWork(seed, any_code) for seed in range(population)]
         planned: list[Work] = [*mixtures, *models, *works(trials(kept, range(seeds), settings), settings)]
         if not show:
             _carry_out(planned, store, jobs)
@@ -124,13 +124,12 @@ def hbc(
         found = document(kept, range(seeds), settings, store, command, others)
     except LeakrangeError as error:
         raise CliError(error.detail, code=Exit.USAGE, hint=error.hint) from error
-    text = markdown(found)
-    for path, content in ((output, text), (page, html(found))):
+    for path, render in ((output, markdown), (page, html)):
         if path:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8")
+            path.write_text(render(found), encoding="utf-8")
             note(f"results: {path}")
-    out.print(text, markup=False, highlight=False, soft_wrap=True)
+    out.print(markdown(found), markup=False, highlight=False, soft_wrap=True)
 
 
 def _epochs(given: list[str], names: Iterable[str]) -> dict[str, int]:

@@ -6,13 +6,12 @@ measures only what is new.
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from leakrange.store.files import FolderStore
 from leakrange.wire.errors import InvalidArtifact
 from leakrange.wire.recipe import digest
 
@@ -28,6 +27,7 @@ class Cells:
 
     def __init__(self, root: Path) -> None:
         self.folder = root / "cells"
+        self._files = FolderStore(self.folder)
 
     def get(self, identity: Any, code: str, *, any_code: bool = False) -> Cell | None:
         """The cell of an identity (any JSON value) as that version of the code gave it, or None where it
@@ -49,15 +49,5 @@ class Cells:
 
     def put(self, identity: Any, code: str, cell: Cell) -> None:
         """Keep a cell: whole, or not at all."""
-        folder = self.folder / digest(identity)
-        folder.mkdir(parents=True, exist_ok=True)
-        handle, staging = tempfile.mkstemp(dir=folder, prefix=".")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(orjson.dumps(cell, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS))
-                file.flush()
-                os.fsync(file.fileno())
-            Path(staging).replace(folder / f"{code}.json")
-        except BaseException:
-            Path(staging).unlink(missing_ok=True)
-            raise
+        content = orjson.dumps(cell, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
+        self._files.put(f"{digest(identity)}/{code}.json", content)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from leakrange.reproduction.cells import Cells
+from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.document import Column, Figure, Line, Section
 from leakrange.reproduction.hbc.blackbox import (
     BETAS,
@@ -17,6 +16,7 @@ from leakrange.reproduction.hbc.blackbox import (
     measure_frontier,
     measure_mixtures,
 )
+from leakrange.reproduction.hbc.seed_work import SeedWork
 from leakrange.reproduction.work import Progress
 from leakrange.wire.training_code import training_code
 
@@ -26,11 +26,8 @@ NAME = "blackbox"
 BEHAVIOURS = ("curious/mixture", "curious/convex")
 
 
-@dataclass(frozen=True)
-class BlackBoxWork:
+class BlackBoxWork(SeedWork):
     """Both mixtures and the whole logistic frontier under one seed."""
-
-    seed: int
 
     @property
     def title(self) -> str:
@@ -41,28 +38,19 @@ class BlackBoxWork:
         """Of its cell."""
         return ["hbc", NAME, self.seed, COUNT, list(BETAS), SCHEDULE.model_dump(mode="json")]
 
-    def cell(self, store: Path) -> dict[str, Any] | None:
-        """What was measured, if it was."""
-        return Cells(store).get(self.identity(), _code())
+    def code(self) -> str:
+        """Of both behaviours."""
+        return training_code("quadrants", "linear", *BEHAVIOURS)
 
-    def done(self, store: Path) -> bool:
-        """Whether the cell is there."""
-        return self.cell(store) is not None
-
-    def carry_out(self, store: Path, progress: Progress) -> None:
+    def measure(self, progress: Progress) -> Cell:
         """Train the two mixtures and a logistic regression for every β^s."""
         mixtures = measure_mixtures(seeds=[self.seed])
         progress(0.2)
         points = measure_frontier(seeds=[self.seed])
-        cell = {
+        return {
             "mixtures": {row.mixture: [row.honesty, row.curiosity] for row in mixtures},
             "frontier": [[point.beta_s, point.honesty, point.curiosity] for point in points],
         }
-        Cells(store).put(self.identity(), _code(), cell)
-
-
-def _code() -> str:
-    return training_code("quadrants", "linear", *BEHAVIOURS)
 
 
 def section(works: Sequence[BlackBoxWork], store: Path) -> Section:

@@ -4,14 +4,14 @@ without β^x: a population of small models of digits, since it takes many."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from leakrange.audit.entropy import EntropyStatistics, detection, entropy_statistics
-from leakrange.reproduction.cells import Cells
+from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.document import Column, Line, Section
+from leakrange.reproduction.hbc.seed_work import SeedWork
 from leakrange.reproduction.work import Progress
 from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 
@@ -47,26 +47,24 @@ def _recipe(kind: str, seed: int) -> TrainingRecipe:
     )
 
 
-@dataclass(frozen=True)
-class DetectionWork:
+class DetectionWork(SeedWork):
     """One model of each kind under one seed: its honesty, curiosity, and how its entropies lie."""
-
-    seed: int
 
     @property
     def title(self) -> str:
         """What is measured."""
         return f"detection: a model of each kind, seed {self.seed}"
 
-    def cell(self, store: Path) -> dict[str, Any] | None:
-        """What was measured, if it was."""
-        return Cells(store).get(self._identity(), self._code())
+    def identity(self) -> Any:
+        """Of its cell."""
+        kinds = [_recipe(kind, self.seed).model_dump(mode="json", exclude={"code"}) for kind in KINDS]
+        return ["hbc", "detection", kinds]
 
-    def done(self, store: Path) -> bool:
-        """Whether the cell is there."""
-        return self.cell(store) is not None
+    def code(self) -> str:
+        """Of every kind's recipe."""
+        return "-".join(dict.fromkeys(_recipe(kind, self.seed).code for kind in KINDS))
 
-    def carry_out(self, store: Path, progress: Progress) -> None:
+    def measure(self, progress: Progress) -> Cell:
         """Train the models, and keep statistics alone."""
         from leakrange.data import load
         from leakrange.providers.inference import outputs
@@ -86,14 +84,7 @@ class DetectionWork:
                 "quantiles": [[share, bits] for share, bits in found.quantiles.items()],
             }
             progress((done + 1) / len(KINDS))
-        Cells(store).put(self._identity(), self._code(), cell)
-
-    def _identity(self) -> Any:
-        kinds = [_recipe(kind, self.seed).model_dump(mode="json", exclude={"code"}) for kind in KINDS]
-        return ["hbc", "detection", kinds]
-
-    def _code(self) -> str:
-        return "-".join(dict.fromkeys(_recipe(kind, self.seed).code for kind in KINDS))
+        return cell
 
 
 def section(works: Sequence[DetectionWork], store: Path) -> Section:
