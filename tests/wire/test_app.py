@@ -104,22 +104,31 @@ async def test_errors_are_problems(client: httpx.AsyncClient) -> None:
     assert wrong.headers["allow"] == "POST"
 
 
+async def logged(logs: list[Any], event: str, seconds: float = 10.0) -> Any:
+    """The one entry of that event. A server writes a request's line after its answer is out."""
+    async with asyncio.timeout(seconds):
+        while not (found := [entry for entry in logs if entry["event"] == event]):
+            await asyncio.sleep(0.01)
+    (entry,) = found
+    return entry
+
+
 async def test_a_refused_request_leaves_a_line_in_the_log(client: httpx.AsyncClient) -> None:
     with structlog.testing.capture_logs() as logs:
         answer = await client.get("/nowhere")
+        request = await logged(logs, "request")
     assert answer.status_code == 404
-    (request,) = [entry for entry in logs if entry["event"] == "request"]
     assert (request["log_level"], request["status"], request["path"]) == ("info", 404, "/nowhere")
 
 
 async def test_a_bug_is_logged_and_not_told(client: httpx.AsyncClient) -> None:
     with structlog.testing.capture_logs() as logs:
         answer = await client.get("/bug")
+        unhandled = await logged(logs, "unhandled error")
+        request = await logged(logs, "request")
     problem(answer, 500, "internal-error")
     assert "secret" not in answer.text
-    (unhandled,) = [entry for entry in logs if entry["event"] == "unhandled error"]
     assert "a secret of the inside" in repr(unhandled["exc_info"])
-    (request,) = [entry for entry in logs if entry["event"] == "request"]
     assert (request["log_level"], request["status"]) == ("error", 500)
 
 
