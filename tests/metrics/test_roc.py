@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 from sklearn.metrics import roc_curve as reference_curve
 
-from leakrange.metrics import auc, mean_auc, roc_curve
+from leakrange.metrics import auc, mean_auc, roc_curve, tpr_at_fpr
 
 
 def test_a_case_with_a_tie_worked_by_hand() -> None:
@@ -31,6 +31,18 @@ def test_agrees_with_scikit_learn_under_ties(pairs: list[tuple[int, bool]]) -> N
     fpr, tpr, _ = reference_curve(truth, scores, drop_intermediate=False)
     curve = roc_curve(scores, truth)
     np.testing.assert_allclose([curve.fpr, curve.tpr], [fpr, tpr])
+
+
+def test_true_positives_at_few_false_ones_are_never_interpolated() -> None:
+    # ten negatives 0..9, five positives: two above all negatives, one between the two highest, two at the end
+    scores = np.array([*range(10), 20.0, 30.0, 8.5, -1.0, -2.0])
+    truth = np.arange(15) >= 10
+    assert tpr_at_fpr(scores, truth, 0.0) == pytest.approx(2 / 5)
+    assert tpr_at_fpr(scores, truth, 0.099) == pytest.approx(2 / 5)  # a tenth is the next step
+    assert tpr_at_fpr(scores, truth, 0.1) == pytest.approx(3 / 5)
+    assert tpr_at_fpr(scores, truth, 1.0) == 1.0
+    with pytest.raises(ValueError, match="false positive rate"):
+        tpr_at_fpr(scores, truth, 1.5)
 
 
 def test_three_classes_are_averaged_one_against_the_rest(rng: np.random.Generator) -> None:

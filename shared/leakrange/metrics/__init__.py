@@ -11,7 +11,7 @@ from leakrange.metrics.intervals import (
     summarise,
     wilson_interval,
 )
-from leakrange.metrics.roc import RocCurve, auc, mean_auc, roc_curve
+from leakrange.metrics.roc import RocCurve, auc, mean_auc, roc_curve, tpr_at_fpr
 
 __all__ = [
     "RocCurve",
@@ -28,5 +28,6 @@ __all__ = [
     "student_interval",
     "student_quantile",
     "summarise",
+    "tpr_at_fpr",
     "wilson_interval",
 ]

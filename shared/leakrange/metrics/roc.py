@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RocCurve", "auc", "mean_auc", "roc_curve"]
+__all__ = ["RocCurve", "auc", "mean_auc", "roc_curve", "tpr_at_fpr"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,19 @@ def auc(scores: NDArray[np.floating], positive: NDArray[np.bool_]) -> float:
     """
     curve = roc_curve(scores, positive)
     return float(np.sum(np.diff(curve.fpr) * (curve.tpr[1:] + curve.tpr[:-1]) / 2))
+
+
+def tpr_at_fpr(scores: NDArray[np.floating], positive: NDArray[np.bool_], fpr: float) -> float:
+    """The highest true positive rate of any threshold whose false positive rate is at most ``fpr`` (Carlini et
+    al. 2022, Section III).
+
+    Nothing is interpolated: with N negatives and ``fpr`` < 1/N it is the share of positives above them all.
+    Raises as `roc_curve`, and for an ``fpr`` outside [0, 1].
+    """
+    if not 0.0 <= fpr <= 1.0:
+        raise ValueError(f"a false positive rate lies in 0..1, not {fpr:g}")
+    curve = roc_curve(scores, positive)
+    return float(curve.tpr[curve.fpr <= fpr + 1e-12].max())
 
 
 def mean_auc(scores: NDArray[np.floating], labels: NDArray[np.integer]) -> float | None:
