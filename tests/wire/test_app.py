@@ -107,7 +107,7 @@ async def test_errors_are_problems(client: httpx.AsyncClient) -> None:
 async def logged(logs: list[Any], event: str, seconds: float = 10.0) -> Any:
     """The one entry of that event. A server writes a request's line after its answer is out."""
     async with asyncio.timeout(seconds):
-        while not (found := [entry for entry in logs if entry["event"] == event]):
+        while not (found := [entry for entry in logs if entry["event"] == event]):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     (entry,) = found
     return entry

@@ -55,11 +55,11 @@ def auc(scores: NDArray[np.floating], positive: NDArray[np.bool_]) -> float:
 
 
 def tpr_at_fpr(scores: NDArray[np.floating], positive: NDArray[np.bool_], fpr: float) -> float:
-    """The highest true positive rate of any threshold whose false positive rate is at most ``fpr`` (Carlini et
-    al. 2022, Section III).
+    """The highest true positive rate of any threshold whose false positive rate is at most ``fpr``.
 
-    Nothing is interpolated: with N negatives and ``fpr`` < 1/N it is the share of positives above them all.
-    Raises as `roc_curve`, and for an ``fpr`` outside [0, 1].
+    Membership attacks are to be compared by it (Carlini et al. 2022, Section III). Nothing is interpolated:
+    with N negatives and ``fpr`` < 1/N it is the share of positives above them all. Raises as `roc_curve`,
+    and for an ``fpr`` outside [0, 1].
     """
     if not 0.0 <= fpr <= 1.0:
         raise ValueError(f"a false positive rate lies in 0..1, not {fpr:g}")
