@@ -1,0 +1,134 @@
+"""Who plays which part where a model is trained on people: members, outsiders, a student's classes, the
+public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.data.imageset import SPLITS, Attribute
+from leakrange.data.splits import shuffled, stream
+from leakrange.wire.errors import DataUnavailable
+
+__all__ = ["ROLES", "Casting", "Roles", "cast", "people_attributes"]
+
+ROLES = ("member", "outsider", "student", "public")
+"""``member``: whose pictures the teacher learns. ``outsider``: the non-members of a membership test.
+``student``: whom a fine-tuned student recognises. ``public``: whom attackers and providers may use for their
+own ends (auxiliary models, thresholds, reference people). No person has two roles."""
+MEMBER, OUTSIDER, STUDENT, PUBLIC = range(len(ROLES))
+
+
+@dataclass(frozen=True)
+class Casting:
+    """How many people play each part; who is left is a member.
+
+    People with fewer than ``fewest`` pictures are left out, and so are pictures beyond a person's first
+    ``most`` in a random order. Outsiders and a student's classes have at least ``plenty`` pictures each.
+    """
+
+    students: int
+    outsiders: int
+    public: int
+    fewest: int = 4
+    plenty: int = 15
+    most: int = 30
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The pictures that are kept, ascending indices (K,), and for each of them its role, an index into
+    `ROLES`, its person, 0 .. people − 1, and its member's number, 0 .. members − 1, or −1: int64 (K,) each.
+    """
+
+    kept: NDArray[np.int64]
+    role: NDArray[np.int64]
+    person: NDArray[np.int64]
+    member: NDArray[np.int64]
+
+    def official(self) -> NDArray[np.uint8]:
+        """Members' pictures are there to train on, all others to test with: an index into `SPLITS`."""
+        train, test = SPLITS.index("train"), SPLITS.index("test")
+        return np.where(self.role == MEMBER, train, test).astype(np.uint8)
+
+
+def cast(
+    person: NDArray[np.int64],
+    group: NDArray[np.int64],
+    casting: Casting,
+    seed: int,
+    gender: NDArray[np.int64] | None = None,
+) -> Roles:
+    """Give every person one role, at random by ``seed``.
+
+    person, group: int64 (N,); groups of near-copies that show two people are left out, for they would carry
+    pictures of members among the others. gender: int64 (N,), −1 where unknown; with it half of the student's
+    classes are of each of its two values. The public is drawn from the people with fewer than ``plenty``
+    pictures first. Raises `DataUnavailable` where there are too few people.
+    """
+    rng = stream(seed, "roles")
+    kept = _kept(person, group, casting, rng)
+    ids, index, count = np.unique(person[kept], return_inverse=True, return_counts=True)
+    order = shuffled(rng, len(ids))
+    many = order[count[order] >= casting.plenty]
+    asked = casting.students + casting.outsiders
+    if len(many) < asked or len(ids) <= asked + casting.public:
+        raise DataUnavailable(
+            f"{len(ids)} people with {casting.fewest} or more pictures, {len(many)} of them with "
+            f"{casting.plenty} or more: too few for {casting.students} classes of a student, "
+            f"{casting.outsiders} outsiders, {casting.public} public people and some members",
+            hint="take more pictures",
+        )
+    students = _students(many, casting.students, None if gender is None else _first(gender[kept], index))
+    outsiders = [p for p in many if p not in set(students)][: casting.outsiders]
+    taken = {*students, *outsiders}
+    rest = [p for p in order if p not in taken]
+    public = sorted(rest, key=lambda p: count[p] >= casting.plenty)[: casting.public]
+
+    roles = np.full(len(ids), MEMBER)
+    roles[students], roles[outsiders], roles[public] = STUDENT, OUTSIDER, PUBLIC
+    number = np.where(roles == MEMBER, np.cumsum(roles == MEMBER) - 1, -1)
+    return Roles(kept, roles[index], index.astype(np.int64), number[index].astype(np.int64))
+
+
+def people_attributes(people: int, members: int, gender: Attribute) -> dict[str, Attribute]:
+    """The attributes of a set of cast people: so many at most of them, so many members at most."""
+    return {
+        "identity": Attribute(
+            "identity", tuple(f"member-{i}" for i in range(members)), "which member is shown; -1 for others"
+        ),
+        "person": Attribute("person", tuple(f"person-{i}" for i in range(people)), "who is shown"),
+        "role": Attribute("role", ROLES, "the part that the person plays; changes with the data seed"),
+        gender.name: gender,
+    }
+
+
+def _kept(
+    person: NDArray[np.int64], group: NDArray[np.int64], casting: Casting, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    shown = np.unique(np.stack([group, person]), axis=1)[0]
+    groups, people = np.unique(shown, return_counts=True)
+    place = shuffled(rng, len(person))
+    place = place[~np.isin(group[place], groups[people > 1])]
+    place = place[np.argsort(person[place], kind="stable")]  # by person, in a random order within
+    _, first, count = np.unique(person[place], return_index=True, return_counts=True)
+    rank = np.arange(len(place)) - np.repeat(first, count)
+    enough = np.repeat(count >= casting.fewest, count)
+    return np.sort(place[enough & (rank < casting.most)]).astype(np.int64)
+
+
+def _first(values: NDArray[np.int64], index: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each person the most frequent value of its pictures."""
+    return np.array([np.bincount(values[index == p] + 1).argmax() - 1 for p in range(index.max() + 1)])
+
+
+def _students(many: NDArray[np.intp], wanted: int, gender: NDArray[np.int64] | None) -> list[np.intp]:
+    if gender is None:
+        return list(many[:wanted])
+    halves = [many[gender[many] == value] for value in (0, 1)]
+    shares = (wanted // 2, wanted - wanted // 2)
+    if any(len(half) < share for half, share in zip(halves, shares, strict=True)):
+        raise DataUnavailable(f"there are not {wanted} people, half of either gender, with enough pictures")
+    return [p for half, share in zip(halves, shares, strict=True) for p in half[:share]]

@@ -1,0 +1,71 @@
+"""Photographed people of two packed sets, cast into the parts of a face recognition service."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+import numpy as np
+
+from leakrange.data.catalogue import Content, DataSet, datasets
+from leakrange.data.imageset import Attribute
+from leakrange.data.people import Casting, cast, people_attributes
+from leakrange.data.sets.celeba_sub import CelebASub
+from leakrange.data.sets.lfw import LFW
+from leakrange.wire.recipe import DataSpec
+
+__all__ = ["People"]
+
+CASTING = Casting(students=20, outsiders=80, public=282)
+PEOPLE, MEMBERS = 891, 509
+
+
+@datasets.register("people")
+class People(DataSet):
+    """Everybody of `celeba_sub` and `lfw` with four pictures or more, at most thirty of each.
+
+    The data seed casts them: 509 members, on whom a teacher is trained, 80 outsiders, 20 people whom a student
+    learns to recognise, 282 of the public. The members' pictures are the training images (with the share for
+    ``validation`` out of them), all others test images; attribute ``role`` tells them apart. Give a share of 0
+    for ``auxiliary``: the public is there for that.
+    """
+
+    name = "people"
+    description = "faces of 891 people of celeba_sub and lfw, cast as members and others (FACELEAKS)"
+    attributes = MappingProxyType(
+        people_attributes(PEOPLE, MEMBERS, Attribute("gender", ("female", "male"), "-1 for a few images"))
+    )
+    size = 64
+    channels = 3
+    source = f"{CelebASub.source}; {LFW.source}"
+    official_split = True
+    notes = (
+        "two sets in one: their crops and their photographs differ, and members and others are drawn from both",
+        "gender as the two sets mark it, with their errors; a few people may be in both sets",
+    )
+
+    @classmethod
+    def available(cls) -> str | None:
+        """None where both files are there."""
+        return CelebASub.available() or LFW.available()
+
+    @classmethod
+    def read(cls, spec: DataSpec) -> Content:
+        """The people as ``spec.seed`` casts them."""
+        celeba, lfw = CelebASub.content(), LFW.content()
+        parts = (celeba, lfw)
+        person = np.concatenate([celeba.labels["identity"], lfw.labels["identity"] + 10**6])
+        groups = [part.group for part in parts if part.group is not None]
+        group = np.concatenate([groups[0], groups[1] + groups[0].max() + 1])
+        gender = np.concatenate([celeba.labels["male"], lfw.labels["gender"]])
+        roles = cast(person, group, CASTING, spec.seed, gender)
+        return Content(
+            images=np.concatenate([part.images for part in parts])[roles.kept],
+            labels={
+                "identity": roles.member,
+                "person": roles.person,
+                "role": roles.role,
+                "gender": gender[roles.kept],
+            },
+            group=group[roles.kept],
+            official=roles.official(),
+        )

@@ -1,0 +1,60 @@
+"""Drawn people, cast into the parts of a face recognition service: for everybody without photographs."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+
+from leakrange.data.catalogue import Content, DataSet, datasets
+from leakrange.data.faces.traits import FACE_ATTRIBUTES, IDENTITIES
+from leakrange.data.people import Casting, cast, people_attributes
+from leakrange.data.sets.synthfaces import SynthFaces
+from leakrange.wire.recipe import DataSpec
+
+__all__ = ["SynthPeople"]
+
+CASTING = Casting(students=10, outsiders=60, public=60, plenty=10)
+FIXED = FACE_ATTRIBUTES["facial-hair"]
+"""In the place of gender: an attribute that belongs to the person."""
+
+
+@datasets.register("synthpeople")
+class SynthPeople(DataSet):
+    """`synthfaces`, its 256 invented people cast: 126 members, 60 outsiders, 10 for a student, 60 public.
+
+    Fewer pictures than the default leave people with too few, and then members are missing first.
+    """
+
+    name = "synthpeople"
+    description = "synthfaces, its invented people cast as members and others (FACELEAKS)"
+    attributes = MappingProxyType(
+        people_attributes(IDENTITIES, IDENTITIES - 130, FIXED) | {"glasses": FACE_ATTRIBUTES["glasses"]}
+    )
+    size = 64
+    channels = 3
+    source = SynthFaces.source
+    official_split = True
+    default_count = 6144
+    notes = SynthFaces.notes
+
+    @classmethod
+    def available(cls) -> str | None:
+        """None: drawing needs nothing but NumPy."""
+        return None
+
+    @classmethod
+    def read(cls, spec: DataSpec) -> Content:
+        """The people as ``spec.seed`` draws and casts them."""
+        drawn = SynthFaces.read(spec.model_copy(update={"count": spec.count or cls.default_count}))
+        every = drawn.labels["identity"]
+        roles = cast(every, every * 0 + range(len(every)), CASTING, spec.seed)
+        return Content(
+            images=drawn.images[roles.kept],
+            labels={
+                "identity": roles.member,
+                "person": roles.person,
+                "role": roles.role,
+                FIXED.name: drawn.labels[FIXED.name][roles.kept],
+                "glasses": drawn.labels["glasses"][roles.kept],
+            },
+            official=roles.official(),
+        )
