@@ -14,12 +14,12 @@ from leakrange.store.engine import Database
 from leakrange.store.files import FolderStore
 from leakrange.store.migrate import upgrade
 from leakrange.wire.app import create_app
+from leakrange.wire.parties import Edge, Providers, Proxy
 from leakrange.wire.transport import AiohttpTransport
 from services.controller.catalogue.endpoints import router as catalogue
 from services.controller.page.endpoints import router as page
 from services.controller.range.fleet import Fleet
 from services.controller.range.news import News
-from services.controller.range.parties import Edge, Providers, Proxy
 from services.controller.range.supervisor import Parties, Supervisor
 from services.controller.runs.endpoints import router as runs
 from services.controller.runs.service import RunService

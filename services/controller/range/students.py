@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from leakrange.scenario.plan import PlannedModel
 from leakrange.wire.errors import LeakrangeError, NotFound
 from leakrange.wire.jobs import Span
-from services.controller.range.parties import Providers, Proxy
+from leakrange.wire.parties import Providers, Proxy
 
 __all__ = ["hand_in"]
 

@@ -15,11 +15,11 @@ from leakrange.store.jobs import Jobs
 from leakrange.store.runs import FINAL, Runs
 from leakrange.store.trials import Trials
 from leakrange.wire.errors import LeakrangeError
+from leakrange.wire.parties import Edge, Providers, Proxy
 from services.controller.range.driver import Driver
 from services.controller.range.fleet import Fleet
 from services.controller.range.journal import Journal
 from services.controller.range.news import News
-from services.controller.range.parties import Edge, Providers, Proxy
 from services.controller.settings import ControllerSettings
 
 __all__ = ["Parties", "Supervisor"]

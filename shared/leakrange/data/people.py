@@ -40,13 +40,19 @@ class Casting:
 @dataclass(frozen=True)
 class Roles:
     """The pictures that are kept, ascending indices (K,), and for each of them its role, an index into
-    `ROLES`, its person, 0 .. people − 1, and its member's number, 0 .. members − 1, or −1: int64 (K,) each.
+    `ROLES`, its person, 0 .. people − 1, its member's number, 0 .. members − 1, or −1, and its number
+    among the student's classes, or −1: int64 (K,) each.
     """
 
     kept: NDArray[np.int64]
     role: NDArray[np.int64]
     person: NDArray[np.int64]
     member: NDArray[np.int64]
+    student: NDArray[np.int64]
+
+    def labels(self) -> dict[str, NDArray[np.int64]]:
+        """The attributes of `people_attributes` that casting gives."""
+        return {"identity": self.member, "person": self.person, "role": self.role, "student": self.student}
 
     def official(self) -> NDArray[np.uint8]:
         """Members' pictures are there to train on, all others to test with: an index into `SPLITS`."""
@@ -64,8 +70,8 @@ def cast(
     """Give every person one role, at random by ``seed``.
 
     person, group: int64 (N,); groups of near-copies that show two people are left out, for they would carry
-    pictures of members among the others. gender: int64 (N,), −1 where unknown; with it half of the student's
-    classes are of each of its two values. The public is drawn from the people with fewer than ``plenty``
+    pictures of members among the others. gender: int64 (N,), −1 where unknown; with it the student's classes
+    are of its two values in turn. The public is drawn from the people with fewer than ``plenty``
     pictures first. Raises `DataUnavailable` where there are too few people.
     """
     rng = stream(seed, "roles")
@@ -89,19 +95,27 @@ def cast(
 
     roles = np.full(len(ids), MEMBER)
     roles[students], roles[outsiders], roles[public] = STUDENT, OUTSIDER, PUBLIC
-    number = np.where(roles == MEMBER, np.cumsum(roles == MEMBER) - 1, -1)
-    return Roles(kept, roles[index], index.astype(np.int64), number[index].astype(np.int64))
+    member = np.where(roles == MEMBER, np.cumsum(roles == MEMBER) - 1, -1)
+    enrolled = np.full(len(ids), -1)
+    enrolled[students] = np.arange(len(students))
+    return Roles(kept, roles[index], index.astype(np.int64), member[index], enrolled[index])
 
 
-def people_attributes(people: int, members: int, gender: Attribute) -> dict[str, Attribute]:
-    """The attributes of a set of cast people: so many at most of them, so many members at most."""
+def people_attributes(people: int, members: int, students: int, own: Attribute) -> dict[str, Attribute]:
+    """The attributes of a set of cast people: so many at most of them, so many members and classes of a
+    student; ``own`` is one that belongs to the person."""
     return {
         "identity": Attribute(
             "identity", tuple(f"member-{i}" for i in range(members)), "which member is shown; -1 for others"
         ),
         "person": Attribute("person", tuple(f"person-{i}" for i in range(people)), "who is shown"),
         "role": Attribute("role", ROLES, "the part that the person plays; changes with the data seed"),
-        gender.name: gender,
+        "student": Attribute(
+            "student",
+            tuple(f"person-{i}" for i in range(students)),
+            "which class of a student; -1 for others",
+        ),
+        own.name: own,
     }
 
 
@@ -127,8 +141,7 @@ def _first(values: NDArray[np.int64], index: NDArray[np.int64]) -> NDArray[np.in
 def _students(many: NDArray[np.intp], wanted: int, gender: NDArray[np.int64] | None) -> list[np.intp]:
     if gender is None:
         return list(many[:wanted])
-    halves = [many[gender[many] == value] for value in (0, 1)]
-    shares = (wanted // 2, wanted - wanted // 2)
-    if any(len(half) < share for half, share in zip(halves, shares, strict=True)):
+    halves = [list(many[gender[many] == value]) for value in (0, 1)]
+    if min(len(halves[0]), len(halves[1])) < (wanted + 1) // 2:
         raise DataUnavailable(f"there are not {wanted} people, half of either gender, with enough pictures")
-    return [p for half, share in zip(halves, shares, strict=True) for p in half[:share]]
+    return [halves[place % 2][place // 2] for place in range(wanted)]

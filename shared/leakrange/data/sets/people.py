@@ -23,23 +23,25 @@ PEOPLE, MEMBERS = 891, 509
 class People(DataSet):
     """Everybody of `celeba_sub` and `lfw` with four pictures or more, at most thirty of each.
 
-    The data seed casts them: 509 members, on whom a teacher is trained, 80 outsiders, 20 people whom a student
-    learns to recognise, 282 of the public. The members' pictures are the training images (with the share for
-    ``validation`` out of them), all others test images; attribute ``role`` tells them apart. Give a share of 0
-    for ``auxiliary``: the public is there for that.
+    The data seed casts them: 509 members, on whom a teacher is trained, 80 outsiders, 20 people whom a
+    student learns to recognise, 282 of the public. The members' pictures are the training images (with the
+    share for ``validation`` out of them), all others test images; attribute ``role`` tells them apart. Give a
+    share of 0 for ``auxiliary``: the public is there for that.
     """
 
     name = "people"
     description = "faces of 891 people of celeba_sub and lfw, cast as members and others (FACELEAKS)"
     attributes = MappingProxyType(
-        people_attributes(PEOPLE, MEMBERS, Attribute("gender", ("female", "male"), "-1 for a few images"))
+        people_attributes(
+            PEOPLE, MEMBERS, CASTING.students, Attribute("gender", ("female", "male"), "-1 for a few images")
+        )
     )
     size = 64
     channels = 3
     source = f"{CelebASub.source}; {LFW.source}"
     official_split = True
     notes = (
-        "two sets in one: their crops and their photographs differ, and members and others are drawn from both",
+        "two sets in one, whose crops and photographs differ; members and others are drawn from both",
         "gender as the two sets mark it, with their errors; a few people may be in both sets",
     )
 
@@ -60,12 +62,7 @@ class People(DataSet):
         roles = cast(person, group, CASTING, spec.seed, gender)
         return Content(
             images=np.concatenate([part.images for part in parts])[roles.kept],
-            labels={
-                "identity": roles.member,
-                "person": roles.person,
-                "role": roles.role,
-                "gender": gender[roles.kept],
-            },
+            labels=roles.labels() | {"gender": gender[roles.kept]},
             group=group[roles.kept],
             official=roles.official(),
         )

@@ -27,7 +27,8 @@ class SynthPeople(DataSet):
     name = "synthpeople"
     description = "synthfaces, its invented people cast as members and others (FACELEAKS)"
     attributes = MappingProxyType(
-        people_attributes(IDENTITIES, IDENTITIES - 130, FIXED) | {"glasses": FACE_ATTRIBUTES["glasses"]}
+        people_attributes(IDENTITIES, IDENTITIES - 130, CASTING.students, FIXED)
+        | {"glasses": FACE_ATTRIBUTES["glasses"]}
     )
     size = 64
     channels = 3
@@ -49,12 +50,7 @@ class SynthPeople(DataSet):
         roles = cast(every, every * 0 + range(len(every)), CASTING, spec.seed)
         return Content(
             images=drawn.images[roles.kept],
-            labels={
-                "identity": roles.member,
-                "person": roles.person,
-                "role": roles.role,
-                FIXED.name: drawn.labels[FIXED.name][roles.kept],
-                "glasses": drawn.labels["glasses"][roles.kept],
-            },
+            labels=roles.labels()
+            | {name: drawn.labels[name][roles.kept] for name in (FIXED.name, "glasses")},
             official=roles.official(),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
 from leakrange.nets import nets
@@ -49,7 +50,7 @@ class Residual:
             nn.BatchNorm2d(widths[0]),
             nn.ReLU(inplace=True),
         ]
-        for before, after in zip(widths[:-1], widths[1:], strict=True):
+        for before, after in pairwise(widths):
             layers += [
                 nn.Conv2d(before, after, 2, stride=2, bias=False),
                 nn.BatchNorm2d(after),

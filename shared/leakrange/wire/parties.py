@@ -1,4 +1,4 @@
-"""The HTTP calls of the controller to providers, proxy and edge clients, each safe to repeat after a
+"""The HTTP calls of an operator to providers, proxy and edge clients, each safe to repeat after a
 restart.
 """
 
