@@ -1,11 +1,22 @@
 """Paper, ours and the difference: the arithmetic of the cells, and both renderings."""
 
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
+from leakrange.report.charts.canvas import Key, Picture, draw
 from leakrange.reproduction.cells import Cells
-from leakrange.reproduction.document import Column, Document, Figure, Line, Section, html, markdown
+from leakrange.reproduction.document import (
+    Column,
+    Document,
+    Figure,
+    Line,
+    Section,
+    html,
+    markdown,
+    pictures,
+)
 from leakrange.wire.errors import InvalidArtifact
 
 
@@ -35,6 +46,22 @@ def test_both_renderings_hold_every_cell_and_escape_what_they_must() -> None:
         assert cell in web
     assert "<model>" not in web
     assert "http" not in web.replace("http-equiv", "")
+
+
+def test_pictures_stand_in_the_page_and_as_files_of_their_own() -> None:
+    svg = draw("two points", lambda canvas: canvas.axes.plot([0, 1], [0, 1]) and None)
+    picture = Picture("AUC & more", svg, keys=(Key("a < b", colour=1, dash=0),))
+    section = Section("Figure 1", ["model"], [], [], [], pictures=[picture])
+    page = Document("A paper", "leakrange reproduce x", "About.", [], [section])
+    [(name, file)] = pictures(page).items()
+    assert name == "auc-more.svg"
+    assert f"![AUC & more](figures/{name})" in markdown(page, "figures")
+    root = ElementTree.fromstring(file)  # well-formed, with its legend
+    assert "a < b" in "".join(root.itertext())
+    assert "--s1:" in file  # the colours that it draws with
+    web = html(page)
+    assert svg in web
+    assert "a &lt; b" in web
 
 
 def test_a_cell_is_found_under_its_code_and_another_codes_only_when_asked(tmp_path: Path) -> None:

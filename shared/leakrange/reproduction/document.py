@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-__all__ = ["Column", "Document", "Figure", "Line", "Section", "html", "markdown"]
+from leakrange.report.charts.canvas import Picture
+from leakrange.report.charts.standalone import standalone
+
+__all__ = ["Column", "Document", "Figure", "Line", "Section", "html", "markdown", "pictures"]
 
 NOTHING = "–"
 
@@ -64,6 +68,7 @@ class Section:
     notes: Sequence[str]
     lines: Sequence[Line]
     remark: str = ""
+    pictures: Sequence[Picture] = ()
 
     def header(self) -> list[str]:
         """A name for every cell of a line."""
@@ -86,8 +91,8 @@ def _spread(mean: float, deviation: float | None) -> str:
     return f"{mean:.2f}" + ("" if deviation is None else f" ± {deviation:.2f}")
 
 
-def markdown(document: Document) -> str:
-    """The page as Markdown."""
+def markdown(document: Document, folder: str = "") -> str:
+    """The page as Markdown; its pictures are named as `pictures` names them, below ``folder``."""
     parts = [f"# {document.title}\n\nMade by `{document.command}`.\n\n{document.about}\n\n"]
     parts += [f"- {difference}\n" for difference in document.differences]
     for section in document.sections:
@@ -95,13 +100,27 @@ def markdown(document: Document) -> str:
         header = section.header()
         rows = [header, ["---"] * len(header), *(line.cells() for line in section.lines)]
         parts += [f"| {' | '.join(row)} |\n" for row in rows]
+        for picture in section.pictures:
+            parts.append(f"\n**{picture.title}** {picture.note}\n\n")
+            parts.append(f"![{picture.title}]({folder}{'/' if folder else ''}{_file(picture)})\n")
     return "".join(parts)
+
+
+def pictures(document: Document) -> dict[str, str]:
+    """All pictures as SVG files that stand alone, by file name."""
+    return {
+        _file(picture): standalone(picture) for section in document.sections for picture in section.pictures
+    }
+
+
+def _file(picture: Picture) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", picture.title.lower()).strip("-") + ".svg"
 
 
 def html(document: Document) -> str:
     """The page as one HTML file that needs nothing but itself, in the style of the reports of runs."""
     environment = Environment(
-        loader=PackageLoader("leakrange.reproduction"),
+        loader=ChoiceLoader([PackageLoader("leakrange.reproduction"), PackageLoader("leakrange.report")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

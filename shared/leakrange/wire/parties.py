@@ -61,9 +61,12 @@ class Providers(_Party):
 
     async def deploy(self, behaviour: str, model: str, artifact: str, release: ReleaseKind) -> ModelCard:
         """Have ``artifact`` served as ``model``."""
-        body = Deployment(artifact=artifact, release=release).model_dump(mode="json")
+        return await self.put(behaviour, model, Deployment(artifact=artifact, release=release))
+
+    async def put(self, behaviour: str, model: str, deployment: Deployment) -> ModelCard:
+        """Have a deployment served as ``model``."""
         url = f"{self.url(behaviour)}/v1/operator/models/{model}"
-        answer = await self._ask(_named(behaviour), "PUT", url, body)
+        answer = await self._ask(_named(behaviour), "PUT", url, deployment.model_dump(mode="json"))
         return ModelCard.model_validate_json(answer.body)
 
     async def intake(self, behaviour: str, model: str, upload: str) -> IntakeRecord:

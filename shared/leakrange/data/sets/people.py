@@ -35,6 +35,7 @@ class People(DataSet):
         people_attributes(
             PEOPLE, MEMBERS, CASTING.students, Attribute("gender", ("female", "male"), "-1 for a few images")
         )
+        | {"source": Attribute("source", (CelebASub.name, LFW.name), "the set that the image comes from")}
     )
     size = 64
     channels = 3
@@ -59,10 +60,11 @@ class People(DataSet):
         groups = [part.group for part in parts if part.group is not None]
         group = np.concatenate([groups[0], groups[1] + groups[0].max() + 1])
         gender = np.concatenate([celeba.labels["male"], lfw.labels["gender"]])
+        source = np.repeat((0, 1), [len(part.images) for part in parts])
         roles = cast(person, group, CASTING, spec.seed, gender)
         return Content(
             images=np.concatenate([part.images for part in parts])[roles.kept],
-            labels=roles.labels() | {"gender": gender[roles.kept]},
+            labels=roles.labels() | {"gender": gender[roles.kept], "source": source[roles.kept]},
             group=group[roles.kept],
             official=roles.official(),
         )

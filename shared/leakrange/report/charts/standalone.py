@@ -1,0 +1,51 @@
+"""A chart as an SVG file of its own, for pages that cannot hold one inline."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from html import escape
+from importlib.resources import files
+
+from leakrange.report.charts.canvas import DASHES, Key, Picture
+
+__all__ = ["standalone"]
+
+ROW = 18
+FONT = "system-ui, sans-serif"
+
+
+def standalone(picture: Picture) -> str:
+    """The chart on white, in the page's light colours, with its legend above it."""
+    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', picture.svg)
+    assert found is not None
+    width, height = float(found[1]), float(found[2])
+    top = ROW * len(picture.keys) + (6 if picture.keys else 0)
+    legend = "".join(_key(key, 14 + ROW * row) for row, key in enumerate(picture.keys))
+    inner = picture.svg.replace("<svg ", f'<svg x="0" y="{top}" width="{width:g}" height="{height:g}" ', 1)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height + top:g}" '
+        f'width="{width:g}" height="{height + top:g}" font-family="{FONT}">'
+        f"<style>:root{{{_light()}}}</style>"
+        f'<rect width="100%" height="100%" fill="#ffffff"/>{legend}{inner}</svg>\n'
+    )
+
+
+def _key(key: Key, y: float) -> str:
+    hue = "var(--muted)" if key.colour is None else f"var(--s{key.colour % 8})"
+    if key.dash is None:
+        mark = f'<rect x="8" y="{y - 10:g}" width="14" height="10" fill="{hue}"/>'
+    else:
+        dashes = " ".join(f"{length:g}" for length in DASHES[key.dash % len(DASHES)])
+        mark = (
+            f'<path d="M4 {y - 5:g}h22" fill="none" stroke="{hue}" stroke-width="2.4" '
+            f'stroke-dasharray="{dashes}"/>'
+        )
+    return f'{mark}<text x="32" y="{y:g}" font-size="12.5" fill="var(--ink)">{escape(key.text)}</text>'
+
+
+@lru_cache(maxsize=1)
+def _light() -> str:
+    """The declarations of the page's light colours."""
+    style = (files("leakrange.report") / "templates" / "page.css").read_text(encoding="utf-8")
+    return " ".join(style[style.index("{") + 1 : style.index("}")].split())

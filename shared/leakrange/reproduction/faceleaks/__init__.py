@@ -1,0 +1,1 @@
+"""FACELEAKS, reproduced over HTTP against student services of a real range."""

@@ -1,0 +1,105 @@
+"""The teacher of one seed and its students, made once and kept as artifacts that a provider can serve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from leakrange.data.imageset import ImageSet
+from leakrange.metrics.verification import Verification, verification
+from leakrange.nets.classifier import Classifier
+from leakrange.providers import artifact
+from leakrange.providers.inference import outputs
+from leakrange.providers.training import TrainedModel, train
+from leakrange.providers.transfer import EPOCHS, fine_tune
+from leakrange.reproduction.faceleaks.settings import Settings
+from leakrange.reproduction.faceleaks.world import enrolment, threshold_pairs
+from leakrange.wire.recipe import TrainingRecipe
+
+__all__ = ["Student", "Teacher", "student", "teacher", "teacher_verification"]
+
+Tell = Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class Teacher:
+    """``digest`` of its artifact; ``accuracy`` among its members on images that it has not learned."""
+
+    digest: str
+    classifier: Classifier
+    accuracy: float
+    loss: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Student:
+    """A recognition student: ``digest`` of its artifact, ``accuracy`` on other images of its people."""
+
+    digest: str
+    accuracy: float
+    images: int
+
+
+def teacher(people: ImageSet, settings: Settings, seed: int, models: Path, tell: Tell) -> Teacher:
+    """The teacher's artifact in the folder ``models``; trained where it is not there yet."""
+    recipe = settings.recipe(seed)
+    folder = artifact.find(models, recipe.digest())
+    if folder is None:
+        folder = artifact.save(models, train(recipe, people, progress=lambda said: tell(said["progress"])))
+    loaded = artifact.load(folder)
+    record = loaded.record
+    return Teacher(
+        recipe.digest(),
+        loaded.classifier,
+        record["figures"]["validation"]["honesty"],
+        record["history"][-1]["loss"],
+        record["seconds"],
+    )
+
+
+def teacher_verification(people: ImageSet, found: Teacher, seed: int, *, normalised: bool) -> Verification:
+    """Ten-fold accuracy and threshold on pairs of people whom the teacher does not know, by Euclidean
+    distance."""
+    pairs = threshold_pairs(people, seed)
+    wanted, place = np.unique(pairs.images, return_inverse=True)
+    vectors = outputs(found.classifier, people.images[wanted], "features").astype(np.float64)
+    if normalised:
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    first, second = vectors[place.reshape(pairs.images.shape)].swapaxes(0, 1)
+    return verification(np.linalg.norm(first - second, axis=1), pairs.same, pairs.fold)
+
+
+def student(
+    people: ImageSet, found: Teacher, settings: Settings, classes: int, seed: int, models: Path
+) -> Student:
+    """A student of so many people in the folder ``models``, fine-tuned where it is not there yet."""
+    who = enrolment(people, settings, classes, seed)
+    recipe = TrainingRecipe(
+        data=settings.spec(seed),
+        behaviour="student",
+        parameters={
+            "target": "student",
+            "teacher": found.digest,
+            "classes": classes,
+            "images": settings.enrolled,
+            "epochs": EPOCHS,
+        },
+        net=settings.recipe(seed).net,
+        seed=seed,
+    )
+    folder = artifact.find(models, recipe.digest())
+    if folder is None:
+        made = fine_tune(
+            found.classifier, people.images[who.learned].copy(), who.learned_class, classes, seed=seed
+        )
+        right = outputs(made, people.images[who.held].copy(), "logits").argmax(axis=1) == who.held_class
+        figures = {"test": {"honesty": float(right.mean()), "samples": float(len(right))}}
+        names = people.attributes["student"].classes[:classes]
+        trained = TrainedModel(recipe, made, None, [], figures, EPOCHS, names, "softmax", 0.0)
+        folder = artifact.save(models, trained)
+    figures = artifact.load(folder).record["figures"]["test"]
+    return Student(recipe.digest(), figures["honesty"], len(who.learned))
