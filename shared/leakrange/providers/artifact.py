@@ -71,7 +71,7 @@ def save(root: Path, trained: TrainedModel) -> Path:
         "history": trained.history,
         "figures": trained.figures,
         "seconds": trained.seconds,
-        "parameters": trained.classifier.parameter_count(),
+        "parameters": sum(p.numel() for p in trained.classifier.parameters()),
         "sha256": hashlib.sha256(public).hexdigest(),
         "versions": _versions(),
     }

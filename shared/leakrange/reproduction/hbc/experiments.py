@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from leakrange.data import ImageSet
@@ -23,6 +24,8 @@ STUDENT_EPOCHS = 2
 """For each of the teacher's: about as many steps."""
 USERS_SHARE = 0.2
 """Of the training images, in Table 6: the user's, without labels (Section 5.8)."""
+WITHOUT_HAIR = MappingProxyType({"celeba_sub-hair": "celeba_sub"})
+"""Where more of a user's unlabelled images are found: in the set that the provider's is a part of."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,9 @@ def trials(rows: Iterable[PaperRow], seeds: Iterable[int], settings: Settings) -
 
 def _measure(row: PaperRow, settings: Settings) -> Measure:
     if row.role == "student":
-        return Measure("student", row.s, row.output, STUDENT_EPOCHS * dict(settings.epochs)[row.data])
+        epochs = STUDENT_EPOCHS * dict(settings.epochs)[row.data]
+        unlabelled = WITHOUT_HAIR.get(dict(settings.sets)[row.data], "")
+        return Measure("student", row.s, row.output, epochs, unlabelled=unlabelled)
     kind: Literal["own", "overlearning"] = "overlearning" if row.classifier == "honest" else "own"
     return Measure(kind, row.s, row.output, pruned=row.prune)
 

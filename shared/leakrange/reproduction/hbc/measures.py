@@ -12,7 +12,7 @@ from leakrange.data import ImageSet
 from leakrange.defences.model.pruning import Prune, PruneParameters
 from leakrange.metrics import accuracy, entropy_bits, majority_share
 from leakrange.reproduction.cells import Cell
-from leakrange.wire.recipe import NetSpec, Schedule
+from leakrange.wire.recipe import DataSpec, NetSpec, Schedule
 
 if TYPE_CHECKING:
     from leakrange.nets.classifier import Classifier
@@ -22,6 +22,9 @@ __all__ = ["Measure", "measure"]
 
 STUDENT_WIDTH, STUDENT_BATCH = 0.5, 50
 """The user has a fourth of the provider's images: smaller batches, or hardly a step is made."""
+HAIR = "hair-color"
+NEWER = ("epochs", "pruned", "unlabelled")
+"""Left out of an identity where they are not used: cells measured before there were any keep their name."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,11 @@ class Measure:
     """How curiosity about ``sensitive`` is measured: "own" by the provider's own G or τ; "overlearning" by
     nets that are fitted on the model's ``release`` for the training images (HBC Section 5.1.1); "student" by
     the provider's own again, on a student of half the width that the model's soft outputs for the user's
-    images have taught in ``epochs`` (Section 5.8)."""
+    images have taught in ``epochs`` (Section 5.8).
+
+    The user's images are the auxiliary ones, and the training images of the set ``unlabelled`` without a hair
+    colour, where it is named: the provider's set has none of those.
+    """
 
     kind: Literal["own", "overlearning", "student"]
     sensitive: str
@@ -37,12 +44,11 @@ class Measure:
     epochs: int = 0
     pruned: float = 0.0
     """Share of all weights, before anything is asked (Section 5.7); nets that overlearn know of it."""
+    unlabelled: str = ""
 
     def identity(self) -> dict[str, Any]:
         """As plain values."""
-        return {
-            name: value for name, value in asdict(self).items() if value or name not in ("epochs", "pruned")
-        }
+        return {name: value for name, value in asdict(self).items() if value or name not in NEWER}
 
 
 def measure(model: Artifact, images: ImageSet, target: str, wanted: Measure, seed: int) -> Cell:
@@ -82,10 +88,16 @@ def measure(model: Artifact, images: ImageSet, target: str, wanted: Measure, see
 
 
 def _student(model: Artifact, images: ImageSet, wanted: Measure, seed: int) -> Classifier:
+    from leakrange.data import load
     from leakrange.providers.distillation import distil
     from leakrange.providers.inference import outputs
 
     own = images.images[images.where("auxiliary")]
+    if wanted.unlabelled:
+        more = load(DataSpec(name=wanted.unlabelled, size=own.shape[1], validation=0.0, auxiliary=0.0))
+        theirs = more.where("train")
+        without = theirs[more.labels[HAIR][theirs] < 0]
+        own = np.concatenate([own, more.images[without]])
     net = NetSpec(name=model.config.net, width=STUDENT_WIDTH * model.config.width)
     schedule = Schedule(epochs=wanted.epochs, batch=STUDENT_BATCH)
     return distil(own, outputs(model.classifier, own, "softmax"), net=net, schedule=schedule, seed=seed)
