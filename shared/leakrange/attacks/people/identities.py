@@ -39,7 +39,7 @@ def deduce_identities(
 ) -> Deduced:
     """Give each image (n, d) the person whose references' mean is nearest.
 
-    ``images`` and ``references`` (r, d) are embeddings by the attacker's *own* net, not releases of the target.
+    ``images`` and ``references`` (r, d) are embeddings by the attacker's *own* net, no target's releases.
     normalise: scale embeddings and means to length 1, so that the angle decides. Of equally near ones the
     lowest label wins. Raises `InvalidInput` where shapes do not match.
     """
@@ -47,22 +47,22 @@ def deduce_identities(
         raise InvalidInput(f"embeddings {images.shape} and references {references.shape} do not match")
     if len(references) != len(reference_person) or not len(references):
         raise InvalidInput(f"{len(references)} references of {len(reference_person)} persons")
-    images = np.asarray(images, dtype=np.float64)
-    references = np.asarray(references, dtype=np.float64)
-    if normalise:
-        images, references = _unit(images), _unit(references)
+    asked, known = (
+        _unit(each) if normalise else np.asarray(each, np.float64) for each in (images, references)
+    )
     classes, members = grouped(reference_person)
-    centroids = np.stack([references[rows].mean(axis=0) for rows in members])
+    centroids = np.stack([known[rows].mean(axis=0) for rows in members])
     if normalise:
         centroids = _unit(centroids)
-    squares = (images**2).sum(axis=1)[:, None] - 2 * images @ centroids.T + (centroids**2).sum(axis=1)
+    squares = (asked**2).sum(axis=1)[:, None] - 2 * asked @ centroids.T + (centroids**2).sum(axis=1)
     nearest = squares.argmin(axis=1)
     person = classes[nearest]
     distance = np.sqrt(np.maximum(squares[np.arange(len(images)), nearest], 0.0))
     return Deduced(person, distance, None if truth is None else accuracy(person, truth))
 
 
-def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    unit: NDArray[np.float64] = vectors / np.where(length > 0, length, 1.0)
+def _unit(vectors: Vectors) -> NDArray[np.float64]:
+    exact = np.asarray(vectors, dtype=np.float64)
+    length = np.linalg.norm(exact, axis=1, keepdims=True)
+    unit: NDArray[np.float64] = exact / np.where(length > 0, length, 1.0)
     return unit

@@ -31,10 +31,10 @@ def choose_pairs(person: NDArray[np.int64], budget: int, seed: int = 0) -> Pairs
     """``budget`` pairs (q, 2) of rows of images of one person, or all where there are fewer; no pair twice.
 
     In the order in which to ask: a smaller budget's pairs are a larger one's first. Each sweep takes one pair
-    of every class that has one left, so at any time classes differ by a pair at most. A class's pairs follow a
-    round-robin tournament of its images in random order (the circle method): every image meets another before
-    any meets a second one, and the numbers of uses never differ by more than 2. Only pairs that are asked are
-    enumerated.
+    of every class that has one left, so at any time classes differ by a pair at most. A class's pairs follow
+    a round-robin tournament of its images in random order (the circle method): every image meets another
+    before any meets a second one, and the numbers of uses never differ by more than 2. Only pairs that are
+    asked are enumerated.
     """
     rng = stream(seed, "pairs")
     classes, members = grouped(person)

@@ -27,8 +27,8 @@ def revealed_scores(releases: Floats, k: int) -> NDArray[np.float64]:
 
 
 def zero_filled(scores: Floats, classes: NDArray[np.integer], count: int) -> NDArray[np.float64]:
-    """Reading 2: confidence vectors (n, ``count``) with revealed ``scores`` (n, k) at their ``classes`` (n, k)
-    and 0 elsewhere.
+    """Reading 2: confidence vectors (n, ``count``) with revealed ``scores`` (n, k) at their ``classes``
+    (n, k) and 0 elsewhere.
 
     For services that answer with k names and scores. A softmax that ``top-k`` has been applied to in place is
     this already (``rest: zero``). Raises `InvalidInput` for classes out of range or named twice.
