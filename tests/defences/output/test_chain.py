@@ -23,6 +23,7 @@ DETERMINISTIC: list[Any] = [
     {"temperature": 2.5},
     {"clip": {"min": 0.1}},
     {"noise": {"scale": 0.1, "sticky": True}},
+    {"calibrated-noise": {"epsilon": 2, "sticky": True}},
 ]
 
 

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from leakrange.defences.output.base import OutputDefence, Parameters, ReleaseContext, Values, output_defences
 
-__all__ = ["Clip"]
+__all__ = ["Clip", "clip_norm"]
 
 
 class ClipParameters(Parameters):
@@ -42,12 +42,15 @@ class Clip(OutputDefence[ClipParameters]):
         """(B, N) -> (B, N)."""
         if self.parameters.norm is None:
             return np.clip(values, self.parameters.min, self.parameters.max)
-        # The norm of the values over the largest one: their squares would overflow.
-        largest = np.abs(values).max(axis=1, keepdims=True, initial=0.0)
-        unit = values / np.where(largest > 0, largest, 1.0)
-        length = np.linalg.norm(unit, axis=1, keepdims=True)
-        limit = self.parameters.norm / np.where(largest > 0, largest, 1.0)
-        result: Values = np.where(
-            length > limit, unit / np.where(length > 0, length, 1.0) * self.parameters.norm, values
-        )
-        return result
+        return clip_norm(values, self.parameters.norm)
+
+
+def clip_norm(values: Values, norm: float) -> Values:
+    """Scale each row of (B, N) whose Euclidean norm is above ``norm`` down to it; leave the others."""
+    # The norm of the values over the largest one: their squares would overflow.
+    largest = np.abs(values).max(axis=1, keepdims=True, initial=0.0)
+    unit = values / np.where(largest > 0, largest, 1.0)
+    length = np.linalg.norm(unit, axis=1, keepdims=True)
+    limit = norm / np.where(largest > 0, largest, 1.0)
+    result: Values = np.where(length > limit, unit / np.where(length > 0, length, 1.0) * norm, values)
+    return result

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 
 from leakrange.defences.output.base import OutputDefence, Parameters, ReleaseContext, Values, output_defences
+from leakrange.defences.output.sticky import fresh_noise, sticky_noise
 
 __all__ = ["Noise"]
 
@@ -27,8 +27,8 @@ class Noise(OutputDefence[NoiseParameters]):
     """Add noise to every element.
 
     multiplicative: the deviation is scale·|x| (FACELEAKS Section 7, N(x, ηx), η = scale). A noisy softmax is
-    not renormalised and may hold negative values; a top-k with ``rest: renormalise`` after it brings it back
-    to the simplex.
+    not renormalised and may hold negative values; ``normalise`` after it brings it back to the simplex, and
+    features back to length 1.
 
     sticky: a keyed hash of the query seeds the noise, so that repeating a query gives the same answer and
     averaging gains nothing. The stage of the policy goes into the hash: were the same noise scaled by two
@@ -51,10 +51,8 @@ class Noise(OutputDefence[NoiseParameters]):
 
     def apply(self, values: Values, context: ReleaseContext) -> Values:
         """(B, N) -> (B, N). Raises `ValueError` where sticky noise lacks its key or a sample's digest."""
-        if self.parameters.sticky:
-            noise = self._sticky(values.shape, context)
-        else:
-            noise = self._draw(context.draw, values.shape)
+        source = sticky_noise if self.parameters.sticky else fresh_noise
+        noise = source(self._draw, values.shape, context)
         if self.parameters.mode == "multiplicative":
             noise = noise * np.abs(values)
         return values + self.parameters.scale * noise
@@ -63,19 +61,3 @@ class Noise(OutputDefence[NoiseParameters]):
         if self.parameters.kind == "gaussian":
             return generator.standard_normal(shape)
         return generator.laplace(size=shape)
-
-    def _sticky(self, shape: tuple[int, ...], context: ReleaseContext) -> Values:
-        if not context.sticky_key:
-            raise ValueError("sticky noise needs a secret key")
-        if context.digests is None or len(context.digests) != shape[0]:
-            raise ValueError(f"sticky noise needs one digest for each of the {shape[0]} samples")
-        rows = []
-        for query in context.digests:
-            seed = hashlib.blake2b(
-                context.stage, key=context.sticky_key[:64], digest_size=16, person=b"sticky-noise"
-            )
-            seed.update(query)
-            # Philox takes the hash as its key as it is: half the time of seeding any other generator.
-            philox = np.random.Philox(key=int.from_bytes(seed.digest(), "little"))
-            rows.append(self._draw(np.random.Generator(philox), shape[1:]))
-        return np.stack(rows) if rows else np.empty(shape)

@@ -1,0 +1,178 @@
+"""Attribute inference from few labelled records: a linear classifier of releases (FACELEAKS Algorithm 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.attacks.people.classifiers import choose_setting, fitted_scores
+from leakrange.attacks.people.folds import FOLDS, person_folds
+from leakrange.data.splits import shuffled, stream
+from leakrange.metrics.intervals import summarise
+from leakrange.metrics.roc import auc
+from leakrange.wire.errors import InvalidInput
+
+__all__ = ["SIZES", "CurvePoint", "attribute_scores", "auxiliary_curve", "folded_curve", "reference_curve"]
+
+SIZES = (10, 30, 50, 100, 400)
+"""Auxiliary records at which the curve is measured."""
+
+Vectors = NDArray[np.floating]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """AUC with ``size`` auxiliary records (or reference identities): of each draw, their mean, and their
+    sample deviation (0 of one draw)."""
+
+    size: int
+    aucs: tuple[float, ...]
+    mean: float
+    deviation: float
+
+
+def attribute_scores(
+    auxiliary: Vectors,
+    labels: Mask,
+    target: Vectors,
+    person: NDArray[np.int64] | None = None,
+    seed: int = 0,
+) -> NDArray[np.float64]:
+    """Scores (t,) of the ``target`` releases (t, d), higher meaning that they have the attribute, by logistic
+    regression on auxiliary ones (a, d) with ``labels`` (a,).
+
+    Releases may be features, distances to reference identities x₂ (one column each), or confidence vectors:
+    they are standardised. The penalty is chosen by inner cross-validation where there are `ENOUGH` records,
+    with those of one ``person`` (a,) kept together. Raises as `fitted_scores`.
+    """
+    setting = choose_setting("logistic", auxiliary, labels, person, seed)
+    return fitted_scores("logistic", auxiliary, labels, target, setting, seed)
+
+
+def auxiliary_curve(
+    auxiliary: Vectors,
+    labels: Mask,
+    target: Vectors,
+    target_labels: Mask,
+    sizes: Sequence[int] = SIZES,
+    draws: int = 5,
+    person: NDArray[np.int64] | None = None,
+    seed: int = 0,
+) -> list[CurvePoint]:
+    """AUC on one target set (t, d) against the number of auxiliary records (Figure 7), over ``draws`` random
+    choices of them.
+
+    The pool ``auxiliary`` (a, d) must hold no person of the target; ``person`` (a,) says whose its records
+    are, where a person has several. A choice has both labels, in the pool's
+    proportion; within a draw the smaller choices are the larger ones' first. Sizes above the pool's are left
+    out. Raises `InvalidInput` where the pool or the target lacks a label, and for sizes below 2.
+    """
+    if min(sizes, default=2) < 2:
+        raise InvalidInput("a classifier needs an auxiliary record of either label")
+    orders = [_alternating(labels, seed, draw) for draw in range(draws)]
+    points = []
+    for size in sorted(set(sizes)):
+        if size > len(labels):
+            break
+        found = []
+        for order in orders:
+            rows = order[:size]
+            owners = None if person is None else person[rows]
+            found.append(
+                auc(attribute_scores(auxiliary[rows], labels[rows], target, owners, seed), target_labels)
+            )
+        points.append(_point(size, found))
+    return points
+
+
+def folded_curve(
+    releases: Vectors,
+    labels: Mask,
+    person: NDArray[np.int64],
+    sizes: Sequence[int] = SIZES,
+    targets: int = 400,
+    folds: int = FOLDS,
+    seed: int = 0,
+) -> list[CurvePoint]:
+    """The curve "in a 5-fold cross-validated way" (Section 6.1): each fold in turn is the target set, the
+    others the pool of auxiliary records.
+
+    Of releases (n, d) with ``labels`` (n,), the ``person`` (n,) of each in one fold; a target set is cut to
+    ``targets`` records at random. A point has one AUC a fold.
+    """
+    fold = person_folds(person, labels, folds, seed)
+    found: dict[int, list[float]] = {}
+    for each in range(folds):
+        pool = np.flatnonzero(fold != each)
+        held = np.flatnonzero(fold == each)
+        held = held[_alternating(labels[held], seed, folds + each)[:targets]]
+        curve = auxiliary_curve(
+            releases[pool],
+            labels[pool],
+            releases[held],
+            labels[held],
+            sizes,
+            draws=1,
+            person=person[pool],
+            seed=seed + each,
+        )
+        for point in curve:
+            found.setdefault(point.size, []).extend(point.aucs)
+    return [_point(size, aucs) for size, aucs in sorted(found.items())]
+
+
+def reference_curve(
+    auxiliary: Vectors,
+    labels: Mask,
+    target: Vectors,
+    target_labels: Mask,
+    counts: Sequence[int] = (1, 2, 5, 10, 20),
+    draws: int = 5,
+    seed: int = 0,
+) -> list[CurvePoint]:
+    """AUC against the number of reference identities x₂ (Figure 8a): of so many random columns of distances.
+
+    For the number of classes C of a recognition service (Figure 8b) train a student for each C instead:
+    columns of a larger student's softmax are no smaller student's. Within a draw smaller choices are the
+    larger ones' first. Counts above the number of columns are left out.
+    """
+    width = auxiliary.shape[1]
+    orders = [shuffled(stream(seed, f"references {draw}"), width) for draw in range(draws)]
+    return [
+        _point(
+            count,
+            [
+                auc(
+                    attribute_scores(
+                        auxiliary[:, order[:count]], labels, target[:, order[:count]], seed=seed
+                    ),
+                    target_labels,
+                )
+                for order in orders
+            ],
+        )
+        for count in sorted(set(counts))
+        if 1 <= count <= width
+    ]
+
+
+def _point(size: int, aucs: Sequence[float]) -> CurvePoint:
+    mean, deviation, _ = summarise(aucs)
+    return CurvePoint(size, tuple(aucs), mean, deviation or 0.0)
+
+
+def _alternating(labels: Mask, seed: int, draw: int) -> NDArray[np.intp]:
+    """All rows in a random order of which any first 2 or more have both labels, nearly in proportion."""
+    if not 0 < labels.sum() < len(labels):
+        raise InvalidInput("records of both labels are needed")
+    order = shuffled(stream(seed, f"auxiliary {draw}"), len(labels))
+    place = np.empty(len(labels))
+    for label in (True, False):
+        rows = order[labels[order] == label]
+        place[rows] = (np.arange(len(rows)) + 0.5) / len(rows)
+        place[rows[0]] = -1.0  # the first of either label before all others
+    return order[np.argsort(place[order], kind="stable")]

@@ -1,0 +1,135 @@
+"""The attackers' classifiers of two labels, behind one function."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.attacks.people.covariance import class_covariance
+from leakrange.attacks.people.folds import FOLDS, even_folds, out_of_fold, person_folds
+from leakrange.attacks.people.gaussian import log_density
+from leakrange.wire.errors import InvalidInput
+
+__all__ = ["DEFAULTS", "ENOUGH", "GRIDS", "Classifier", "choose_setting", "fitted_scores"]
+
+Classifier = Literal["logistic", "svm", "forest", "qda"]
+Vectors = NDArray[np.floating]
+Mask = NDArray[np.bool_]
+
+DEFAULTS: dict[Classifier, float] = {"logistic": 0.1, "svm": 0.1, "forest": 100, "qda": 0.3}
+"""Inverse strength C of the L2 penalty, of standardised values; trees; share of the covariance that is made
+spherical."""
+GRIDS: dict[Classifier, tuple[float, ...]] = {
+    "logistic": (1e-3, 1e-2, 1e-1, 1.0, 10.0),
+    "svm": (1e-4, 1e-3, 1e-2, 1e-1, 1.0),
+    "forest": (100,),
+    "qda": (0.9, 0.6, 0.3, 0.1, 0.03),
+}
+"""What `choose_setting` chooses from, the simplest model first."""
+ENOUGH = 50
+"""From so many records on a part of them can be spared for choosing a setting."""
+
+
+def fitted_scores(
+    classifier: Classifier,
+    train: Vectors,
+    positive: Mask,
+    test: Vectors,
+    setting: float | None = None,
+    seed: int = 0,
+) -> NDArray[np.float64]:
+    """Scores (t,) of ``test`` (t, d) by a classifier fitted on ``train`` (a, d) with labels ``positive``
+    (a,); above 0 it predicts positive.
+
+    Values are standardised by the training records'; one that never changes there is ignored. logistic: L2
+    logistic regression; svm: linear, squared hinge; forest: share of votes above one half; qda: log-ratio of
+    two normal densities times the labels' shares, each covariance (1 − r)·Σ + r·tr(Σ)/d·I with r =
+    ``setting``. ``setting`` None is the one of `DEFAULTS`.
+
+    Raises `InvalidInput` where shapes do not match, values are not finite, or a label lacks (qda: has fewer
+    than 2 records).
+    """
+    if train.ndim != 2 or test.ndim != 2 or train.shape[1] != test.shape[1] or len(train) != len(positive):
+        raise InvalidInput(
+            f"records {train.shape}, their {len(positive)} labels and {test.shape} to be scored do not match"
+        )
+    if not (np.isfinite(train).all() and np.isfinite(test).all()):
+        raise InvalidInput("a release holds values that are not finite")
+    if min(int(positive.sum()), int((~positive).sum())) < (2 if classifier == "qda" else 1):
+        raise InvalidInput("a classifier needs records of both labels")
+    setting = DEFAULTS[classifier] if setting is None else setting
+    mean, deviation = train.mean(axis=0, dtype=np.float64), train.std(axis=0, dtype=np.float64)
+    deviation = np.where(deviation > 1e-12 * np.abs(mean), deviation, np.inf)
+    known, asked = (np.asarray((part - mean) / deviation, dtype=np.float64) for part in (train, test))
+    if classifier == "qda":
+        return _log_ratio(known[positive], known[~positive], asked, setting)
+    model = _model(classifier, setting, seed).fit(known, positive)
+    if classifier == "forest":
+        return np.asarray(model.predict_proba(asked)[:, 1] - 0.5, dtype=np.float64)
+    return np.asarray(model.decision_function(asked), dtype=np.float64)
+
+
+def choose_setting(
+    classifier: Classifier,
+    train: Vectors,
+    positive: Mask,
+    person: NDArray[np.int64] | None = None,
+    seed: int = 0,
+) -> float:
+    """The setting of `GRIDS` with the best AUC in `FOLDS` folds of the training records (a, d) alone; the
+    simplest of equally good ones.
+
+    ``person`` (a,) keeps the records of each in one fold. With fewer than `ENOUGH` records, or fewer than two
+    of a label for each fold, it is the one of `DEFAULTS`.
+    """
+    owners = np.arange(len(positive)) if person is None else person
+    some = [len(np.unique(owners[positive == label])) for label in (True, False)]
+    if len(positive) < ENOUGH or min(some) < 2 * FOLDS:
+        return DEFAULTS[classifier]
+    fold = (
+        even_folds(positive, FOLDS, seed) if person is None else person_folds(person, positive, FOLDS, seed)
+    )
+
+    def quality(setting: float) -> float:
+        def score(fitted: NDArray[np.intp], held: NDArray[np.intp]) -> NDArray[np.float64]:
+            return fitted_scores(classifier, train[fitted], positive[fitted], train[held], setting, seed)
+
+        return float(np.mean(out_of_fold(fold, score).aucs(positive)))
+
+    found = [quality(setting) for setting in GRIDS[classifier]]
+    return GRIDS[classifier][int(np.argmax(np.round(found, 6)))]
+
+
+def _model(classifier: Classifier, setting: float, seed: int) -> Any:
+    if classifier == "logistic":
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(C=setting, max_iter=5000)
+    if classifier == "svm":
+        from sklearn.svm import LinearSVC
+
+        return LinearSVC(C=setting, dual=False, max_iter=5000)
+    from sklearn.ensemble import RandomForestClassifier
+
+    return RandomForestClassifier(n_estimators=int(setting), random_state=seed)
+
+
+def _log_ratio(
+    positive: NDArray[np.float64],
+    negative: NDArray[np.float64],
+    test: NDArray[np.float64],
+    spherical: float,
+) -> NDArray[np.float64]:
+    def fitted(records: NDArray[np.float64]) -> NDArray[np.float64]:
+        width = records.shape[1]
+        covariance = class_covariance(records)
+        size = max(float(np.trace(covariance)) / width, 1e-12)
+        # A trace of the identity, so that it has an inverse however few the records are.
+        share = max(spherical, 1e-6)
+        shrunk = (1 - share) * covariance + share * size * np.eye(width)
+        return log_density(test, records.mean(axis=0), shrunk) + np.log(len(records))
+
+    ratio: NDArray[np.float64] = fitted(positive) - fitted(negative)
+    return ratio

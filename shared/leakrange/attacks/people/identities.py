@@ -1,0 +1,68 @@
+"""Whose face it is: the attacker's own recogniser Ψ_aux gives images their class (Algorithm 1, line 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.attacks.people.classes import grouped
+from leakrange.metrics.accuracy import accuracy
+from leakrange.wire.errors import InvalidInput
+
+__all__ = ["Deduced", "deduce_identities"]
+
+Vectors = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class Deduced:
+    """person: deduced labels (n,), of those in the references. distance: (n,), to the centroid of that
+    person. accuracy: share of right ones in [0, 1], where the truth was told.
+
+    ``person`` goes wherever a person label does: `covariance.covariance_scores`, `pairs.choose_pairs`. A
+    deduced class counts as a member where the person of that label is one.
+    """
+
+    person: NDArray[np.int64]
+    distance: NDArray[np.float64]
+    accuracy: float | None = None
+
+
+def deduce_identities(
+    images: Vectors,
+    references: Vectors,
+    reference_person: NDArray[np.int64],
+    truth: NDArray[np.int64] | None = None,
+    normalise: bool = True,
+) -> Deduced:
+    """Give each image (n, d) the person whose references' mean is nearest.
+
+    ``images`` and ``references`` (r, d) are embeddings by the attacker's *own* net, no target's releases.
+    normalise: scale embeddings and means to length 1, so that the angle decides. Of equally near ones the
+    lowest label wins. Raises `InvalidInput` where shapes do not match.
+    """
+    if images.ndim != 2 or references.ndim != 2 or images.shape[1] != references.shape[1]:
+        raise InvalidInput(f"embeddings {images.shape} and references {references.shape} do not match")
+    if len(references) != len(reference_person) or not len(references):
+        raise InvalidInput(f"{len(references)} references of {len(reference_person)} persons")
+    asked, known = (
+        _unit(each) if normalise else np.asarray(each, np.float64) for each in (images, references)
+    )
+    classes, members = grouped(reference_person)
+    centroids = np.stack([known[rows].mean(axis=0) for rows in members])
+    if normalise:
+        centroids = _unit(centroids)
+    squares = (asked**2).sum(axis=1)[:, None] - 2 * asked @ centroids.T + (centroids**2).sum(axis=1)
+    nearest = squares.argmin(axis=1)
+    person = classes[nearest]
+    distance = np.sqrt(np.maximum(squares[np.arange(len(images)), nearest], 0.0))
+    return Deduced(person, distance, None if truth is None else accuracy(person, truth))
+
+
+def _unit(vectors: Vectors) -> NDArray[np.float64]:
+    exact = np.asarray(vectors, dtype=np.float64)
+    length = np.linalg.norm(exact, axis=1, keepdims=True)
+    unit: NDArray[np.float64] = exact / np.where(length > 0, length, 1.0)
+    return unit

@@ -1,0 +1,74 @@
+"""Which pairs of a person's images to ask a verification service about, under a budget."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.attacks.people.classes import grouped
+from leakrange.data.splits import shuffled, stream
+
+__all__ = ["all_pairs", "choose_pairs", "pair_count"]
+
+Pairs = NDArray[np.intp]
+
+
+def pair_count(images: int) -> int:
+    """Pairs of so many images: 1225 of 50 (FACELEAKS Section 5.2)."""
+    return images * (images - 1) // 2
+
+
+def all_pairs(person: NDArray[np.int64]) -> Pairs:
+    """Every pair (q, 2) of rows of images of one person, the lower row first, class by class."""
+    found = []
+    for rows in grouped(person)[1]:
+        first, second = np.triu_indices(len(rows), 1)
+        found.append(np.stack([rows[first], rows[second]], axis=1))
+    return np.concatenate(found) if found else np.empty((0, 2), dtype=np.intp)
+
+
+def choose_pairs(person: NDArray[np.int64], budget: int, seed: int = 0) -> Pairs:
+    """``budget`` pairs (q, 2) of rows of images of one person, or all where there are fewer; no pair twice.
+
+    In the order in which to ask: a smaller budget's pairs are a larger one's first. Each sweep takes one pair
+    of every class that has one left, so at any time classes differ by a pair at most. A class's pairs follow
+    a round-robin tournament of its images in random order (the circle method): every image meets another
+    before any meets a second one, and the numbers of uses never differ by more than 2. Only pairs that are
+    asked are enumerated.
+    """
+    rng = stream(seed, "pairs")
+    classes, members = grouped(person)
+    images = [rows[shuffled(rng, len(rows))] for rows in members]
+    rounds = [shuffled(rng, _rounds(len(rows))) for rows in members]
+    total = np.array([pair_count(len(rows)) for rows in members], dtype=np.int64)
+    order = shuffled(rng, len(classes))
+    asked: list[tuple[int, int]] = []
+    sweep = 0
+    while len(asked) < budget:
+        left = order[total[order] > sweep][: budget - len(asked)]
+        if not len(left):
+            break
+        for index in left:
+            each_round = len(images[index]) // 2
+            played, match = divmod(sweep, each_round)
+            first, second = _match(len(images[index]), int(rounds[index][played]), match)
+            asked.append((int(images[index][first]), int(images[index][second])))
+        sweep += 1
+    return np.array(asked, dtype=np.intp).reshape(-1, 2)
+
+
+def _rounds(images: int) -> int:
+    """Rounds in which each image meets each other once; in each of an odd number one rests."""
+    return images - 1 if images % 2 == 0 else images
+
+
+def _match(images: int, played: int, match: int) -> tuple[int, int]:
+    """The images of one match of a round: seats played ± d meet, modulo the number of rounds.
+
+    An even number of images has a fixed one, which meets the one that would rest.
+    """
+    circle = _rounds(images)
+    if images % 2 == 0 and match == 0:
+        return played, images - 1
+    distance = match if images % 2 == 0 else match + 1
+    return (played + distance) % circle, (played - distance) % circle

@@ -1,0 +1,142 @@
+"""Class-based membership inference without auxiliary data: a score of each class, and its sign.
+
+Which way a score points is not settled by FACELEAKS: Section 4.2 and Figure 4b say that members are more
+concentrated (smaller S, smaller distances), Section 5.1 that S is larger for members. Defences can turn a
+sign round (Table 3 has an AUC of .451). So no sign is fixed here: each is learnt on validation classes whose
+membership is known, never on the classes that are tested.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.attacks.people.folds import even_folds
+from leakrange.attacks.people.gaussian import log_density
+from leakrange.metrics.roc import auc
+from leakrange.wire.errors import InvalidInput
+
+__all__ = ["Signed", "mixture_log_odds", "signed", "validation_classes"]
+
+Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Signed:
+    """A score whose direction the validation classes decided, on the test classes.
+
+    sign: 1 where larger means member, −1 where smaller does. column: which of several scores was taken.
+    scores: of the test classes (T,), in their order, turned so that higher means member. auc: of those; below
+    .5 where the sign that was learnt is wrong on the test classes. unsigned_auc: max(auc, 1 − auc), what an
+    attacker with the right sign would have reached; on releases that tell nothing it is above .5, too.
+    validation_auc: with that sign, at least .5.
+    """
+
+    sign: int
+    column: int
+    scores: Floats
+    auc: float
+    unsigned_auc: float
+    validation_auc: float
+
+
+def validation_classes(member: Mask, share: float = 0.2, seed: int = 0) -> Mask:
+    """Mask (C,) of random validation classes: about ``share`` in (0, .5] of members and of the others.
+
+    The share is that of one of round(1/share) folds. Raises as `even_folds`.
+    """
+    if not 0 < share <= 0.5:
+        raise InvalidInput(f"validation classes are a share in (0, .5] of all, not {share:g}")
+    chosen: Mask = even_folds(member, round(1 / share), seed) == 0
+    return chosen
+
+
+def signed(scores: NDArray[np.floating], member: Mask, validation: Mask) -> Signed:
+    """Turn class scores (C,) by the validation classes, and measure them on all others.
+
+    ``scores`` may be (C, s), e.g. a mixture's components: the validation classes then also choose the column,
+    the one whose AUC is furthest from .5 (the first of equals). ``member`` (C,) is read where ``validation``
+    (C,) is set, for the sign, and elsewhere for the AUC alone. An AUC of exactly .5 gives sign 1.
+
+    Works on pairs, too, where ``validation`` has all pairs of a class on one side. Raises `InvalidInput`
+    unless both parts hold members and others.
+    """
+    table = np.asarray(scores, dtype=np.float64).reshape(len(scores), -1)
+    if len(table) != len(member) or len(table) != len(validation):
+        raise InvalidInput(f"{len(table)} scores, {len(member)} memberships, {len(validation)} of validation")
+    for part in (validation, ~validation):
+        if not 0 < member[part].sum() < part.sum():
+            raise InvalidInput("validation and test classes must both have members and non-members")
+    found = np.array([auc(column[validation], member[validation]) for column in table.T])
+    column = int(np.argmax(np.abs(found - 0.5)))
+    sign = 1 if found[column] >= 0.5 else -1
+    turned = sign * table[~validation, column]
+    reached = auc(turned, member[~validation])
+    learnt = float(found[column] if sign == 1 else 1 - found[column])
+    return Signed(sign, column, turned, reached, max(reached, 1 - reached), learnt)
+
+
+def mixture_log_odds(
+    features: NDArray[np.floating],
+    components: int = 2,
+    scale: Literal["common", "each"] = "common",
+    covariance: Literal["full", "tied", "diag"] = "full",
+    regularisation: float = 1e-2,
+    seed: int = 0,
+) -> Floats:
+    """Fit a Gaussian mixture to the classes' features (C, d) and give each component's posterior π of each
+    class as log-odds ln π/(1 − π): (C, ``components``). No membership is read.
+
+    FACELEAKS takes 2 components for features after PCA to 50 (Section 5.1), 3 for recognition after PCA to 15
+    (5.3) and 3 for the statistics of distances (5.2), and the posterior as decision threshold. Log-odds order
+    classes as the posterior does, but where that is 0 or 1 in floats, they still tell classes apart. Which
+    component means member is for `signed` to learn.
+
+    scale: "common" divides all features by one number, which leaves principal components in proportion;
+    "each" standardises every one, for statistics in different units. regularisation: added to the variances
+    after scaling. Fewer classes than a full covariance needs (d(d + 3)/2 numbers a component): take fewer
+    principal components, or "diag".
+
+    Raises `InvalidInput` for fewer classes than components, and for features that are not finite.
+    """
+    from sklearn.mixture import GaussianMixture
+
+    if features.ndim != 2 or len(features) < max(components, 2) or components < 2:
+        raise InvalidInput(f"no mixture of {components} components fits features {features.shape}")
+    if not np.isfinite(features).all():
+        raise InvalidInput("features must be finite")
+    centred = features - features.mean(axis=0, dtype=np.float64)
+    deviation = centred.std(axis=0)
+    size = deviation if scale == "each" else np.sqrt((deviation**2).max())
+    scaled = centred / np.where(size > 0, size, 1.0)
+    mixture = GaussianMixture(
+        components,
+        covariance_type=covariance,
+        reg_covar=regularisation,
+        n_init=5,
+        max_iter=1000,
+        random_state=seed,
+    ).fit(scaled)
+    joint = np.stack(
+        [
+            np.log(weight) + log_density(scaled, mean, matrix)
+            for weight, mean, matrix in zip(
+                mixture.weights_, mixture.means_, _matrices(mixture, components, covariance), strict=True
+            )
+        ],
+        axis=1,
+    )
+    others = [np.logaddexp.reduce(np.delete(joint, k, axis=1), axis=1) for k in range(components)]
+    log_odds: Floats = joint - np.stack(others, axis=1)
+    return log_odds
+
+
+def _matrices(mixture: Any, components: int, covariance: str) -> list[Floats]:
+    """The components' covariances (d, d), however scikit-learn keeps them."""
+    if covariance == "tied":
+        return [mixture.covariances_] * components
+    return [each if covariance == "full" else np.diag(each) for each in mixture.covariances_]
