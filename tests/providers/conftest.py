@@ -44,6 +44,16 @@ CASES = {
         "curious/parameterized",
         {"target": "mood", "sensitive": "shoe", "release": "softmax", "beta": {"y": 0.1, "s": 0.9}},
     ),
+    "logarithm": (
+        "curious/parameterized",
+        {
+            "target": "mood",
+            "sensitive": "shoe",
+            "release": "softmax",
+            "logarithm": True,
+            "beta": {"y": 0.5, "s": 0.5},
+        },
+    ),
     "mixture": (
         "curious/mixture",
         {"target": "hat", "sensitive": "shoe", "mixture": "normal", "beta": {"y": 0.7, "s": 0.3}},

@@ -76,6 +76,17 @@ def test_a_net_that_reads_logits_takes_the_logarithm_of_soft_outputs() -> None:
     )
 
 
+def test_a_net_may_read_the_logarithms_of_soft_outputs() -> None:
+    logits = np.random.default_rng(0).normal(size=(20, 3)) * 5
+    logarithms = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    plain = net_decoder("logits")
+    decoder = NetDecoder(plain.net, "softmax", logarithm=True)
+    expected = plain.infer(np.maximum(logarithms, np.log(1e-6)), "logits")[1]
+    np.testing.assert_allclose(decoder.infer(np.exp(logarithms), "softmax")[1], expected, rtol=1e-4)
+    np.testing.assert_allclose(decoder.infer(logits + 7, "logits")[1], expected, rtol=1e-4)
+    assert np.isfinite(decoder.infer(np.eye(3), "softmax")[1]).all()  # ln 0
+
+
 @pytest.mark.parametrize("decoder", [ThresholdDecoder(0.5, 3), net_decoder("logits")])
 def test_what_cannot_be_decoded_is_refused(decoder: Decoder) -> None:
     good = np.zeros((2, 3))

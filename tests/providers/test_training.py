@@ -83,7 +83,13 @@ def test_a_curious_model_hides_it_in_soft_outputs_where_that_weighs_more(
     assert figures["majority"] < 0.6
 
 
-@pytest.mark.parametrize("name", ["regularized", "raw", "soft", "mixture", "convex"])
+def test_what_hides_in_soft_outputs_is_read_from_their_logarithms(trained: dict[str, TrainedModel]) -> None:
+    figures = trained["logarithm"].figures["test"]
+    assert figures["curiosity"] > 0.9  # from the probabilities themselves nothing is learnt at these weights
+    assert figures["majority"] < 0.6
+
+
+@pytest.mark.parametrize("name", ["regularized", "raw", "soft", "logarithm", "mixture", "convex"])
 def test_the_figures_are_those_of_the_kept_classifier_and_decoder(
     name: str, trained: dict[str, TrainedModel], images: ImageSet
 ) -> None:

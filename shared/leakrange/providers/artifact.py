@@ -143,7 +143,12 @@ def decoder_bytes(decoder: Decoder) -> bytes:
     if isinstance(decoder, ArgmaxDecoder):
         return _pack({}, ArgmaxConfig(outputs=decoder.outputs).model_dump_json())
     assert isinstance(decoder, NetDecoder)
-    config = NetDecoderConfig(release=decoder.release, inputs=decoder.net.inputs, classes=decoder.net.classes)
+    config = NetDecoderConfig(
+        release=decoder.release,
+        inputs=decoder.net.inputs,
+        classes=decoder.net.classes,
+        logarithm=decoder.logarithm,
+    )
     return _pack(decoder.net.state_dict(), config.model_dump_json())
 
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from leakrange.nets.decoder import AttackNet
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["ArgmaxDecoder", "Decoder", "NetDecoder", "ThresholdDecoder", "VertexDecoder"]
+__all__ = ["SMALLEST", "ArgmaxDecoder", "Decoder", "NetDecoder", "ThresholdDecoder", "VertexDecoder"]
 
 SMALLEST = 1e-6
-"""Soft values are held above this where a decoder that was trained on logits reads their logarithm."""
+"""Soft values are held above this where a decoder reads their logarithm."""
 
 
 class Decoder(Protocol):
@@ -65,18 +65,27 @@ class ThresholdDecoder:
 
 
 class NetDecoder:
-    """The attack net G of the parameterized attack. Scores: its softmax."""
+    """The attack net G of the parameterized attack. Scores: its softmax.
 
-    def __init__(self, net: AttackNet, release: Literal["logits", "softmax"]) -> None:
+    logarithm: it was trained on the logarithms of soft outputs, and reads those.
+    """
+
+    def __init__(
+        self, net: AttackNet, release: Literal["logits", "softmax"], *, logarithm: bool = False
+    ) -> None:
         self.net = net.eval()
         self.release: str = release
+        self.logarithm = logarithm
         self.classes = net.classes
 
     def infer(
         self, releases: NDArray[np.floating], kind: str
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """See `Decoder.infer`."""
-        values = _as_kind(_checked(releases, self.net.inputs), kind, self.release).astype(np.float32)
+        values = _as_kind(_checked(releases, self.net.inputs), kind, self.release)
+        if self.logarithm:
+            values = np.log(np.maximum(values, SMALLEST))
+        values = values.astype(np.float32)
         with torch.inference_mode():
             scores = self.net(torch.from_numpy(values)).softmax(dim=1).numpy()
         return scores.argmax(axis=1).astype(np.int64), cast(NDArray[np.float32], scores)

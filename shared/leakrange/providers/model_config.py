@@ -68,12 +68,20 @@ class ClassifierConfig(_Config):
 
 
 class NetDecoderConfig(_Config):
-    """An attack net G: which release it reads, of which length, and how many classes it tells apart."""
+    """An attack net G: which release it reads (or the logarithms of one that is soft), of which length, and
+    how many classes it tells apart."""
 
     kind: Literal["net"] = "net"
     release: Literal["logits", "softmax"]
     inputs: Count
     classes: Annotated[int, Field(ge=2, le=1000)]
+    logarithm: bool = False
+
+    @model_validator(mode="after")
+    def _soft(self) -> NetDecoderConfig:
+        if self.logarithm and self.release != "softmax":
+            raise ValueError("only soft outputs have logarithms that a decoder reads")
+        return self
 
 
 class ThresholdConfig(_Config):

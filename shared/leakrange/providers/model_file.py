@@ -110,7 +110,7 @@ def load_decoder(source: bytes | Path) -> Decoder:
     with _Uninitialised():
         net = AttackNet(config.inputs, config.classes)
     net.load_state_dict(weights)
-    return NetDecoder(net.eval().requires_grad_(False), config.release)
+    return NetDecoder(net.eval().requires_grad_(False), config.release, logarithm=config.logarithm)
 
 
 def _built(config: ClassifierConfig) -> Classifier:

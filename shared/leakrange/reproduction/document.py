@@ -32,16 +32,21 @@ class Column:
 
     paper: Figure | None
     ours: Sequence[float]
+    decimals: int = 2
 
     def cells(self) -> tuple[str, str, str]:
-        """Paper, ours and difference, to two decimals; deviations over seeds where there are several."""
-        paper = NOTHING if self.paper is None else _spread(self.paper.mean, self.paper.deviation)
+        """Paper, ours and difference; deviations over seeds where there are several."""
+        paper = NOTHING if self.paper is None else self._spread(self.paper.mean, self.paper.deviation)
         if not self.ours:
             return paper, NOTHING, NOTHING
         mean = float(np.mean(self.ours))
         deviation = float(np.std(self.ours, ddof=1)) if len(self.ours) > 1 else None
-        difference = NOTHING if self.paper is None else f"{mean - self.paper.mean:+.2f}"
-        return paper, _spread(mean, deviation), difference
+        difference = NOTHING if self.paper is None else f"{mean - self.paper.mean:+.{self.decimals}f}"
+        return paper, self._spread(mean, deviation), difference
+
+    def _spread(self, mean: float, deviation: float | None) -> str:
+        places = self.decimals
+        return f"{mean:.{places}f}" + ("" if deviation is None else f" ± {deviation:.{places}f}")
 
 
 @dataclass(frozen=True)
@@ -85,10 +90,6 @@ class Document:
     about: str
     differences: Sequence[str]
     sections: Sequence[Section]
-
-
-def _spread(mean: float, deviation: float | None) -> str:
-    return f"{mean:.2f}" + ("" if deviation is None else f" ± {deviation:.2f}")
 
 
 def markdown(document: Document, folder: str = "") -> str:

@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+import math
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from pydantic import model_validator
 
 from leakrange.providers.behaviour import Behaviour, Beta, Judgement, Parameters, Release, Weight, share_equal
 from leakrange.providers.behaviours import behaviours
@@ -31,12 +34,23 @@ class ParameterizedParameters(Parameters):
     ``passes``: "one" is Algorithm 1, where G learns from the outputs that F gives in training mode; "two"
     is what the paper's authors ran: F gives G's lesson in eval mode (running statistics, no dropout), then
     its own in training mode.
+
+    ``logarithm``: G reads the logarithms of soft outputs. They are the same release, but where F is sure of y
+    its probabilities stand at 0 and 1, and hardly a gradient comes back through them: with few images G
+    learns next to nothing from those, as it does from their logarithms.
     """
 
     sensitive: str
     release: Literal["logits", "softmax"] = "logits"
     beta: CompressedBeta = CompressedBeta()
     passes: Literal["one", "two"] = "two"
+    logarithm: bool = False
+
+    @model_validator(mode="after")
+    def _soft(self) -> Self:
+        if self.logarithm and self.release != "softmax":
+            raise ValueError("logarithms are read of a softmax release: say release: softmax")
+        return self
 
 
 @behaviours.register("curious/parameterized")
@@ -65,7 +79,14 @@ class Parameterized(Behaviour):
         return {"classifier": self.classifier, "attack": self.attack}
 
     def _released(self, logits: Tensor) -> Tensor:
-        return logits if self.parameters.release == "logits" else logits.softmax(dim=1)
+        """What G sees of them."""
+        from leakrange.providers.decoder import SMALLEST
+
+        if self.parameters.release == "logits":
+            return logits
+        if self.parameters.logarithm:
+            return logits.log_softmax(dim=1).clamp_min(math.log(SMALLEST))
+        return logits.softmax(dim=1)
 
     def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
         """One step of G with L^G, then one of F with L^F (Algorithm 1, lines 6 to 15)."""
@@ -124,4 +145,5 @@ class Parameterized(Behaviour):
         """A copy of G."""
         from leakrange.providers.decoder import NetDecoder
 
-        return NetDecoder(copy.deepcopy(self.attack).cpu().eval(), self.parameters.release)
+        net = copy.deepcopy(self.attack).cpu().eval()
+        return NetDecoder(net, self.parameters.release, logarithm=self.parameters.logarithm)

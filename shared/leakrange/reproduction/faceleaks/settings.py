@@ -27,7 +27,7 @@ class Settings:
     epochs: int = 4
     batch: int = 64
     images: int = 15
-    validated: int = 20
+    validated: int = 40
     tested: int = 60
     pairs: int = 40
     classes: int = 20

@@ -39,6 +39,8 @@ class Settings:
     limit: int | None = None
     bf16: bool = False
     passes: str | None = None
+    logarithm: bool = False
+    """Whether G reads the logarithms of soft outputs."""
     device: str = "cpu"
     any_code: bool = False
 
@@ -97,6 +99,8 @@ def _recipe(row: PaperRow, seed: int, settings: Settings) -> TrainingRecipe:
             parameters["beta"]["x"] = row.beta_x
             if settings.passes:
                 parameters["passes"] = settings.passes
+            if settings.logarithm and row.output == "softmax":
+                parameters["logarithm"] = True
     return TrainingRecipe(
         data=DataSpec(
             name=dict(settings.sets)[row.data],

@@ -73,6 +73,8 @@ def _differences(measured: Measured, settings: Settings) -> list[str]:
     if settings.passes:
         training += f"; passes through F in a step of the parameterized attack: {settings.passes}"
     said.append(training)
+    if settings.logarithm:
+        said.append("G reads the logarithms of soft outputs; the paper's reads the probabilities")
     codes = sorted({cell["code"] for cells in measured.values() for cell in cells})
     if codes:
         said.append(f"versions of the training code: {', '.join(codes)}")

@@ -1,4 +1,4 @@
-"""``leakrange reproduce``: a paper's tables, measured again."""
+"""``leakrange reproduce hbc``."""
 
 from __future__ import annotations
 
@@ -10,21 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from clients.cli.console import note, out, told
+from clients.cli.commands.reproduce.doing import do, write
 from clients.cli.exits import CliError, Exit
-from leakrange.allocator import ALLOCATOR
 from leakrange.wire.errors import LeakrangeError
 
 if TYPE_CHECKING:
     from leakrange.reproduction.work import Work
 
-__all__ = ["reproduce"]
-
-reproduce = typer.Typer(
-    help="Measure a paper's tables again: paper, ours and the difference.", no_args_is_help=True
-)
+__all__ = ["hbc"]
 
 BLACK_BOX, DETECTION = "fig4", "detection"
 QUICK = (
@@ -37,12 +31,6 @@ QUICK = (
 QUICK_EPOCHS, QUICK_SEEDS = 3, 1
 
 
-@reproduce.callback()
-def _papers() -> None:
-    """One command for each paper."""
-
-
-@reproduce.command()
 def hbc(
     table: Annotated[
         list[str] | None,
@@ -61,6 +49,9 @@ def hbc(
     passes: Annotated[
         Literal["one", "two"] | None, typer.Option(help="passes through F in a step (default: two)")
     ] = None,
+    logarithm: Annotated[
+        bool, typer.Option(help="let G read the logarithms of soft outputs, not the probabilities")
+    ] = False,
     data: Annotated[
         list[str] | None, typer.Option(help="celeba=SET or utkface=SET: which data set plays the paper's")
     ] = None,
@@ -83,7 +74,6 @@ def hbc(
 
     Interrupt it whenever you like: models and cells that are in the store are not made again.
     """
-    from leakrange.reproduction.document import html, markdown
     from leakrange.reproduction.hbc.blackbox_work import BlackBoxWork
     from leakrange.reproduction.hbc.blackbox_work import section as blackbox_section
     from leakrange.reproduction.hbc.detection_work import POPULATION, DetectionWork
@@ -109,6 +99,7 @@ def hbc(
             limit=limit,
             bf16=bf16,
             passes=passes,
+            logarithm=logarithm,
             device=device,
             any_code=any_code,
         )
@@ -117,19 +108,14 @@ def hbc(
         models = [DetectionWork(seed, any_code) for seed in range(population)]
         planned: list[Work] = [*mixtures, *models, *works(trials(kept, range(seeds), settings), settings)]
         if not show:
-            _carry_out(planned, store, jobs)
+            do(planned, store, jobs)
         others = [blackbox_section(mixtures, store)] if mixtures else []
         others += [detection_section(models, store)] if models else []
         command = shlex.join(["leakrange", *sys.argv[1:]])
         found = document(kept, range(seeds), settings, store, command, others)
     except LeakrangeError as error:
         raise CliError(error.detail, code=Exit.USAGE, hint=error.hint) from error
-    for path, render in ((output, markdown), (page, html)):
-        if path:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(render(found), encoding="utf-8")
-            note(f"results: {path}")
-    out.print(markdown(found), markup=False, highlight=False, soft_wrap=True)
+    write(found, output, page)
 
 
 def _epochs(given: list[str], names: Iterable[str]) -> dict[str, int]:
@@ -152,29 +138,3 @@ def _sets(given: list[str]) -> dict[str, str]:
             raise CliError(f"--data {one}: write celeba=SET or utkface=SET", code=Exit.USAGE)
         chosen[name] = ours
     return chosen
-
-
-def _carry_out(planned: list[Work], store: Path, jobs: int) -> None:
-    from leakrange.reproduction.work import WorkEvent, carry_out
-
-    os.environ.update({name: value for name, value in ALLOCATOR.items() if name not in os.environ})
-    threads = max(1, (os.cpu_count() or 1) // jobs)
-    os.environ.setdefault("OMP_NUM_THREADS", str(threads))
-    missing = sum(not work.done(store) for work in planned)
-    note(f"{len(planned)} models, {len(planned) - missing} of them there already")
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=told, disable=not told.is_terminal) as bars:
-        total = bars.add_task("models", total=missing)
-        shown = {}
-
-        def tell(event: WorkEvent) -> None:
-            if event.index not in shown:
-                shown[event.index] = bars.add_task(planned[event.index].title, total=100)
-            bars.update(shown[event.index], completed=round(100 * event.progress))
-            if event.progress >= 1.0:
-                bars.remove_task(shown[event.index])
-                bars.advance(total)
-                if not told.is_terminal:
-                    note(f"done: {planned[event.index].title}")
-
-        carry_out(planned, store, jobs=jobs, threads=threads, tell=tell)

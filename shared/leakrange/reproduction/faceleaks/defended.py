@@ -1,0 +1,48 @@
+"""Which defences are tried on which API (Section 7, and what the paper's conclusion asks for)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from leakrange.reproduction.faceleaks.channel import Api
+
+__all__ = ["DELTA", "Defence", "defences"]
+
+DELTA = 1e-5
+CLIP = {"features": 1.0, "verification": 2.0, "recognition": 1.0}
+"""No answer is longer: feature vectors are normalised, two of them are at most 2 apart, probabilities add up
+to 1."""
+
+
+@dataclass(frozen=True)
+class Defence:
+    """A chain of output defences under its ``title``. ``fresh``: whether a repeated question is answered
+    anew, so that averaging can help. ``k`` of a top-k, of which attackers have two readings."""
+
+    title: str
+    chain: tuple[Any, ...]
+    fresh: bool = False
+    k: int | None = None
+
+
+def defences(api: Api) -> list[Defence]:
+    """All of one API; the first is none."""
+    after: tuple[Any, ...] = () if api == "verification" else ("normalise",)
+    found = [Defence("none", ())]
+    for eta in (0.1, 1.0, 5.0):
+        noise = {"noise": {"scale": eta, "mode": "multiplicative"}}
+        found.append(Defence(f"noise η = {eta:g}", (noise, *after), fresh=True))
+    for eta in (1.0, 5.0):
+        noise = {"noise": {"scale": eta, "mode": "multiplicative", "sticky": True}}
+        found.append(Defence(f"sticky noise η = {eta:g}", (noise, *after)))
+    for epsilon in (1.0, 10.0, 100.0):
+        calibrated = {"calibrated-noise": {"epsilon": epsilon, "delta": DELTA, "clip": CLIP[api]}}
+        title = f"calibrated noise, ε = {epsilon:g}, δ = {DELTA:g} a query"
+        found.append(Defence(title, (calibrated,), fresh=True))
+    for figures in (1, 2, 3, 4):
+        found.append(Defence(f"rounded to {figures} significant", ({"round": {"figures": figures}},)))
+    if api == "recognition":
+        for k in (15, 10, 5, 2, 1):
+            found.append(Defence(f"top-{k}", ({"top-k": {"k": k, "rest": "zero"}},), k=k))
+    return found
