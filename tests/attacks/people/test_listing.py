@@ -1,4 +1,4 @@
-"""The science of people lies among the registered attacks without being one, and lists without its libraries."""
+"""The science of people lies among the registered attacks, and is none: it lists without its libraries."""
 
 from __future__ import annotations
 
