@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks.people.covariance import class_covariance
-from leakrange.attacks.people.folds import FOLDS, even_folds, out_of_fold, person_folds
+from leakrange.attacks.people.folds import FOLDS, even_folds, out_of_fold, person_folds, person_labels
 from leakrange.attacks.people.gaussian import log_density
 from leakrange.wire.errors import InvalidInput
 
@@ -82,11 +83,10 @@ def choose_setting(
     simplest of equally good ones.
 
     ``person`` (a,) keeps the records of each in one fold. With fewer than `ENOUGH` records, or fewer than two
-    of a label for each fold, it is the one of `DEFAULTS`.
+    (persons) of a label for each fold, it is the one of `DEFAULTS`.
     """
-    owners = np.arange(len(positive)) if person is None else person
-    some = [len(np.unique(owners[positive == label])) for label in (True, False)]
-    if len(positive) < ENOUGH or min(some) < 2 * FOLDS:
+    owners = positive if person is None else person_labels(person, positive)
+    if len(positive) < ENOUGH or min(int(owners.sum()), int((~owners).sum())) < 2 * FOLDS:
         return DEFAULTS[classifier]
     fold = (
         even_folds(positive, FOLDS, seed) if person is None else person_folds(person, positive, FOLDS, seed)
@@ -129,7 +129,8 @@ def _log_ratio(
         # A trace of the identity, so that it has an inverse however few the records are.
         share = max(spherical, 1e-6)
         shrunk = (1 - share) * covariance + share * size * np.eye(width)
-        return log_density(test, records.mean(axis=0), shrunk) + np.log(len(records))
+        density: NDArray[np.float64] = log_density(test, records.mean(axis=0), shrunk)
+        return density + math.log(len(records))
 
     ratio: NDArray[np.float64] = fitted(positive) - fitted(negative)
     return ratio

@@ -13,7 +13,7 @@ from leakrange.data.splits import shuffled, stream
 from leakrange.metrics.roc import auc
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["FOLDS", "FoldsBy", "OutOfFold", "even_folds", "out_of_fold", "person_folds"]
+__all__ = ["FOLDS", "FoldsBy", "OutOfFold", "even_folds", "out_of_fold", "person_folds", "person_labels"]
 
 FOLDS = 5
 """As in every experiment of FACELEAKS."""
@@ -65,8 +65,14 @@ def person_folds(person: NDArray[np.int64], positive: Mask, folds: int = FOLDS, 
     Raises as `even_folds`, of persons.
     """
     index = np.unique(person, return_inverse=True)[1]
-    mostly = np.bincount(index, weights=positive) / np.bincount(index) >= 0.5
-    return even_folds(mostly, folds, seed)[index]
+    return even_folds(person_labels(person, positive), folds, seed)[index]
+
+
+def person_labels(person: NDArray[np.int64], positive: Mask) -> Mask:
+    """The label (C,) that most records of each person have (positive where as many have either)."""
+    index = np.unique(person, return_inverse=True)[1]
+    mostly: Mask = np.bincount(index, weights=positive) / np.bincount(index) >= 0.5
+    return mostly
 
 
 def out_of_fold(

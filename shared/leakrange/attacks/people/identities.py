@@ -47,9 +47,7 @@ def deduce_identities(
         raise InvalidInput(f"embeddings {images.shape} and references {references.shape} do not match")
     if len(references) != len(reference_person) or not len(references):
         raise InvalidInput(f"{len(references)} references of {len(reference_person)} persons")
-    asked, known = (
-        _unit(each) if normalise else np.asarray(each, np.float64) for each in (images, references)
-    )
+    asked, known = (_unit(v) if normalise else np.asarray(v, np.float64) for v in (images, references))
     classes, members = grouped(reference_person)
     centroids = np.stack([known[rows].mean(axis=0) for rows in members])
     if normalise:
