@@ -129,7 +129,7 @@ def multipart_files(content_type: str, body: bytes, *, most: int) -> list[bytes]
 
 
 def json_member(body: bytes, name: str) -> Any:
-    """The one member ``name`` of a JSON object that holds numbers; raises `MalformedBody` or `InvalidInput`."""
+    """The one member ``name`` of a JSON body, which holds numbers; raises `MalformedBody`, `InvalidInput`."""
     value = parse_json(body)
     if not isinstance(value, dict) or set(value) != {name}:
         raise InvalidInput(f'the JSON body must be {{"{name}": [...]}} and nothing else')
@@ -165,9 +165,7 @@ def _picture(
     return pixels.reshape(height, width, channels)
 
 
-def pixels(
-    array: NDArray[Any], shape: tuple[int, int, int] | None, limits: ImageLimits
-) -> NDArray[np.uint8]:
+def pixels(array: NDArray[Any], shape: tuple[int, int, int] | None, limits: ImageLimits) -> NDArray[np.uint8]:
     """Images (B, H, W, C), or one (H, W, C), of any number type, in the canonical form uint8 (B, H, W, C).
 
     Raises `BodyTooLarge`, or `InvalidInput` for a wrong shape, NaN, or values out of range.

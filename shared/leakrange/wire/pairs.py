@@ -12,7 +12,6 @@ from leakrange.wire.errors import BodyTooLarge, InvalidInput, UnsupportedMedia
 from leakrange.wire.images import (
     MULTIPART,
     ImageLimits,
-    count_images,
     decode_images,
     json_member,
     multipart_files,
@@ -63,13 +62,17 @@ def count_pairs(content_type: str | None, body: bytes, *, limits: ImageLimits) -
         return _check(npy_header(body)[0], limits)
     if kind == JSON:
         value = json_member(body, "pairs")
-        if not isinstance(value, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in value):
+        if not isinstance(value, list) or not all(
+            isinstance(pair, list) and len(pair) == 2 for pair in value
+        ):
             raise InvalidInput("'pairs' must be a list of pairs of images")
         count = len(value)
     elif kind == MULTIPART:
         files = len(multipart_files(content_type or "", body, most=2 * limits.samples))
         if files % 2:
-            raise InvalidInput(f"{files} files are no pairs", hint="send two files a pair, one after the other")
+            raise InvalidInput(
+                f"{files} files are no pairs", hint="send two files a pair, one after the other"
+            )
         count = files // 2
     else:
         raise UnsupportedMedia(
