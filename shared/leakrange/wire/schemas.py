@@ -110,8 +110,8 @@ class Deployment(_Strict):
 
 
 class Releases(_Strict):
-    """JSON answer of ``logits``, ``softmax``, ``features`` and ``recognition``: ``values`` is (samples, N). As
-    npy: float32 of that shape."""
+    """JSON answer of ``logits``, ``softmax``, ``features`` and ``recognition``: ``values`` is (samples, N).
+    As npy: float32 of that shape."""
 
     model: str
     version: str
@@ -120,8 +120,8 @@ class Releases(_Strict):
 
 
 class Scores(_Strict):
-    """JSON answer of ``verification``: ``values`` is (pairs, 1), the distances. As npy: float32 of that shape,
-    without ``same``.
+    """JSON answer of ``verification``: ``values`` is (pairs, 1), the distances. As npy: float32 of that
+    shape, without ``same``.
 
     ``same`` says of each distance whether it is within the card's threshold; absent where the card has none.
     """
