@@ -52,7 +52,7 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
     @router.get("/{model}/artifact", response_class=Response, responses=ARTIFACT)
     async def artifact(model: str, request: Request) -> Response:
         """The model itself, a safetensors file with its config; compare its SHA-256 with the card's."""
-        served = models[model]
+        served = models.answering(model, "artifact")
         headers = {
             "ETag": f'"{served.card.sha256}"',
             "Repr-Digest": f"sha-256=:{base64.b64encode(bytes.fromhex(served.card.sha256)).decode()}:",
@@ -61,23 +61,23 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
             return Response(status_code=304, headers=headers)
         return Response(served.public, headers=headers, media_type="application/octet-stream")
 
-    def inference(kind: ReleaseKind) -> Handler:
+    def inference(endpoint: str, kind: ReleaseKind) -> Handler:
         async def infer(request: Request) -> Response:
-            served = models[request.path_params["model"]]
+            served = models.answering(request.path_params["model"], endpoint)
             wanted = negotiate(request.headers.get("accept"))
             read = partial(decode_images, shape=served.card.input_shape, limits=limits)
             images = await read_body(request, read)
             return values_response(served.card, kind, await served.release(kind, images), wanted)
 
-        infer.__doc__ = f"The {kind} of one or more images."
+        infer.__doc__ = f"The {endpoint} of one or more images."
         return infer
 
-    for kind in _KINDS:
+    for endpoint, kind in _KINDS.items():
         router.add_api_route(
-            f"/{{model}}/{kind}",
-            inference(kind),
+            f"/{{model}}/{endpoint}",
+            inference(endpoint, kind),
             methods=["POST"],
-            name=kind,
+            name=endpoint,
             response_model=Releases,
             route_class_override=BareRoute,
             openapi_extra=IMAGES,
@@ -86,7 +86,7 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
 
     async def outputs(request: Request) -> Response:
         """Take in the outputs that an edge client computed itself, and decide on them."""
-        served = models[request.path_params["model"]]
+        served = models.answering(request.path_params["model"], "outputs")
         key = request.headers.get("idempotency-key")
         if key is not None and not KEY.fullmatch(key):
             raise InvalidInput("an idempotency key is 1 to 255 printable ASCII characters without blanks")
@@ -111,7 +111,12 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
     return router
 
 
-_KINDS: tuple[ReleaseKind, ...] = ("logits", "softmax", "features")
+_KINDS: dict[str, ReleaseKind] = {
+    "logits": "logits",
+    "softmax": "softmax",
+    "features": "features",
+    "recognition": "softmax",
+}
 
 
 def _release_kind(kind: str) -> ReleaseKind:

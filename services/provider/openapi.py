@@ -7,9 +7,15 @@ from typing import Any
 from leakrange.wire.schemas import Upload
 from leakrange.wire.tensors import JSON, NPY
 
-__all__ = ["ARTIFACT", "IMAGES", "OUTPUTS", "RELEASES"]
+__all__ = ["ARTIFACT", "ENROLMENT", "IMAGES", "OUTPUTS", "RELEASES", "VERIFICATION"]
 
 BINARY = {"schema": {"type": "string", "format": "binary"}}
+PERSON = {
+    "name": "person",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"},
+}
 MODEL = {"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}
 PIXELS = {
     "description": "(B, H, W, C) or one (H, W, C): integers 0..255 or floats in [0, 1]",
@@ -34,6 +40,49 @@ IMAGES = {
             "image/jpeg": BINARY,
             "multipart/form-data": {
                 "schema": {
+                    "type": "object",
+                    "properties": {"files": {"type": "array", "items": BINARY["schema"]}},
+                }
+            },
+        },
+    },
+}
+ENROLMENT = IMAGES | {"parameters": [MODEL, PERSON]}
+VERIFICATION = {
+    "parameters": [
+        MODEL,
+        PERSON
+        | {
+            "in": "query",
+            "required": False,
+            "description": "Compare images with this enrolled person; then the body holds images, not pairs",
+        },
+    ],
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON: {
+                "schema": {
+                    "type": "object",
+                    "minProperties": 1,
+                    "maxProperties": 1,
+                    "properties": {
+                        "pairs": {
+                            "description": "(B, 2, H, W, C): integers 0..255 or floats in [0, 1]",
+                            "type": "array",
+                            "items": {"type": "array", "minItems": 2, "maxItems": 2, "items": {}},
+                        },
+                        "inputs": PIXELS,
+                    },
+                    "additionalProperties": False,
+                }
+            },
+            NPY: BINARY,
+            "image/png": BINARY,
+            "image/jpeg": BINARY,
+            "multipart/form-data": {
+                "schema": {
+                    "description": "Two files a pair, in order; with a person, one file an image",
                     "type": "object",
                     "properties": {"files": {"type": "array", "items": BINARY["schema"]}},
                 }

@@ -29,7 +29,7 @@ def pair_distances(
     """
     a, b = first.astype(np.float64), second.astype(np.float64)
     if kind == "euclidean":
-        return np.linalg.norm(a - b, axis=1).astype(np.float32)
+        return np.asarray(np.linalg.norm(a - b, axis=1), dtype=np.float32)
     product = np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1)
     cosine = np.einsum("bf,bf->b", a, b) / np.where(product > 0, product, 1.0)
-    return (1.0 - np.clip(cosine, -1.0, 1.0)).astype(np.float32)
+    return np.asarray(1.0 - np.clip(cosine, -1.0, 1.0), dtype=np.float32)
