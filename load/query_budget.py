@@ -3,7 +3,8 @@
     LEAKRANGE_KEY=lr_... LEAKRANGE_MODEL=honest-s0-... \
         locust -f load/query_budget.py --host http://127.0.0.1:8701 --headless -u 64 -t 60s
 
-Every attacker asks for batches of ``LEAKRANGE_BATCH`` random images. Answers under the budget are successes,
+Every attacker asks for batches of ``LEAKRANGE_BATCH`` random images, or pairs of images with
+``LEAKRANGE_RELEASE=verification``. Answers under the budget are successes,
 the 429 problem details after it are counted apart, anything else is a failure. The test stops by itself when
 the budget is spent; exit status 1 where the proxy ever answered anything but 200 and 429.
 """
@@ -68,14 +69,15 @@ class Attacker(FastHttpUser):  # type: ignore[misc]
         with self.client.get(f"/v1/models/{MODEL}", headers=self.headers, name="card") as answer:
             shape = answer.json()["input_shape"]
         generator = np.random.default_rng()
-        self.images = generator.integers(0, 256, (BATCH, *shape), dtype=np.uint8)
+        sample = (2, *shape) if RELEASE == "verification" else shape
+        self.samples = generator.integers(0, 256, (BATCH, *sample), dtype=np.uint8)
         self.batch = BATCH
 
     @task
     def query(self) -> None:
         """One request; a refusal halves the batch, and the last refusal of a single sample ends the test."""
         path = f"/v1/models/{MODEL}/{RELEASE}"
-        body = encode_npy(self.images[: self.batch])
+        body = encode_npy(self.samples[: self.batch])
         with self.client.post(
             path, data=body, headers=self.headers, name=RELEASE, catch_response=True
         ) as answer:

@@ -14,7 +14,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from pydantic import ValidationError
 
 from leakrange.registry import UnknownName
-from leakrange.wire.client import RETRIED
+from leakrange.wire.calling import RETRIED
 from leakrange.wire.errors import LeakrangeError
 from services.attacker.lease import Leases, Message
 from services.attacker.reports import Reporter

@@ -29,14 +29,19 @@ class _Connection:
         self._timeout = timeout
         self._transport: AiohttpTransport | None = None
 
-    def query(self, job: ProbeJob, images: NDArray[np.uint8]) -> NDArray[np.float32]:
-        return self._runner.run(self._query(job, images))
+    def query(self, job: ProbeJob, samples: NDArray[np.uint8]) -> NDArray[np.float32]:
+        return self._runner.run(self._query(job, samples))
 
-    async def _query(self, job: ProbeJob, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+    async def _query(self, job: ProbeJob, samples: NDArray[np.uint8]) -> NDArray[np.float32]:
         if self._transport is None:
             self._transport = AiohttpTransport(timeout=self._timeout, connections=4)
         client = NativeClient(self._transport, job.url, job.api_key)
-        return await client.query(job.model, job.release, images, idempotency_key=job.identity())
+        identity = job.identity()
+        if job.pairs is not None:
+            return await client.verify(job.model, samples, idempotency_key=identity)
+        if job.endpoint == "recognition":
+            return await client.recognise(job.model, samples, idempotency_key=identity)
+        return await client.query(job.model, job.release, samples, idempotency_key=identity)
 
     def close(self) -> None:
         if self._transport is not None:
@@ -55,11 +60,13 @@ def _stored(settings: FleetSettings, identity: str) -> bool:
 
 @fleet_task(ProbeJob, seconds=180.0, stored=_stored)
 def probe(job: ProbeJob, context: JobContext) -> dict[str, Any]:
-    """Ask for the releases of the span's images and store them, float32 (samples, N)."""
+    """Ask for the releases of the span's images, or of pairs of them; store them, float32 (samples, N)."""
     data, chosen = span_of(job.span)
-    images = np.ascontiguousarray(data.images[chosen])
+    if job.pairs is not None:
+        chosen = chosen[np.array(job.pairs)]
+    samples = np.ascontiguousarray(data.images[chosen])
     begun = time.perf_counter()
-    released = _connection(context.settings.request_timeout).query(job, images)
+    released = _connection(context.settings.request_timeout).query(job, samples)
     seconds = time.perf_counter() - begun
     put_array(context.releases, f"{job.identity()}.npy", released.astype(np.float32))
-    return {"samples": len(images), "seconds": round(seconds, 4)}
+    return {"samples": len(samples), "seconds": round(seconds, 4)}

@@ -20,6 +20,7 @@ from services.provider.native import native_routes
 from services.provider.operator_api import operator_routes
 from services.provider.settings import ProviderSettings
 from services.provider.store import Store
+from services.provider.verification import verification_routes
 
 __all__ = ["create_provider"]
 
@@ -52,8 +53,10 @@ def create_provider(settings: ProviderSettings) -> FastAPI:
         lifespan=lifespan,
         ready={"models": models_dir},
         registry=registry,
-        description="Classifiers over HTTP: their outputs, the model itself, decisions on uploads.",
+        description="Classifiers over HTTP: their outputs, the model itself, decisions on uploads; and "
+        "student services of a teacher: feature vectors, face verification and recognition.",
     )
     app.include_router(native_routes(settings, models, intake))
+    app.include_router(verification_routes(settings, models))
     app.include_router(operator_routes(settings.operator_key, models, intake))
     return app

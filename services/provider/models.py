@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -12,18 +13,24 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from leakrange.metrics import unit_length
 from leakrange.providers import artifact as artifacts
 from leakrange.providers.inference import outputs
 from leakrange.wire.errors import InvalidArtifact, InvalidInput, LeakrangeError, NotFound, UnknownModel
 from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.recipe import digest
 from leakrange.wire.schemas import Deployment, ModelCard
 from services.provider.batching import Batcher
 from services.provider.device import Device
+from services.provider.gallery import PersonGallery
+from services.provider.gallery_store import GalleryStore
 from services.provider.metrics import ProviderMetrics
+from services.provider.services import check_endpoint, model_card
 from services.provider.settings import ProviderSettings
 from services.provider.store import Store
+from services.provider.vectors import Vectors
 
-__all__ = ["UPLOADED", "Models", "ServedModel"]
+__all__ = ["UPLOADED", "Models", "ServedModel", "Verifier"]
 
 log = structlog.get_logger("services.provider.models")
 UPLOADED: tuple[ReleaseKind, ...] = ("logits", "softmax")
@@ -31,7 +38,8 @@ UPLOADED: tuple[ReleaseKind, ...] = ("logits", "softmax")
 
 
 class ServedModel:
-    """One version of a model in memory: its card, its public file, and a queue for each release.
+    """One version of a model in memory: its card, its public file (empty where it has none), and a queue for
+    each release.
 
     Whoever holds it may go on using it after another version has taken its name.
     """
@@ -45,29 +53,21 @@ class ServedModel:
         settings: ProviderSettings,
         metrics: ProviderMetrics,
     ) -> None:
-        config = artifact.config
         self.deployment = deployment
         self.decoder = artifact.decoder
-        self.public = (artifact.folder / artifacts.CLASSIFIER).read_bytes()
-        if hashlib.sha256(self.public).hexdigest() != artifact.sha256:
-            raise InvalidArtifact("the classifier changed while it was loaded")
-        self.card = ModelCard(
-            name=name,
-            version=deployment.artifact[:12],
-            sha256=artifact.sha256,
-            task=config.target,
-            classes=list(config.classes),
-            input_shape=config.shape,
-            releases=list(config.releases),
-            default_release=deployment.release,
-            features=config.features,
-            max_batch=settings.max_batch,
-            parameters=sum(p.numel() for p in artifact.classifier.parameters()),
-        )
+        self.verifier: Verifier | None = None
+        self.card = model_card(name, deployment, artifact, max_batch=settings.max_batch)
+        self.public = b""
+        if deployment.service == "classifier":
+            self.public = (artifact.folder / artifacts.CLASSIFIER).read_bytes()
+            if hashlib.sha256(self.public).hexdigest() != artifact.sha256:
+                raise InvalidArtifact("the classifier changed while it was loaded")
         self._queues: dict[str, Batcher] = {}
-        for kind in config.releases:
+        for release in self.card.releases:
+            kind = "features" if release == "score" else release
             net = partial(outputs, artifact.classifier, kind=kind)
-            net(np.zeros((1, *config.shape), np.uint8))  # the first pass is slow; nobody shall wait for it
+            # The first pass is slow; nobody shall wait for it.
+            net(np.zeros((1, *self.card.input_shape), np.uint8))
             self._queues[kind] = Batcher(
                 partial(device.run, net),
                 cap=settings.batch,
@@ -79,7 +79,17 @@ class ServedModel:
 
     async def release(self, kind: str, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Releases (B, N) of uint8 images (B, H, W, C) of the model's shape; `Unavailable` when full."""
-        return await self._queues[kind].answer(images)
+        values = await self._queues[kind].answer(images)
+        return unit_length(values) if self.deployment.normalised else values
+
+
+@dataclass(frozen=True)
+class Verifier:
+    """What compares faces: the card of its model, feature vectors of images, enrolled persons."""
+
+    card: ModelCard
+    vectors: Vectors
+    gallery: PersonGallery
 
 
 class Models:
@@ -89,6 +99,7 @@ class Models:
         self, settings: ProviderSettings, store: Store, device: Device, metrics: ProviderMetrics
     ) -> None:
         self._settings, self._store, self._device, self._metrics = settings, store, device, metrics
+        self._galleries = GalleryStore(store.database)
         self._served: dict[str, ServedModel] = {}
         self._changing = asyncio.Lock()
 
@@ -101,6 +112,18 @@ class Models:
             return self._served[name]
         except KeyError:
             raise UnknownModel(f"no model {name[:128]!r} is served here") from None
+
+    def answering(self, name: str, endpoint: str) -> ServedModel:
+        """The version that has that name now, if it has that endpoint; raises `UnknownModel`, `NotFound`."""
+        served = self[name]
+        check_endpoint(served.card, endpoint)
+        return served
+
+    def verifier(self, name: str, endpoint: str) -> Verifier:
+        """What compares faces under that name now; raises `UnknownModel`, `NotFound`."""
+        verifier = self.answering(name, endpoint).verifier
+        assert verifier is not None  # only a verification has such endpoints
+        return verifier
 
     def folder(self, digest: str) -> Path:
         """The folder of an artifact; raises `NotFound`."""
@@ -141,7 +164,9 @@ class Models:
         """Serve nothing under ``name``; again is no change."""
         async with self._changing:
             await self._store.delete_deployment(name)
-            if self._served.pop(name, None) is not None:
+            there = self._served.pop(name, None)
+            await self._close_gallery(name, there)
+            if there is not None:
                 log.info("model withdrawn", model=name)
             self._metrics.models.set(len(self._served))
 
@@ -150,5 +175,30 @@ class Models:
             artifact = artifacts.load(self.folder(deployment.artifact))
             return ServedModel(name, deployment, artifact, self._device, self._settings, self._metrics)
 
-        self._served[name] = await asyncio.to_thread(load)
+        served = await asyncio.to_thread(load)
+        if deployment.service == "verification":
+            gallery = await self._gallery(name, deployment)
+            vectors = Vectors(partial(served.release, "features"), most=self._settings.kept_vectors)
+            served.verifier = Verifier(served.card, vectors, gallery)
+        else:
+            await self._close_gallery(name, self._served.get(name))
+        self._served[name] = served
         self._metrics.models.set(len(self._served))
+
+    async def _gallery(self, name: str, deployment: Deployment) -> PersonGallery:
+        """The persons enrolled under ``name``, as long as their vectors can be compared with the model's."""
+        basis = digest([deployment.artifact, deployment.normalised])
+        there = self._served.get(name)
+        if there is not None:
+            if there.verifier is not None and there.verifier.gallery.basis == basis:
+                return there.verifier.gallery
+            await self._close_gallery(name, there)
+        kept = await self._galleries.load(name, basis)
+        return PersonGallery(self._galleries, name, basis, kept, most=self._settings.gallery_persons)
+
+    async def _close_gallery(self, name: str, there: ServedModel | None) -> None:
+        """Forget everybody who is enrolled under ``name``, where ``there`` is served now or was last."""
+        if there is not None and there.verifier is not None:
+            await there.verifier.gallery.close()
+        else:
+            await self._galleries.delete_all(name)

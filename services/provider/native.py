@@ -1,55 +1,37 @@
-"""The native API: what users and edge clients call.
-
-The three inference endpoints and the intake are hot: their handlers get the bare request and give the bare
-response, without the framework's dependency solving and validation in between. They still stand in the
-OpenAPI document.
-"""
+"""The native API: what users and edge clients call. Inference and intake are bare routes (`hot_path`)."""
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import re
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
-import orjson
 from fastapi import APIRouter, Request, Response
-from fastapi.routing import APIRoute
 
 from leakrange.wire.errors import InvalidInput, UnsupportedMedia
 from leakrange.wire.images import ImageLimits, decode_images
 from leakrange.wire.jobs import ReleaseKind
-from leakrange.wire.schemas import Decisions, ModelCard, Releases, Upload
+from leakrange.wire.schemas import Decisions, ModelCard, Releases
 from leakrange.wire.tensors import (
     JSON,
     NPY,
     decode_npy,
-    encode_npy,
     media_type,
     negotiate,
     numeric_array,
     parse_json,
     release_array,
 )
+from services.provider.hot_path import BareRoute, Handler, read_body, values_response
 from services.provider.intake import Intake
 from services.provider.models import UPLOADED, Models
+from services.provider.openapi import ARTIFACT, IMAGES, OUTPUTS, RELEASES
 from services.provider.settings import ProviderSettings
 
 __all__ = ["native_routes"]
 
-Handler = Callable[[Request], Awaitable[Response]]
-BIG = 256 * 1024
-"""Bytes of a body from which reading it would hold up the others, and goes to a thread."""
 KEY = re.compile(r"[!-~]{1,255}")
-
-
-class _Bare(APIRoute):
-    """A documented route whose handler takes the request and gives the response itself."""
-
-    def get_route_handler(self) -> Any:
-        return self.endpoint
 
 
 def native_routes(settings: ProviderSettings, models: Models, intake: Intake) -> APIRouter:
@@ -67,10 +49,10 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
         """What there is to know of a model before it is used."""
         return models[model].card
 
-    @router.get("/{model}/artifact", response_class=Response, responses=_ARTIFACT)
+    @router.get("/{model}/artifact", response_class=Response, responses=ARTIFACT)
     async def artifact(model: str, request: Request) -> Response:
         """The model itself, a safetensors file with its config; compare its SHA-256 with the card's."""
-        served = models[model]
+        served = models.answering(model, "artifact")
         headers = {
             "ETag": f'"{served.card.sha256}"',
             "Repr-Digest": f"sha-256=:{base64.b64encode(bytes.fromhex(served.card.sha256)).decode()}:",
@@ -79,42 +61,32 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
             return Response(status_code=304, headers=headers)
         return Response(served.public, headers=headers, media_type="application/octet-stream")
 
-    def inference(kind: ReleaseKind) -> Handler:
+    def inference(endpoint: str, kind: ReleaseKind) -> Handler:
         async def infer(request: Request) -> Response:
-            served = models[request.path_params["model"]]
+            served = models.answering(request.path_params["model"], endpoint)
             wanted = negotiate(request.headers.get("accept"))
-            body = await request.body()
             read = partial(decode_images, shape=served.card.input_shape, limits=limits)
-            content_type = request.headers.get("content-type")
-            if len(body) < BIG:
-                images = read(content_type, body)
-            else:
-                images = await asyncio.to_thread(read, content_type, body)
-            values = await served.release(kind, images)
-            if wanted == NPY:
-                return Response(encode_npy(values), media_type=NPY)
-            card = served.card
-            answer = {"model": card.name, "version": card.version, "release": kind, "values": values}
-            return Response(orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY), media_type=JSON)
+            images = await read_body(request, read)
+            return values_response(served.card, kind, await served.release(kind, images), wanted)
 
-        infer.__doc__ = f"The {kind} of one or more images."
+        infer.__doc__ = f"The {endpoint} of one or more images."
         return infer
 
-    for kind in _KINDS:
+    for endpoint, kind in _KINDS.items():
         router.add_api_route(
-            f"/{{model}}/{kind}",
-            inference(kind),
+            f"/{{model}}/{endpoint}",
+            inference(endpoint, kind),
             methods=["POST"],
-            name=kind,
+            name=endpoint,
             response_model=Releases,
-            route_class_override=_Bare,
-            openapi_extra=_IMAGES,
-            responses=_RELEASES,
+            route_class_override=BareRoute,
+            openapi_extra=IMAGES,
+            responses=RELEASES,
         )
 
     async def outputs(request: Request) -> Response:
         """Take in the outputs that an edge client computed itself, and decide on them."""
-        served = models[request.path_params["model"]]
+        served = models.answering(request.path_params["model"], "outputs")
         key = request.headers.get("idempotency-key")
         if key is not None and not KEY.fullmatch(key):
             raise InvalidInput("an idempotency key is 1 to 255 printable ASCII characters without blanks")
@@ -133,13 +105,18 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
         outputs,
         methods=["POST"],
         response_model=Decisions,
-        route_class_override=_Bare,
-        openapi_extra=_OUTPUTS,
+        route_class_override=BareRoute,
+        openapi_extra=OUTPUTS,
     )
     return router
 
 
-_KINDS: tuple[ReleaseKind, ...] = ("logits", "softmax", "features")
+_KINDS: dict[str, ReleaseKind] = {
+    "logits": "logits",
+    "softmax": "softmax",
+    "features": "features",
+    "recognition": "softmax",
+}
 
 
 def _release_kind(kind: str) -> ReleaseKind:
@@ -171,58 +148,3 @@ def _upload(request: Request, body: bytes) -> tuple[ReleaseKind, Any]:
     if b"true" in body or b"false" in body:  # among numbers, NumPy would take them for 1 and 0
         raise InvalidInput("'values' must hold numbers only, not booleans")
     return _release_kind(given["release"]), numeric_array(given["values"], "values")
-
-
-_BINARY = {"schema": {"type": "string", "format": "binary"}}
-_MODEL = {"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}
-_PIXELS = {
-    "description": "(B, H, W, C) or one (H, W, C): integers 0..255 or floats in [0, 1]",
-    "type": "array",
-    "items": {"type": "array", "items": {"type": "array", "items": {}}},
-}
-_IMAGES = {
-    "parameters": [_MODEL],
-    "requestBody": {
-        "required": True,
-        "content": {
-            JSON: {
-                "schema": {
-                    "type": "object",
-                    "required": ["inputs"],
-                    "properties": {"inputs": _PIXELS},
-                    "additionalProperties": False,
-                }
-            },
-            NPY: _BINARY,
-            "image/png": _BINARY,
-            "image/jpeg": _BINARY,
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "properties": {"files": {"type": "array", "items": _BINARY["schema"]}},
-                }
-            },
-        },
-    },
-}
-_OUTPUTS = {
-    "parameters": [
-        _MODEL,
-        {"name": "X-Release", "in": "header", "required": False, "schema": {"enum": ["logits", "softmax"]}},
-        {
-            "name": "Idempotency-Key",
-            "in": "header",
-            "required": False,
-            "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
-        },
-    ],
-    "requestBody": {
-        "required": True,
-        "content": {JSON: {"schema": Upload.model_json_schema()}, NPY: _BINARY},
-    },
-}
-_RELEASES: dict[int | str, dict[str, Any]] = {200: {"content": {NPY: _BINARY}}}
-_ARTIFACT: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"application/octet-stream": _BINARY}},
-    304: {"description": "The client has it already"},
-}

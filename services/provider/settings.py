@@ -29,6 +29,13 @@ class ProviderSettings(ServiceSettings):
     """Samples that may wait for one model and release; beyond that requests are refused with 503."""
     max_batch: Positive = MAX_BATCH
     """Most samples of one inference request."""
+    kept_vectors: Positive = 20_000
+    """Feature vectors of images that were compared, kept by each verification model for when they come
+    again."""
+    gallery_persons: Positive = 10_000
+    """Most persons enrolled with one verification model."""
+    gallery_images: Positive = 64
+    """Most images by which a person is enrolled at once."""
     max_upload: Positive = 1024
     """Most samples of one upload, which needs no inference."""
     threads: Positive = 1

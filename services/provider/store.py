@@ -1,38 +1,24 @@
-"""What a provider remembers over a restart: which models it serves, and every upload that it has taken in.
-
-SQLite in write-ahead mode: what was answered survives a killed process. One connection, used in one thread.
-"""
+"""What a provider remembers over a restart: which models it serves, and every upload that it has taken in."""
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
+import orjson
+import structlog
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.schemas import Deployment
+from services.provider.database import SQLite
 
 __all__ = ["Store", "StoredUpload"]
 
-T = TypeVar("T")
-SCHEMA = """
-create table if not exists deployments (
-    model text primary key, artifact text not null, release text not null
-) without rowid;
-create table if not exists uploads (
-    number integer primary key, model text not null, upload text not null, artifact text not null,
-    release text not null, samples integer not null, given blob not null, decisions blob not null,
-    inferred blob, scores blob,
-    unique (model, upload)
-);
-"""
+log = structlog.get_logger("services.provider.store")
 COLUMNS = "upload, model, artifact, release, samples, given, decisions, inferred, scores"
 
 
@@ -54,49 +40,42 @@ class StoredUpload:
 
 
 class Store:
-    """The state of one provider in ``folder``, which is made where it is missing."""
+    """The state of one provider in ``folder``, which is made where it is missing; galleries are in the same
+    ``database`` (`gallery_store`)."""
 
     def __init__(self, folder: Path) -> None:
-        self._path = folder / "provider.sqlite"
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._connection: sqlite3.Connection | None = None
+        self.database = SQLite(folder / "provider.sqlite")
+        self._do = self.database.do
 
     async def open(self) -> None:
-        """Open the file and make its tables."""
-
-        def connect() -> None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(self._path, isolation_level=None, timeout=10)
-            connection.execute("pragma journal_mode = wal")
-            connection.execute("pragma synchronous = normal")
-            connection.executescript(SCHEMA)
-            self._connection = connection
-
-        await asyncio.get_running_loop().run_in_executor(self._thread, connect)
+        """Open the file."""
+        await self.database.open()
 
     async def close(self) -> None:
         """Close the file, after everything that was asked before."""
-        await self._do(lambda connection: connection.close())
-        self._thread.shutdown()
-
-    async def _do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        def run() -> T:
-            assert self._connection is not None
-            return work(self._connection)
-
-        return await asyncio.get_running_loop().run_in_executor(self._thread, run)
+        await self.database.close()
 
     async def deployments(self) -> dict[str, Deployment]:
         """What is served, by model name."""
         rows = await self._do(
-            lambda c: c.execute("select model, artifact, release from deployments order by model").fetchall()
+            lambda c: c.execute(
+                "select model, artifact, release, options from deployments order by model"
+            ).fetchall()
         )
-        return {model: Deployment(artifact=artifact, release=release) for model, artifact, release in rows}
+        found = {}
+        for model, artifact, release, options in rows:
+            try:
+                told = {"artifact": artifact, "release": release, **orjson.loads(options)}
+                found[model] = Deployment.model_validate(told)
+            except (ValidationError, orjson.JSONDecodeError, TypeError) as error:
+                log.error("not a deployment", model=model, reason=str(error))
+        return found
 
     async def put_deployment(self, model: str, deployment: Deployment) -> None:
         """Serve this from now on under that name."""
-        row = (model, deployment.artifact, deployment.release)
-        await self._do(lambda c: c.execute("insert or replace into deployments values (?, ?, ?)", row))
+        options = deployment.model_dump_json(exclude={"artifact", "release"}, exclude_defaults=True)
+        row = (model, deployment.artifact, deployment.release, options)
+        await self._do(lambda c: c.execute("insert or replace into deployments values (?, ?, ?, ?)", row))
 
     async def delete_deployment(self, model: str) -> None:
         """Serve nothing under that name."""

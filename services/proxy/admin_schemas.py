@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, model_validator
 
 from leakrange.wire.schemas import Name
-from services.proxy.snapshot import RELEASES, UPLOADS
+from services.proxy.snapshot import GALLERY, RELEASES, UPLOADS
 
 __all__ = [
     "Account",
@@ -29,8 +29,10 @@ __all__ = [
 
 Budget = Annotated[int, Field(ge=0, le=10**12, strict=True)]
 """Samples."""
-Endpoint = Literal["logits", "softmax", "features", "verification", "recognition", "outputs", "artifact"]
-assert {*RELEASES, UPLOADS, "artifact"} == set(Endpoint.__args__)  # type: ignore[attr-defined]
+Endpoint = Literal[
+    "logits", "softmax", "features", "verification", "recognition", "outputs", "artifact", "gallery"
+]
+assert {*RELEASES, UPLOADS, "artifact", GALLERY} == set(Endpoint.__args__)  # type: ignore[attr-defined]
 
 
 class _Strict(BaseModel):
@@ -73,8 +75,8 @@ class BindingBody(_Strict):
     def _endpoint_of_a_model(self) -> BindingBody:
         if self.endpoint is not None and self.model is None:
             raise ValueError("an endpoint is bound together with its model")
-        if self.endpoint == "artifact":
-            raise ValueError("an artifact is no release: restrict the key's endpoints instead")
+        if self.endpoint in ("artifact", GALLERY):
+            raise ValueError(f"{self.endpoint} releases nothing: restrict the key's endpoints instead")
         return self
 
 

@@ -36,6 +36,8 @@ class Request:
 
     method: str
     path: str
+    query: str
+    """The query string as it came; empty where there is none."""
     headers: Mapping[str, str]
     receive: Receive
 
@@ -43,7 +45,7 @@ class Request:
     def of(cls, scope: Scope, receive: Receive) -> Request:
         """The request of an ASGI scope."""
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        return cls(scope["method"], scope["path"], headers, receive)
+        return cls(scope["method"], scope["path"], scope["query_string"].decode("latin-1"), headers, receive)
 
     async def body(self, *, limit: int, within: float) -> bytes:
         """Read the whole body: at most ``limit`` bytes, ``within`` so many seconds.
@@ -91,6 +93,8 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     outcome: str = "answered"
     """For the metrics."""
+    template: bytes | None = None
+    """What names the enrolled person that a provider's answer is about; never sent on."""
 
     @classmethod
     def problem(cls, error: LeakrangeError, path: str) -> Answer:
@@ -100,7 +104,9 @@ class Answer:
 
     async def send(self, send: Send) -> None:
         """Send it, with its length."""
-        headers = {**self.headers, "Content-Length": str(len(self.body))}
+        headers = dict(self.headers)
+        if self.status != 204:
+            headers["Content-Length"] = str(len(self.body))
         raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
         await send({"type": "http.response.start", "status": self.status, "headers": raw})
         await send({"type": "http.response.body", "body": self.body})

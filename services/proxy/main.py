@@ -14,10 +14,11 @@ from leakrange.wire.app import create_app
 from services.proxy.accounts import AccountStore
 from services.proxy.admin import router
 from services.proxy.configuration import Configuration
-from services.proxy.data_path import DataPath, Parties
+from services.proxy.data_path import DataPath
 from services.proxy.ledger import Ledger
 from services.proxy.metrics import Metrics
 from services.proxy.openapi import describe_data_path
+from services.proxy.parties import Parties
 from services.proxy.policies import PolicyStore
 from services.proxy.redis_client import connect, redis_errors
 from services.proxy.settings import ProxySettings

@@ -7,9 +7,9 @@ from typing import Any
 from fastapi import FastAPI
 
 from leakrange.wire.app import PROBLEM
-from leakrange.wire.schemas import Decisions, ModelCard, Releases, Upload
+from leakrange.wire.schemas import Decisions, Gallery, GalleryEntry, ModelCard, Releases, Scores, Upload
 from leakrange.wire.tensors import JSON, NPY
-from services.proxy.snapshot import RELEASES, UPLOADS
+from services.proxy.snapshot import GALLERY, RELEASES, UPLOADS
 
 __all__ = ["describe_data_path"]
 
@@ -26,11 +26,36 @@ INPUTS = {
         "inputs": {"type": "array", "description": "(B, H, W, C): integers 0..255 or floats in [0, 1]"}
     },
 }
+PAIRS = {
+    "type": "object",
+    "minProperties": 1,
+    "maxProperties": 1,
+    "additionalProperties": False,
+    "properties": {
+        "pairs": {
+            "type": "array",
+            "description": "(B, 2, H, W, C): integers 0..255 or floats in [0, 1]",
+            "items": {"type": "array", "minItems": 2, "maxItems": 2},
+        },
+        "inputs": {"type": "array", "description": "(B, H, W, C), together with a person"},
+    },
+}
 MODEL = {
     "name": "model",
     "in": "path",
     "required": True,
     "schema": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"},
+}
+PERSON = {
+    "name": "person",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"},
+}
+AGAINST = PERSON | {
+    "in": "query",
+    "required": False,
+    "description": "Compare images with this enrolled person; then the body holds images, not pairs",
 }
 IDEMPOTENCY = {
     "name": "Idempotency-Key",
@@ -58,7 +83,7 @@ def describe_data_path(app: FastAPI) -> None:
                 "scheme": "bearer",
             }
             schemas = document["components"].setdefault("schemas", {})
-            for body in (ModelCard, Releases, Upload, Decisions):
+            for body in (ModelCard, Releases, Scores, Gallery, GalleryEntry, Upload, Decisions):
                 schemas[body.__name__] = body.model_json_schema(ref_template="#/components/schemas/{model}")
             document["paths"] |= _paths()
             for path in document["paths"]:
@@ -94,27 +119,50 @@ def _paths() -> dict[str, Any]:
             ),
         },
     }
-    for endpoint in RELEASES:
+    for endpoint, kind in RELEASES.items():
+        scored = kind == "score"
+        told = _ref("Scores" if scored else "Releases")
         paths[f"/v1/models/{{model}}/{endpoint}"] = {
             "post": _operation(
-                f"The model's {endpoint} of a batch of images, as the policy releases them",
-                _json(_ref("Releases")) | {NPY: {"schema": BINARY}},
-                parameters=[MODEL, IDEMPOTENCY],
-                body={
-                    JSON: {"schema": INPUTS},
-                    NPY: {"schema": BINARY},
-                    "image/png": {"schema": BINARY},
-                    "image/jpeg": {"schema": BINARY},
-                    "multipart/form-data": {
-                        "schema": {
-                            "type": "object",
-                            "properties": {"files": {"type": "array", "items": BINARY}},
-                        }
-                    },
-                },
+                f"The model's {endpoint} of a batch of {'pairs' if scored else 'images'}, "
+                "as the policy releases them",
+                _json(told) | {NPY: {"schema": BINARY}},
+                parameters=[MODEL, IDEMPOTENCY, *([AGAINST] if scored else [])],
+                body=_images(PAIRS if scored else INPUTS),
             )
         }
-    return paths
+    return paths | _gallery_paths()
+
+
+def _gallery_paths() -> dict[str, Any]:
+    removed = _operation("Forget an enrolled person", {}, parameters=[MODEL, PERSON])
+    removed["responses"] = {"204": {"description": "Forgotten"}, "4XX": PROBLEM_ANSWER}
+    return {
+        f"/v1/models/{{model}}/{GALLERY}": {
+            "get": _operation("Who is enrolled", _json(_ref("Gallery")), parameters=[MODEL]),
+        },
+        f"/v1/models/{{model}}/{GALLERY}/{{person}}": {
+            "put": _operation(
+                "Enrol a person, or replace one, by images; each image is a sample",
+                _json(_ref("GalleryEntry")),
+                parameters=[MODEL, PERSON, IDEMPOTENCY],
+                body=_images(INPUTS),
+            ),
+            "delete": removed,
+        },
+    }
+
+
+def _images(json: Any) -> dict[str, Any]:
+    return {
+        JSON: {"schema": json},
+        NPY: {"schema": BINARY},
+        "image/png": {"schema": BINARY},
+        "image/jpeg": {"schema": BINARY},
+        "multipart/form-data": {
+            "schema": {"type": "object", "properties": {"files": {"type": "array", "items": BINARY}}}
+        },
+    }
 
 
 def _operation(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from leakrange.defences.output import Chain, Release, ReleaseContext
 from leakrange.wire.errors import InvalidInput, LeakrangeError, UnsupportedMedia, UpstreamFailed
 from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.pairs import same_person
 from leakrange.wire.tensors import (
     JSON,
     NPY,
@@ -26,7 +27,7 @@ from leakrange.wire.tensors import (
     release_array,
 )
 
-__all__ = ["Noise", "Upload", "answered_rows", "query_digests", "transform_answer"]
+__all__ = ["Noise", "Upload", "answered_rows", "pair_digests", "query_digests", "transform_answer"]
 
 DESCRIBING = ("model", "version", "release")
 """Members of a JSON answer that are passed on beside the values; any other could hold the values again."""
@@ -83,6 +84,18 @@ def query_digests(
     return digests
 
 
+def pair_digests(secret: bytes, model: str, pairs: list[tuple[bytes, bytes]]) -> list[bytes]:
+    """Per pair of marks a digest of the query how far the two are apart, whichever comes first."""
+    named = hashlib.blake2b(key=secret, digest_size=32, person=b"pair")
+    named.update(repr((model, "verification")).encode())
+    digests = []
+    for pair in pairs:
+        of_this = named.copy()
+        of_this.update(b"".join(sorted(pair)))
+        digests.append(of_this.digest())
+    return digests
+
+
 def answered_rows(content_type: str | None, body: bytes) -> int:
     """How many samples a provider's answer holds; raises `UpstreamFailed` for anything but a release."""
     kind = media_type(content_type)
@@ -96,10 +109,18 @@ def answered_rows(content_type: str | None, body: bytes) -> int:
 
 
 def transform_answer(
-    chain: Chain, context: ReleaseContext, content_type: str | None, body: bytes, samples: int
+    chain: Chain,
+    context: ReleaseContext,
+    content_type: str | None,
+    body: bytes,
+    samples: int,
+    threshold: float | None = None,
 ) -> bytes:
     """The provider's answer with the policy applied; raises `UpstreamFailed` unless it is a finite (samples,
     N).
+
+    threshold: of a verification. A JSON answer decides by the released distances, so that the decision tells
+    nothing that they do not; without a threshold it does not decide.
     """
     kind = media_type(content_type)
     described: dict[str, Any] = {}
@@ -117,6 +138,8 @@ def transform_answer(
     released = chain.apply(clean, context)
     if kind == NPY:
         return encode_npy(released)
+    if threshold is not None:
+        described["same"] = same_person(released, threshold)
     return orjson.dumps({**described, "values": released}, option=orjson.OPT_SERIALIZE_NUMPY)
 
 

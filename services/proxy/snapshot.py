@@ -9,7 +9,7 @@ from typing import NamedTuple
 from leakrange.defences.output import Chain, Release
 from leakrange.wire.errors import Forbidden, UnknownModel
 
-__all__ = ["RELEASES", "UPLOADS", "Binding", "KeyRecord", "Snapshot"]
+__all__ = ["GALLERY", "RELEASES", "UPLOADS", "Binding", "KeyRecord", "Snapshot"]
 
 RELEASES: Mapping[str, Release] = {
     "logits": "logits",
@@ -21,6 +21,8 @@ RELEASES: Mapping[str, Release] = {
 """The release kind that each answering endpoint gives out."""
 UPLOADS = "outputs"
 """The endpoint whose request, not answer, is the release."""
+GALLERY = "gallery"
+"""The endpoint of who is enrolled with a verification; it releases nothing."""
 
 
 class Binding(NamedTuple):

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from starlette.types import Send
 
 from leakrange.wire.errors import LeakrangeError, Unavailable, UpstreamFailed
+from leakrange.wire.pairs import MARK
 from leakrange.wire.schemas import ModelCard
 from services.proxy.exchange import Answer
 from services.proxy.metrics import Metrics
@@ -70,7 +71,9 @@ class Upstream:
                     content += chunk
                     if len(content) > self._max_answer:
                         raise self._failure("size", url, UpstreamFailed("the provider's answer is too large"))
-                return Answer(response.status, bytes(content), _passed_on(response))
+                return Answer(
+                    response.status, bytes(content), _passed_on(response), template=_template(response)
+                )
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise self._unreachable(error, url) from error
 
@@ -133,6 +136,14 @@ class Upstream:
         self._metrics.upstream_failures.labels(reason).inc()
         log.warning("upstream failed", reason=reason, url=url, status=error.status)
         return error
+
+
+def _template(response: aiohttp.ClientResponse) -> bytes | None:
+    """The mark of an enrolled person; None where it is missing or nonsense."""
+    try:
+        return bytes.fromhex(response.headers.get(MARK, "")) or None
+    except ValueError:
+        return None
 
 
 def _passed_on(response: aiohttp.ClientResponse) -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from leakrange.data import load
 from leakrange.store.files import get_array, get_arrays, put_array
@@ -74,6 +75,30 @@ def test_a_chunk_is_asked_once_under_its_identity_and_stored(
     assert (done.kind, done.progress, done.data["samples"]) == ("probe", 1.0, 20)
     assert fleet.states(job.identity()) == ["started", "done"]
     until(lambda: not fleet.redis.exists(LEASE.format(identity=job.identity())), 5, "lease given up")
+
+
+def test_a_chunk_of_pairs_is_asked_of_a_verification(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
+    app, url = upstream
+    pairs = [(0, 1), (1, 0), (2, 2), (19, 3)]
+    job = probe_job(url, 5, 25, release="score", pairs=pairs)
+    done = fleet.wait_for(fleet.send(job), "done")
+    data = load(FACES)
+    images = data.images[data.where("auxiliary")[5:25]]
+    expected = answers(images[np.array(pairs)])
+    np.testing.assert_array_equal(get_array(fleet.releases, f"{job.identity()}.npy"), expected)
+    assert len(np.unique(expected)) == 4
+    (request,) = app.requests
+    assert request["path"] == "/v1/models/digits/verification"
+    assert request["idempotency-key"] == job.identity()
+    assert done.data["samples"] == 4
+
+
+def test_a_recognition_is_asked_at_its_own_endpoint(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
+    app, url = upstream
+    job = probe_job(url, 0, 4, release="softmax", endpoint="recognition")
+    fleet.wait_for(fleet.send(job), "done")
+    assert [request["path"] for request in app.requests] == ["/v1/models/digits/recognition"]
+    assert get_array(fleet.releases, f"{job.identity()}.npy").shape == (4, 6)
 
 
 def test_what_is_stored_is_reported_and_not_asked_again(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
@@ -261,6 +286,40 @@ def test_the_health_check_finds_the_worker(fleet: Fleet, worker: Worker) -> None
 
 def test_no_log_holds_an_api_key(fleet: Fleet, worker: Worker) -> None:
     assert "a-key" not in worker.log()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"release": "score"},
+        {"release": "logits", "pairs": [(0, 1)]},
+        {"release": "score", "pairs": [(0, 4)]},
+        {"release": "score", "pairs": [(-1, 0)]},
+        {"release": "score", "pairs": []},
+        {"release": "score", "pairs": [(0, 1)] * 257},
+        {"release": "logits", "endpoint": "recognition"},
+    ],
+)
+def test_probes_that_mean_nothing_cannot_be_made(wrong: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        probe_job("http://127.0.0.1:1", 0, 4, **wrong)
+
+
+def test_identities_are_what_they_were_and_tell_new_questions_apart() -> None:
+    """The digest of a probe of images was written down before there were any others."""
+    job = probe_job("http://127.0.0.1:1", 0, 4)
+    assert job.identity() == "161681d2621b4a98dd65b12b42647a6ea550b62477072c151d3aff7e639cb42c"
+    faces: dict[str, object] = {"release": "score"}
+    asked = [
+        job,
+        probe_job("http://127.0.0.1:1", 0, 4, release="softmax"),
+        probe_job("http://127.0.0.1:1", 0, 4, release="softmax", endpoint="recognition"),
+        probe_job("http://127.0.0.1:1", 0, 4, **faces, pairs=[(0, 1), (1, 2)]),
+        probe_job("http://127.0.0.1:1", 0, 4, **faces, pairs=[(1, 2), (0, 1)]),
+    ]
+    assert len({each.identity() for each in asked}) == len(asked)
+    for each in asked:
+        assert ProbeJob.model_validate(each.model_dump(mode="json")).identity() == each.identity()
 
 
 def test_jobs_survive_the_wire() -> None:

@@ -56,10 +56,9 @@ class Provider:
     client: httpx.Client
     models_dir: Path
 
-    def deploy(self, name: str, digest: str, release: str = "logits") -> httpx.Response:
-        return self.client.put(
-            f"/v1/operator/models/{name}", json={"artifact": digest, "release": release}, headers=OPERATOR
-        )
+    def deploy(self, name: str, digest: str, release: str = "logits", **more: Any) -> httpx.Response:
+        body = {"artifact": digest, "release": release, **more}
+        return self.client.put(f"/v1/operator/models/{name}", json=body, headers=OPERATOR)
 
     def expected(self, digest: str, images: NDArray[np.uint8], kind: str) -> NDArray[np.float32]:
         """What the model itself gives, computed here."""

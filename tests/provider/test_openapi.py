@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import schemathesis
+import schemathesis.checks
 import schemathesis.core.result
 from hypothesis import HealthCheck, given, settings
 
 from tests.provider.conftest import KEY, Provider
+from tests.provider.tiny import SHAPE
 
 
 @schemathesis.serializer("application/x-npy", "image/png", "image/jpeg")
 def _as_bytes(ctx: schemathesis.SerializationContext, value: Any) -> Any:
     return value if isinstance(value, bytes) else str(value).encode()
+
+
+FACES = {f"/v1/models/{{model}}/{rest}" for rest in ("verification", "gallery", "gallery/{person}")}
 
 
 def attack(operation: Any, statuses: set[int]) -> None:
@@ -23,7 +29,8 @@ def attack(operation: Any, statuses: set[int]) -> None:
     @settings(max_examples=12, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     def ask(case: Any) -> None:
         if "model" in (case.path_parameters or {}) and len(str(case.path_parameters)) % 2:
-            case.path_parameters["model"] = "honest"  # or nearly all would be unknown models
+            # Or nearly all would be unknown models.
+            case.path_parameters["model"] = "faces" if case.path in FACES else "honest"
         headers = {"Authorization": f"Bearer {KEY}"} if "/operator/" in case.path else {}
         answer = case.call(headers=headers)
         statuses.add(answer.status_code)
@@ -35,7 +42,8 @@ def attack(operation: Any, statuses: set[int]) -> None:
     ask()
 
 
-def test_no_request_makes_the_provider_fail(provider: Provider) -> None:
+def test_no_request_makes_the_provider_fail(provider: Provider, digests: dict[str, str]) -> None:
+    provider.deploy("faces", digests["honest"], service="verification", threshold=1.0).raise_for_status()
     schema = schemathesis.openapi.from_url(f"{provider.url}/openapi.json")
     tried: dict[str, set[int]] = {}
     for found in schema.get_all_operations():
@@ -43,6 +51,8 @@ def test_no_request_makes_the_provider_fail(provider: Provider) -> None:
         attack(found.ok(), tried.setdefault(found.ok().label, set()))
     assert len(tried) >= 12
     assert {404, 422} <= tried["POST /v1/models/{model}/logits"]
+    assert {404, 422} <= tried["POST /v1/models/{model}/verification"]
+    assert {200, 404} <= tried["GET /v1/models/{model}/gallery"]
     assert 200 in tried["GET /v1/models/{model}/artifact"]
     assert 200 in tried["GET /v1/operator/models/{model}/intake"]
 
@@ -57,8 +67,37 @@ def test_the_document_knows_every_route(provider: Provider) -> None:
         "/v1/models/{model}/logits": ["post"],
         "/v1/models/{model}/softmax": ["post"],
         "/v1/models/{model}/features": ["post"],
+        "/v1/models/{model}/recognition": ["post"],
+        "/v1/models/{model}/verification": ["post"],
+        "/v1/models/{model}/gallery": ["get"],
+        "/v1/models/{model}/gallery/{person}": ["delete", "put"],
         "/v1/models/{model}/outputs": ["post"],
     }
     logits = paths["/v1/models/{model}/logits"]["post"]
     assert set(logits["requestBody"]["content"]) >= {"application/json", "application/x-npy", "image/png"}
     assert set(logits["responses"]["200"]["content"]) == {"application/json", "application/x-npy"}
+
+
+def test_the_document_is_true_of_verifications(provider: Provider, digests: dict[str, str]) -> None:
+    """What it says of a request is taken, and what it says of an answer comes."""
+    provider.deploy("faces", digests["honest"], service="verification", threshold=1.0).raise_for_status()
+    schema = schemathesis.openapi.from_url(f"{provider.url}/openapi.json")
+    face = np.zeros(SHAPE, np.uint8).tolist()
+    asked: list[tuple[str, str, dict[str, Any]]] = [
+        ("PUT", "/v1/models/{model}/gallery/{person}", {"body": {"inputs": [face]}}),
+        ("GET", "/v1/models/{model}/gallery", {}),
+        ("POST", "/v1/models/{model}/verification", {"body": {"pairs": [[face, face]]}}),
+        (
+            "POST",
+            "/v1/models/{model}/verification",
+            {"body": {"inputs": [face]}, "query": {"person": "ann"}},
+        ),
+        ("DELETE", "/v1/models/{model}/gallery/{person}", {}),
+    ]
+    for method, path, sent in asked:
+        names = {"model": "faces"} | ({"person": "ann"} if "{person}" in path else {})
+        media = {"media_type": "application/json"} if "body" in sent else {}
+        case = schema[path][method].Case(path_parameters=names, **media, **sent)
+        answer = case.call()
+        assert answer.status_code in (200, 204), answer.text
+        case.validate_response(answer, checks=[schemathesis.checks.response_schema_conformance])

@@ -14,6 +14,7 @@ import uvicorn
 from numpy.typing import NDArray
 
 from leakrange.wire.images import ImageLimits, decode_images
+from leakrange.wire.pairs import decode_pairs
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy, media_type, negotiate
 
 SHAPE = (8, 8, 3)
@@ -47,8 +48,12 @@ def serve(app: Any, port: int = 0) -> Iterator[str]:
 
 
 def clean(endpoint: str, images: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """What the stub provider answers: a fixed linear map of the pixels, softmaxed where asked."""
-    width = {"features": 16, "verification": 1}.get(endpoint, CLASSES)
+    """What the stub provider answers: a fixed linear map of the pixels, softmaxed where asked; of pairs
+    (B, 2, H, W, C) how far the features are apart."""
+    if endpoint == "verification":
+        a, b = (clean("features", images[:, side]) for side in (0, 1))
+        return np.linalg.norm(a - b, axis=1, keepdims=True)
+    width = 16 if endpoint == "features" else CLASSES
     weights = np.random.default_rng(7).normal(size=(np.prod(SHAPE), width)) / 8
     raw = (images.reshape(len(images), -1) / 255.0) @ weights
     if endpoint in ("softmax", "recognition"):
@@ -110,7 +115,8 @@ class StubProvider:
                 values = np.array(orjson.loads(body)["values"])
             decisions = values.argmax(axis=1).tolist()
             return 200, JSON, orjson.dumps({"model": model, "version": "1", "decisions": decisions})
-        images = decode_images(headers.get("content-type"), body, shape=SHAPE, limits=ImageLimits(4096))
+        decode = decode_pairs if endpoint == "verification" else decode_images
+        images = decode(headers.get("content-type"), body, shape=SHAPE, limits=ImageLimits(4096))
         values = clean(endpoint, images)
         if negotiate(headers.get("accept")) == NPY:
             return 200, NPY, encode_npy(values)

@@ -215,7 +215,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     async def note(seconds: float) -> None:
         noted.append(seconds)
 
-    monkeypatch.setattr("leakrange.wire.client.asyncio", SimpleNamespace(sleep=note))
+    monkeypatch.setattr("leakrange.wire.calling.asyncio", SimpleNamespace(sleep=note))
     return noted
 
 

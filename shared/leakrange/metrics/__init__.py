@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from leakrange.metrics.accuracy import accuracy, confusion_matrix, majority_share, nag
+from leakrange.metrics.distance import pair_distances, unit_length
 from leakrange.metrics.entropy import entropy_bits, entropy_histogram
 from leakrange.metrics.intervals import (
     auc_interval,
@@ -24,10 +25,12 @@ __all__ = [
     "majority_share",
     "mean_auc",
     "nag",
+    "pair_distances",
     "roc_curve",
     "student_interval",
     "student_quantile",
     "summarise",
     "tpr_at_fpr",
+    "unit_length",
     "wilson_interval",
 ]

@@ -20,7 +20,7 @@ from python_multipart.multipart import MultipartParser, parse_options_header
 from leakrange.wire.errors import BodyTooLarge, InvalidInput, MalformedBody, UnsupportedMedia
 from leakrange.wire.tensors import JSON, NPY, decode_npy, media_type, npy_header, numeric_array, parse_json
 
-__all__ = ["ImageLimits", "count_images", "decode_images", "multipart_files"]
+__all__ = ["ImageLimits", "count_images", "decode_images", "json_member", "multipart_files", "pixels"]
 
 MULTIPART = "multipart/form-data"
 PICTURES = ("image/png", "image/jpeg")
@@ -51,9 +51,9 @@ def decode_images(
     kind = media_type(content_type)
     if kind == NPY:
         count_images(content_type, body, limits=limits)
-        return _pixels(decode_npy(body), shape, limits)
+        return pixels(decode_npy(body), shape, limits)
     if kind == JSON:
-        return _pixels(numeric_array(_inputs(body), "inputs"), shape, limits)
+        return pixels(numeric_array(json_member(body, "inputs"), "inputs"), shape, limits)
     if kind in PICTURES:
         files = [body]
     elif kind == MULTIPART:
@@ -73,7 +73,7 @@ def count_images(content_type: str | None, body: bytes, *, limits: ImageLimits) 
         shape = npy_header(body)[0]
         count = shape[0] if len(shape) == 4 else 1
     elif kind == JSON:
-        value: Any = _inputs(body)
+        value: Any = json_member(body, "inputs")
         depth, inner = 0, value
         while isinstance(inner, list) and inner:
             depth, inner = depth + 1, inner[0]
@@ -128,13 +128,14 @@ def multipart_files(content_type: str, body: bytes, *, most: int) -> list[bytes]
     return [bytes(file) for file in files]
 
 
-def _inputs(body: bytes) -> Any:
+def json_member(body: bytes, name: str) -> Any:
+    """The one member ``name`` of a JSON body, which holds numbers; raises `MalformedBody`, `InvalidInput`."""
     value = parse_json(body)
-    if not isinstance(value, dict) or set(value) != {"inputs"}:
-        raise InvalidInput('the JSON body must be {"inputs": [...]} and nothing else')
+    if not isinstance(value, dict) or set(value) != {name}:
+        raise InvalidInput(f'the JSON body must be {{"{name}": [...]}} and nothing else')
     if b"true" in body or b"false" in body:  # among numbers, NumPy would take them for 1 and 0
-        raise InvalidInput("'inputs' must hold numbers only, not booleans")
-    return value["inputs"]
+        raise InvalidInput(f"{name!r} must hold numbers only, not booleans")
+    return value[name]
 
 
 def _picture(
@@ -164,9 +165,11 @@ def _picture(
     return pixels.reshape(height, width, channels)
 
 
-def _pixels(
-    array: NDArray[Any], shape: tuple[int, int, int] | None, limits: ImageLimits
-) -> NDArray[np.uint8]:
+def pixels(array: NDArray[Any], shape: tuple[int, int, int] | None, limits: ImageLimits) -> NDArray[np.uint8]:
+    """Images (B, H, W, C), or one (H, W, C), of any number type, in the canonical form uint8 (B, H, W, C).
+
+    Raises `BodyTooLarge`, or `InvalidInput` for a wrong shape, NaN, or values out of range.
+    """
     if array.ndim == 3:
         array = array[np.newaxis]
     wanted = f"(B, {shape[0]}, {shape[1]}, {shape[2]})" if shape else "(B, H, W, C) with C = 1, 2 or 3"

@@ -9,15 +9,16 @@ it keeps in SQL. A job whose lease runs out has lost its worker, and the other w
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from leakrange.wire.recipe import DataSpec, NetSpec, TrainingRecipe, digest
 
 __all__ = [
     "CANCEL",
     "LEASE",
+    "MAX_PAIRS",
     "REPORTS",
     "FitJob",
     "Job",
@@ -34,6 +35,9 @@ CANCEL = "leakrange:cancel:{identity}"
 """Set by the controller: a queued job that finds it is dropped, a training that runs is stopped."""
 
 ReleaseKind = Literal["logits", "softmax", "features", "score", "sample"]
+Place = Annotated[int, Field(ge=0)]
+MAX_PAIRS = 256
+"""Most pairs of one probe: the most samples of one request to a provider."""
 Split = Literal["train", "validation", "auxiliary", "test"]
 Knowledge = Literal["unaware", "aware", "averaging"]
 
@@ -68,6 +72,11 @@ class ProbeJob(_Strict):
     ``model`` is the name it is served under, ``artifact`` its recipe digest, ``policy`` the digest of the
     defence chain in force; ``draw`` counts repeated queries of the same samples. The identity is sent as
     ``Idempotency-Key``, so that a chunk delivered twice spends its budget once.
+
+    A "score" is asked for ``pairs``: couples of places among the span's samples, each a sample of the result
+    and of the budget. ``endpoint`` is where a release is asked for that more than one endpoint gives: the
+    "softmax" of a recognition. Of a student service, ``artifact`` is what `Deployment.answers` gives, since
+    one artifact can be served in several ways.
     """
 
     kind: Literal["probe"] = "probe"
@@ -79,12 +88,27 @@ class ProbeJob(_Strict):
     release: ReleaseKind
     span: Span
     draw: Annotated[int, Field(ge=0)] = 0
+    pairs: Annotated[list[tuple[Place, Place]], Field(min_length=1, max_length=MAX_PAIRS)] | None = None
+    endpoint: Literal["recognition"] | None = None
+
+    @model_validator(mode="after")
+    def _meant(self) -> Self:
+        if (self.pairs is not None) != (self.release == "score"):
+            raise ValueError("pairs are asked for a score, and a score of pairs")
+        samples = self.span.stop - self.span.start
+        if self.pairs is not None and max(map(max, self.pairs)) >= samples:
+            raise ValueError(f"a pair names a place beyond the {samples} samples of the span")
+        if self.endpoint is not None and self.release != "softmax":
+            raise ValueError("a recognition gives a softmax")
+        return self
 
     def identity(self) -> str:
         """Keyed by model, inputs, policy and draw; not by who asks, nor by where it is served."""
-        return digest(
-            [self.artifact, self.policy, self.release, self.span.model_dump(mode="json"), self.draw]
-        )
+        asked = [self.artifact, self.policy, self.release, self.span.model_dump(mode="json"), self.draw]
+        # Without what student services brought as it was before: what is stored keeps its name.
+        added = {"pairs": self.pairs, "endpoint": self.endpoint}
+        given = {name: value for name, value in added.items() if value is not None}
+        return digest([*asked, given] if given else asked)
 
 
 class Student(_Strict):

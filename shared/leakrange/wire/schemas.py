@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from leakrange.wire.jobs import ReleaseKind, Span
+from leakrange.wire.recipe import digest
 
 __all__ = [
     "MAX_BATCH",
     "Decisions",
     "Deployment",
+    "Distance",
+    "Gallery",
+    "GalleryEntry",
     "IntakeRecord",
     "ModelCard",
     "Releases",
     "Round",
     "RoundReply",
+    "Scores",
+    "Service",
     "Upload",
 ]
 
@@ -24,6 +30,14 @@ MAX_BATCH = 256
 """Most samples of one inference request, unless a provider's operator says otherwise."""
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+
+Service = Literal["classifier", "features", "verification", "recognition"]
+"""What a model is served as. A classifier is its users' own: outputs, uploads, download. The other three are
+student services (FACELEAKS, Section 3.1) before a teacher that nobody reaches: feature vectors, distances
+between two faces, confidences over identities of their own."""
+Distance = Literal["euclidean", "cosine"]
+Threshold = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
 class _Strict(BaseModel):
@@ -36,37 +50,102 @@ class ModelCard(_Strict):
     name: Name
     version: str
     sha256: str
-    """Of the public artifact, as ``GET /v1/models/{model}/artifact`` sends it."""
+    """Of the public artifact, as ``GET /v1/models/{model}/artifact`` sends it; empty where it is sent to
+    nobody."""
     task: str
-    """The target attribute."""
+    """The target attribute; "features" or "verification" for these services, whose teacher's stays untold."""
     classes: list[str]
+    """Empty for the services "features" and "verification"."""
     input_shape: tuple[int, int, int]
     """Height, width, channels; uint8 0..255, or float32 in [0, 1]."""
     releases: list[ReleaseKind]
     default_release: ReleaseKind
     """What an edge client uploads."""
     features: int
-    """Length of a ``features`` release."""
+    """Length of a ``features`` release; 0 where there is none."""
     max_batch: int
+    """Most samples of one request: images, or pairs of images."""
     parameters: int
+    """Of the net; 0 where nobody may have it."""
+    service: Service = "classifier"
+    normalised: bool = False
+    """Whether feature vectors are scaled to Euclidean length 1 before they are released or compared."""
+    distance: Distance = "euclidean"
+    """Between two feature vectors: Euclidean, or 1 - cos."""
+    threshold: Threshold | None = None
+    """Of a verification: the same person where the distance is at most this; None: it does not decide."""
 
 
 class Deployment(_Strict):
     """``PUT /v1/operator/models/{model}`` (operator key): serve the artifact of that recipe digest under this
-    name."""
+    name, as one ``service``.
+
+    ``release`` matters for a classifier alone, ``normalised`` for features and verification, ``distance`` and
+    ``threshold`` for verification; see `ModelCard`.
+    """
 
     artifact: str = Field(pattern=r"^[0-9a-f]{64}$")
     release: ReleaseKind = "logits"
+    service: Service = "classifier"
+    normalised: bool = False
+    distance: Distance = "euclidean"
+    threshold: Threshold | None = None
+
+    @model_validator(mode="after")
+    def _meant(self) -> Self:
+        if self.normalised and self.service not in ("features", "verification"):
+            raise ValueError(f"a {self.service} service has no feature vectors to normalise")
+        if self.service != "verification" and (self.distance != "euclidean" or self.threshold is not None):
+            raise ValueError(f"a {self.service} service compares nothing: no distance, no threshold")
+        return self
+
+    def answers(self) -> str:
+        """What decides this deployment's answers to an image, as 64 hexadecimal characters: the artifact, and
+        how it is served where that is not as a classifier. It tells probes of one artifact apart
+        (`ProbeJob.artifact`).
+        """
+        if self.service == "classifier":
+            return self.artifact
+        return digest([self.artifact, self.service, self.normalised, self.distance])
 
 
 class Releases(_Strict):
-    """JSON answer of ``logits``, ``softmax`` and ``features``: ``values`` is (samples, N). As npy: float32 of
-    that shape."""
+    """JSON answer of ``logits``, ``softmax``, ``features`` and ``recognition``: ``values`` is (samples, N).
+    As npy: float32 of that shape."""
 
     model: str
     version: str
     release: ReleaseKind
     values: list[list[float]]
+
+
+class Scores(_Strict):
+    """JSON answer of ``verification``: ``values`` is (pairs, 1), the distances. As npy: float32 of that
+    shape, without ``same``.
+
+    ``same`` says of each distance whether it is within the card's threshold; absent where the card has none.
+    """
+
+    model: str
+    version: str
+    release: Literal["score"] = "score"
+    values: list[list[float]]
+    same: list[bool] | None = None
+
+
+class GalleryEntry(_Strict):
+    """``PUT /v1/models/{model}/gallery/{person}``: the person is enrolled by so many different images."""
+
+    person: Name
+    images: int
+
+
+class Gallery(_Strict):
+    """``GET /v1/models/{model}/gallery``: who is enrolled, by name. All keys of a model share its gallery."""
+
+    model: str
+    version: str
+    persons: list[GalleryEntry]
 
 
 class Upload(_Strict):

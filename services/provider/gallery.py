@@ -1,0 +1,94 @@
+"""The persons that a verification model knows: enrolled by images, kept as one vector each."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.wire.errors import Conflict, InvalidInput, NotFound
+from leakrange.wire.pairs import joint_mark
+from services.provider.gallery_store import GalleryStore, Template
+
+__all__ = ["PersonGallery"]
+
+PERSON = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+class PersonGallery:
+    """Templates by name, for one model as long as it compares the same vectors.
+
+    All keys that may use the model share it: who may enrol a person may replace or remove any. Changes are
+    stored before they are answered.
+    """
+
+    def __init__(
+        self, store: GalleryStore, model: str, basis: str, kept: Iterable[Template], *, most: int
+    ) -> None:
+        self._store, self._model, self.basis, self._most = store, model, basis, most
+        self._templates = {template.person: template for template in kept}
+        self._changing = asyncio.Lock()
+        self._closed = False
+
+    def __iter__(self) -> Iterator[Template]:
+        return iter([self._templates[person] for person in sorted(self._templates)])
+
+    def __getitem__(self, person: str) -> Template:
+        """Raises `InvalidInput` for what is no name, `NotFound` for a stranger."""
+        self.check(person)
+        try:
+            return self._templates[person]
+        except KeyError:
+            raise NotFound(f"no person {person!r} is enrolled with the model {self._model!r}") from None
+
+    @staticmethod
+    def check(person: str) -> None:
+        """Raise `InvalidInput` for what is no person's name."""
+        if not PERSON.fullmatch(person):
+            raise InvalidInput(
+                f"{person[:40]!r} is no person's name",
+                hint="1 to 128 ASCII letters, digits, '.', '_' and '-', the first a letter or a digit",
+            )
+
+    async def enrol(self, person: str, vectors: NDArray[np.float32], marks: list[bytes]) -> Template:
+        """Keep the mean of the vectors (B, F) of the different ones among images with those marks.
+
+        Replaces whoever has that name. Raises `InvalidInput` where the gallery is full, `Conflict` where the
+        model was replaced meanwhile.
+        """
+        self.check(person)
+        different = dict(zip(marks, vectors, strict=True))
+        mean = np.stack(list(different.values())).astype(np.float64).mean(axis=0).astype(np.float32)
+        template = Template(person, mean, len(different), joint_mark(different))
+        async with self._changing:
+            self._check_open()
+            if person not in self._templates and len(self._templates) >= self._most:
+                raise InvalidInput(
+                    f"the gallery of {self._model!r} is full: {self._most} persons",
+                    hint="remove somebody first",
+                )
+            await self._store.put(self._model, self.basis, template)
+            self._templates[person] = template
+        return template
+
+    async def remove(self, person: str) -> None:
+        """Forget a person; raises `NotFound`."""
+        async with self._changing:
+            self._check_open()
+            _ = self[person]
+            await self._store.delete(self._model, person)
+            del self._templates[person]
+
+    async def close(self) -> None:
+        """Forget everybody: the model is withdrawn, or compares other vectors from now on."""
+        async with self._changing:
+            self._closed = True
+            await self._store.delete_all(self._model)
+            self._templates.clear()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise Conflict(f"the model {self._model!r} was replaced meanwhile", retry_after=1.0)

@@ -1,0 +1,113 @@
+"""What the bare routes of the native API say of themselves in the OpenAPI document."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leakrange.wire.schemas import Upload
+from leakrange.wire.tensors import JSON, NPY
+
+__all__ = ["ARTIFACT", "ENROLMENT", "IMAGES", "OUTPUTS", "RELEASES", "VERIFICATION"]
+
+BINARY = {"schema": {"type": "string", "format": "binary"}}
+PERSON = {
+    "name": "person",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"},
+}
+MODEL = {"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}
+PIXELS = {
+    "description": "(B, H, W, C) or one (H, W, C): integers 0..255 or floats in [0, 1]",
+    "type": "array",
+    "items": {"type": "array", "items": {"type": "array", "items": {}}},
+}
+IMAGES = {
+    "parameters": [MODEL],
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON: {
+                "schema": {
+                    "type": "object",
+                    "required": ["inputs"],
+                    "properties": {"inputs": PIXELS},
+                    "additionalProperties": False,
+                }
+            },
+            NPY: BINARY,
+            "image/png": BINARY,
+            "image/jpeg": BINARY,
+            "multipart/form-data": {
+                "schema": {
+                    "type": "object",
+                    "properties": {"files": {"type": "array", "items": BINARY["schema"]}},
+                }
+            },
+        },
+    },
+}
+ENROLMENT = IMAGES | {"parameters": [MODEL, PERSON]}
+VERIFICATION = {
+    "parameters": [
+        MODEL,
+        PERSON
+        | {
+            "in": "query",
+            "required": False,
+            "description": "Compare images with this enrolled person; then the body holds images, not pairs",
+        },
+    ],
+    "requestBody": {
+        "required": True,
+        "content": {
+            JSON: {
+                "schema": {
+                    "type": "object",
+                    "minProperties": 1,
+                    "maxProperties": 1,
+                    "properties": {
+                        "pairs": {
+                            "description": "(B, 2, H, W, C): integers 0..255 or floats in [0, 1]",
+                            "type": "array",
+                            "items": {"type": "array", "minItems": 2, "maxItems": 2, "items": {}},
+                        },
+                        "inputs": PIXELS,
+                    },
+                    "additionalProperties": False,
+                }
+            },
+            NPY: BINARY,
+            "image/png": BINARY,
+            "image/jpeg": BINARY,
+            "multipart/form-data": {
+                "schema": {
+                    "description": "Two files a pair, in order; with a person, one file an image",
+                    "type": "object",
+                    "properties": {"files": {"type": "array", "items": BINARY["schema"]}},
+                }
+            },
+        },
+    },
+}
+OUTPUTS = {
+    "parameters": [
+        MODEL,
+        {"name": "X-Release", "in": "header", "required": False, "schema": {"enum": ["logits", "softmax"]}},
+        {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": False,
+            "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
+        },
+    ],
+    "requestBody": {
+        "required": True,
+        "content": {JSON: {"schema": Upload.model_json_schema()}, NPY: BINARY},
+    },
+}
+RELEASES: dict[int | str, dict[str, Any]] = {200: {"content": {NPY: BINARY}}}
+ARTIFACT: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/octet-stream": BINARY}},
+    304: {"description": "The client has it already"},
+}

@@ -1,0 +1,66 @@
+"""What a model answers, by what it is served as, and the card that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from leakrange.providers.artifact import Artifact
+from leakrange.wire.errors import NotFound
+from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.schemas import Deployment, ModelCard, Service
+
+__all__ = ["ANSWERS", "RELEASED", "check_endpoint", "model_card"]
+
+ANSWERS: Mapping[Service, tuple[str, ...]] = {
+    "classifier": ("logits", "softmax", "features", "outputs", "artifact"),
+    "features": ("features",),
+    "verification": ("verification", "gallery"),
+    "recognition": ("recognition",),
+}
+"""The endpoints of each service. Whatever else its net could say stays inside: through a student service
+nobody reaches the teacher."""
+RELEASED: Mapping[Service, tuple[ReleaseKind, ...]] = {
+    "classifier": ("logits", "softmax", "features"),
+    "features": ("features",),
+    "verification": ("score",),
+    "recognition": ("softmax",),
+}
+
+
+def check_endpoint(card: ModelCard, endpoint: str) -> None:
+    """Raise `NotFound`, which names what there is, where the model of that card has no such endpoint."""
+    answered = ANSWERS[card.service]
+    if endpoint not in answered:
+        raise NotFound(
+            f"the model {card.name!r} has no endpoint {endpoint!r}",
+            hint=f"it is a {card.service} service, which answers: {', '.join(answered)}",
+        )
+
+
+def model_card(name: str, deployment: Deployment, artifact: Artifact, *, max_batch: int) -> ModelCard:
+    """What may be told of an artifact that is served as ``deployment`` says.
+
+    Of a teacher behind a student service neither file, size nor task is told, nor whom it knows; a
+    recognition's classes are the student's own identities.
+    """
+    config, service = artifact.config, deployment.service
+    public = service == "classifier"
+    own_classes = service in ("classifier", "recognition")
+    released = list(RELEASED[service])
+    return ModelCard(
+        name=name,
+        version=deployment.artifact[:12],
+        sha256=artifact.sha256 if public else "",
+        task=config.target if own_classes else service,
+        classes=list(config.classes) if own_classes else [],
+        input_shape=config.shape,
+        releases=released,
+        default_release=deployment.release if public else released[0],
+        features=config.features if "features" in released else 0,
+        max_batch=max_batch,
+        parameters=sum(p.numel() for p in artifact.classifier.parameters()) if public else 0,
+        service=service,
+        normalised=deployment.normalised,
+        distance=deployment.distance,
+        threshold=deployment.threshold,
+    )

@@ -1,0 +1,77 @@
+"""What costs no samples, and needs a key all the same: cards, artifacts, and who is enrolled."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import orjson
+from starlette.types import Send
+
+from leakrange.wire.app import bearer
+from leakrange.wire.errors import Unavailable, UpstreamFailed
+from leakrange.wire.tensors import JSON
+from services.proxy.exchange import Answer, Request
+from services.proxy.keys import fingerprint
+from services.proxy.parties import Parties
+from services.proxy.queries import check_person
+from services.proxy.snapshot import GALLERY, KeyRecord, Snapshot
+
+__all__ = ["Free"]
+
+
+class Free:
+    """Answers what is asked of models beside their data."""
+
+    def __init__(self, parties: Callable[[], Parties]) -> None:
+        self._parties = parties
+
+    async def models(self, request: Request) -> Answer:
+        """The cards of the models that the key may use and whose providers answer now."""
+        key, snapshot = await self._known(request)
+        upstream = self._parties().upstream
+
+        async def card(model: str, base: str) -> object:
+            try:
+                answer = await upstream.ask("GET", f"{base}/v1/models/{model}", {"Accept": JSON})
+                return orjson.loads(answer.body) if answer.status == 200 else None
+            except (Unavailable, UpstreamFailed, orjson.JSONDecodeError):
+                return None  # a provider that is down serves no model now
+
+        routed = [(model, base) for model, base in sorted(snapshot.routes.items()) if key.may_use(model)]
+        cards = await asyncio.gather(*(card(model, base) for model, base in routed))
+        body = orjson.dumps({"models": [each for each in cards if each is not None]})
+        return Answer(200, body, {"Content-Type": JSON})
+
+    async def card(self, request: Request, model: str) -> Answer:
+        """One model's card."""
+        key, snapshot = await self._known(request)
+        base = snapshot.route(key, model, None)
+        return await self._parties().upstream.ask("GET", f"{base}/v1/models/{model}", {"Accept": JSON})
+
+    async def artifact(self, request: Request, model: str, send: Send) -> None:
+        """The model's file, passed on piece by piece."""
+        key, snapshot = await self._known(request)
+        url = f"{snapshot.route(key, model, 'artifact')}/v1/models/{model}/artifact"
+        await self._parties().upstream.stream(url, {"Accept": "*/*"}, send)
+
+    async def gallery(self, request: Request, model: str) -> Answer:
+        """Who is enrolled with a verification model."""
+        key, snapshot = await self._known(request)
+        base = snapshot.route(key, model, GALLERY)
+        return await self._parties().upstream.ask(
+            "GET", f"{base}/v1/models/{model}/gallery", {"Accept": JSON}
+        )
+
+    async def remove(self, request: Request, model: str, person: str) -> Answer:
+        """Forget an enrolled person."""
+        key, snapshot = await self._known(request)
+        base = snapshot.route(key, model, GALLERY)
+        url = f"{base}/v1/models/{model}/gallery/{check_person(person)}"
+        return await self._parties().upstream.ask("DELETE", url, {"Accept": JSON})
+
+    async def _known(self, request: Request) -> tuple[KeyRecord, Snapshot]:
+        """The key's record and the configuration, both as they are now."""
+        configuration = self._parties().configuration
+        snapshot = await configuration.refresh()
+        return await configuration.key(fingerprint(bearer(request.headers.get("authorization")))), snapshot

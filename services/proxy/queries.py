@@ -1,0 +1,117 @@
+"""What a request asks a model about: images, pairs of images, or images against an enrolled person."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import parse_qsl
+
+from leakrange.defences.output import Release
+from leakrange.wire.errors import InvalidInput, UpstreamFailed
+from leakrange.wire.images import ImageLimits, count_images, decode_images
+from leakrange.wire.pairs import count_pairs, decode_pairs, image_marks
+from services.proxy.exchange import Request
+from services.proxy.releases import pair_digests, query_digests
+from services.proxy.snapshot import GALLERY, RELEASES
+
+__all__ = ["Naming", "Query", "check_person"]
+
+PERSON: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+Naming = Callable[[bytes | None], list[bytes]]
+"""Gives a digest for each sample of a query; where it is about a person, from the mark that the provider
+answered with."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """A request for releases, or an enrolment (``endpoint`` "gallery", ``release`` None), that has been read
+    and counted. ``person``: against whom, or who is enrolled."""
+
+    endpoint: str
+    content_type: str | None
+    body: bytes
+    samples: int
+    person: str | None = None
+
+    @classmethod
+    def read(
+        cls, endpoint: str, request: Request, person: str | None, body: bytes, *, limits: ImageLimits
+    ) -> Query:
+        """Count what ``body`` asks; raises what it deserves. ``person`` is the one that the path names."""
+        content_type = request.headers.get("content-type")
+        if endpoint == "verification" and (person := _asked_person(request.query)) is None:
+            count = count_pairs(content_type, body, limits=limits)
+        else:
+            count = count_images(content_type, body, limits=limits)
+        if person is not None:
+            check_person(person)
+        return cls(endpoint, content_type, body, count, person)
+
+    @property
+    def release(self) -> Release | None:
+        """The kind of the answer; an enrolment releases nothing."""
+        return RELEASES.get(self.endpoint)
+
+    @property
+    def method(self) -> str:
+        """Of HTTP."""
+        return "PUT" if self.endpoint == GALLERY else "POST"
+
+    @property
+    def place(self) -> str:
+        """Path below the model, and query."""
+        if self.person is None:
+            return self.endpoint
+        return (
+            f"gallery/{self.person}" if self.endpoint == GALLERY else f"{self.endpoint}?person={self.person}"
+        )
+
+    def naming(self, secret: bytes, model: str, shape: tuple[int, int, int], limits: ImageLimits) -> Naming:
+        """Decode what is asked about, so that PNG, npy and JSON of one picture are one query.
+
+        A pair is named whichever way around it comes, since its distance is the same. A person is named by
+        the images of the enrolment: else the same person under many names would get as many draws of sticky
+        noise, and one name for many persons the same noise on all. Enrolled by one image, a person and an
+        image are that pair.
+        """
+        if self.endpoint != "verification":
+            images = decode_images(self.content_type, self.body, shape=shape, limits=limits)
+            digests = query_digests(secret, model, self.endpoint, images)
+            return lambda _: digests
+        if self.person is None:
+            pairs = decode_pairs(self.content_type, self.body, shape=shape, limits=limits)
+            marks = image_marks(pairs.reshape(-1, *pairs.shape[2:]))
+            digests = pair_digests(secret, model, list(zip(marks[::2], marks[1::2], strict=True)))
+            return lambda _: digests
+        marks = image_marks(decode_images(self.content_type, self.body, shape=shape, limits=limits))
+
+        def against(template: bytes | None) -> list[bytes]:
+            if template is None:
+                raise UpstreamFailed("the provider does not say by which images the person is enrolled")
+            return pair_digests(secret, model, [(template, mark) for mark in marks])
+
+        return against
+
+
+def check_person(person: str) -> str:
+    """``person``; raises `InvalidInput` for what is no name, so that it leads nowhere else in a path."""
+    if not PERSON.fullmatch(person):
+        raise InvalidInput(
+            f"{person[:40]!r} is no person's name",
+            hint="1 to 128 ASCII letters, digits, '.', '_' and '-', the first a letter or a digit",
+        )
+    return person
+
+
+def _asked_person(query: str) -> str | None:
+    try:
+        given = parse_qsl(query, keep_blank_values=True, max_num_fields=2)
+    except ValueError as error:
+        raise InvalidInput("the query string has too many fields") from error
+    if not given:
+        return None
+    if len(given) > 1 or given[0][0] != "person":
+        raise InvalidInput("the only query parameter is one 'person'")
+    return given[0][1]

@@ -1,0 +1,111 @@
+"""One HTTP call: what a problem answer describes is raised, and what may pass is tried again."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Any
+
+import orjson
+
+from leakrange.wire.errors import InvalidInput, LeakrangeError, Unavailable, UpstreamFailed
+from leakrange.wire.tensors import JSON, media_type
+from leakrange.wire.transport import Answer, Transport
+
+__all__ = ["RETRIED", "call", "raise_problem"]
+
+_SENDABLE = re.compile(r"[!-~]+")
+RETRIED = (409, 502, 503)
+"""In flight, upstream failed, unavailable: the same request may succeed later, and cost nothing so far."""
+
+
+def _by_slug() -> dict[str, type[LeakrangeError]]:
+    found: dict[str, type[LeakrangeError]] = {}
+    pending: list[type[LeakrangeError]] = [LeakrangeError]
+    while pending:
+        kind = pending.pop()
+        found[kind.slug] = kind
+        pending += kind.__subclasses__()
+    return found
+
+
+def raise_problem(answer: Answer) -> None:
+    """Raise the error that a problem answer describes (or one of its status); return for any answer of
+    success.
+
+    A redirect is not followed, since it could lead a key elsewhere: it is `UpstreamFailed`.
+    """
+    if 200 <= answer.status < 300:
+        return
+    if answer.status < 400:
+        raise UpstreamFailed(
+            f"HTTP {answer.status} instead of an answer",
+            hint="give the server's own address, not one that redirects",
+        )
+    problem: dict[str, Any] = {}
+    if "json" in media_type(answer.headers.get("content-type")):
+        try:
+            parsed = orjson.loads(answer.body)
+            problem = parsed if isinstance(parsed, dict) else {}
+        except orjson.JSONDecodeError:
+            problem = {}
+    detail = str(problem.get("detail") or problem.get("title") or answer.body[:200].decode(errors="replace"))
+    slug = str(problem.get("type", "")).rpartition("/")[2]
+    known = _by_slug()
+    extra = {
+        k: v for k, v in problem.items() if k not in ("type", "title", "status", "detail", "hint", "instance")
+    }
+    hint = str(problem["hint"]) if problem.get("hint") else None
+    wait = answer.headers.get("retry-after", "")
+    kind = known.get(slug)
+    if kind is None:
+        by_status = {kind.status: kind for kind in reversed(known.values()) if kind is not LeakrangeError}
+        kind = by_status.get(answer.status, UpstreamFailed)
+        detail = f"HTTP {answer.status}: {detail}"
+    # Subclasses have constructors of their own; what came over the wire is complete without them.
+    error = kind.__new__(kind, detail)
+    LeakrangeError.__init__(error, detail, hint=hint, retry_after=float(wait) if wait.isdecimal() else None)
+    error.extra = extra
+    vars(error).update({name: extra[name] for name in ("mistakes",) if name in extra})
+    raise error
+
+
+async def call(
+    transport: Transport,
+    method: str,
+    url: str,
+    *,
+    key: str | None = None,
+    json: Any = None,
+    body: bytes | None = None,
+    headers: dict[str, str] | None = None,
+    attempts: int = 1,
+) -> Answer:
+    """Send a request; raise what a problem answer describes. 409, 502, 503 and unreachable servers are tried
+    ``attempts`` times.
+
+    Waits as ``Retry-After`` says (1 s where nobody answers), or doubling from 0.1 s, whichever is more; at
+    most 5 s.
+    """
+    sent = {"Accept": JSON, **(headers or {})}
+    if key is not None:
+        if not _SENDABLE.fullmatch(key):
+            raise InvalidInput(
+                "an API key is printable ASCII without blanks", hint="check the key for a stray line end"
+            )
+        sent["Authorization"] = f"Bearer {key}"
+    if json is not None:
+        body = orjson.dumps(json)
+        sent["Content-Type"] = JSON
+    pause = 0.1
+    for attempt in range(1, attempts + 1):
+        try:
+            answer = await transport.send(method, url, sent, body)
+            raise_problem(answer)
+            return answer
+        except LeakrangeError as error:
+            if attempt == attempts or error.status not in RETRIED:
+                raise
+            await asyncio.sleep(min(5.0, max(pause, error.retry_after or 0.0)))
+            pause = min(5.0, pause * 2)
+    raise Unavailable(f"{url} was not tried")  # unreachable for attempts >= 1
