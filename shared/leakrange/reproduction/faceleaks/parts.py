@@ -51,9 +51,7 @@ def models(scene: Scene, tell: Tell) -> Cell:
             "deviation": checked.deviation,
             "threshold": checked.threshold,
         }
-    cell["students"] = {
-        str(classes): scene.student(classes).accuracy for classes in {*CLASSES, scene.settings.classes}
-    }
+    cell["students"] = {str(classes): scene.student(classes).accuracy for classes in _sizes(scene)}
     return cell
 
 
@@ -139,7 +137,7 @@ def attribute(scene: Scene, tell: Tell) -> Cell:
             found = reference_curve(auxiliary, known, target, truth, (2, 5, 10, REFERENCES), seed=scene.seed)
             cell["references"] = [[point.size, point.mean, point.deviation] for point in found]
         tell((done + 1) / (len(APIS) + 1))
-    for classes in CLASSES:
+    for classes in _sizes(scene):
         auxiliary, target = (
             _described(scene, "recognition", part, who.references, classes)
             for part in (who.auxiliary, who.target)
@@ -155,6 +153,12 @@ PARTS: Mapping[str, Callable[[Scene, Tell], Cell]] = MappingProxyType(
     {"models": models, "membership": membership, "defences": defended, "attributes": attribute}
 )
 """In the order in which they are measured."""
+
+
+def _sizes(scene: Scene) -> list[int]:
+    """Numbers of people that students are made for."""
+    most = scene.settings.classes
+    return [*(classes for classes in CLASSES if classes < most), most]
 
 
 def _scores(scene: Scene, api: Api, released: NDArray[np.floating], *, mixture: bool = True) -> ClassScores:
