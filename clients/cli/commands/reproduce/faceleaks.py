@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["faceleaks"]
 
-PARTS = ("models", "membership", "defences", "attributes")
+PARTS = ("models", "membership", "labels", "defences", "attributes")
 PROVIDER = "provider-honest"
 
 

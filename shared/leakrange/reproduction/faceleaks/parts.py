@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks.people.attribute import auxiliary_curve, reference_curve
+from leakrange.attacks.people.classes import equal_images
+from leakrange.attacks.people.covariance import covariance_scores
 from leakrange.attacks.people.topk import revealed_scores
+from leakrange.attacks.people.unsupervised import signed
 from leakrange.metrics import auc
 from leakrange.metrics.verification import verification
 from leakrange.reproduction.cells import Cell
@@ -18,12 +21,15 @@ from leakrange.reproduction.faceleaks.class_scores import ClassScores, of_distan
 from leakrange.reproduction.faceleaks.defended import Defence, defences
 from leakrange.reproduction.faceleaks.membership import class_based, first_cut_rows
 from leakrange.reproduction.faceleaks.models import teacher_verification
+from leakrange.reproduction.faceleaks.recogniser import deduced, recogniser
 from leakrange.reproduction.faceleaks.scene import Scene
 from leakrange.reproduction.faceleaks.world import enrolment, records, threshold_pairs
 
 __all__ = ["PARTS"]
 
 Tell = Callable[[float], None]
+FEWEST = 4
+"""Images of a class that a covariance is taken of, at least."""
 NONE = Defence("none", ())
 CLASSES = (5, 10, 20)
 REFERENCES = 20
@@ -149,8 +155,33 @@ def attribute(scene: Scene, tell: Tell) -> Cell:
     return cell
 
 
+def labels(scene: Scene, tell: Tell) -> Cell:
+    """Class-based inference with class labels that the attacker has deduced, beside granted ones (Algorithm
+    1, line 2). Of every class as many images are used, and classes with fewer are left out."""
+    net = recogniser(scene.people, scene.settings, scene.seed)
+    tell(0.5)
+    found = deduced(scene.people, scene.targets, net)
+    sizes = np.bincount(found.person, minlength=len(scene.targets.images))
+    each = max(FEWEST, scene.settings.images // 2)
+    released = scene.attacked(scene.service("features"), NONE)
+    cell: Cell = {"accuracy": found.accuracy, "images": each, "classes": int((sizes >= each).sum())}
+    for name, owner in (("deduced", found.person), ("granted", scene.person)):
+        kept = equal_images(owner, each, scene.seed)
+        people = np.unique(owner[kept])
+        scores = covariance_scores(released[kept], owner[kept])
+        learnt = signed(scores, scene.targets.member[people], ~scene.targets.tested[people])
+        cell[name] = {"auc": learnt.auc, "unsigned": learnt.unsigned_auc, "people": len(people)}
+    return cell
+
+
 PARTS: Mapping[str, Callable[[Scene, Tell], Cell]] = MappingProxyType(
-    {"models": models, "membership": membership, "defences": defended, "attributes": attribute}
+    {
+        "models": models,
+        "membership": membership,
+        "labels": labels,
+        "defences": defended,
+        "attributes": attribute,
+    }
 )
 """In the order in which they are measured."""
 

@@ -15,6 +15,7 @@ from leakrange.reproduction.faceleaks import paper
 from leakrange.reproduction.faceleaks.channel import APIS
 from leakrange.reproduction.faceleaks.part_work import PartWork
 from leakrange.reproduction.faceleaks.pictures import against, distributions, rocs
+from leakrange.reproduction.faceleaks.recogniser import REFERENCES
 from leakrange.reproduction.faceleaks.settings import PAPER, Settings
 
 __all__ = ["document"]
@@ -44,6 +45,7 @@ def document(works: Sequence[PartWork], settings: Settings, store: Path, command
     makers = {
         "models": _models,
         "membership": _membership,
+        "labels": _labels,
         "defences": _defences,
         "attributes": _attributes,
     }
@@ -210,6 +212,31 @@ def _over_seeds(curves: Sequence[Sequence[Sequence[float]]]) -> list[list[float]
     return [
         [float(point[0]), float(mean), float(spread)]
         for point, mean, spread in zip(curves[0], values.mean(axis=0), deviation, strict=True)
+    ]
+
+
+def _labels(cells: Sequence[Cell]) -> list[Section]:
+    lines = [
+        Line(
+            [f"{name} labels"],
+            [Column(None, [cell[name]["auc"] for cell in cells], 3)],
+            [_mean([cell[name]["people"] for cell in cells]), str(len(cells))],
+        )
+        for name in ("granted", "deduced")
+    ]
+    accuracy = _mean([cell["accuracy"] for cell in cells])
+    return [
+        Section(
+            "Algorithm 1, line 2: class labels that the attacker deduces, features, S",
+            ["labels"],
+            ["AUC"],
+            ["people", "seeds"],
+            lines,
+            remark=f"Deduced by the attacker's own recogniser, trained on public people, from up to "
+            f"{REFERENCES} other photographs of each person: right for {accuracy} of the images. "
+            f"{cells[0]['images']} images of each class are used, granted or deduced; classes with fewer are "
+            "left out.",
+        )
     ]
 
 
