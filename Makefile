@@ -60,6 +60,7 @@ reproduce: $(TEST_READY)
 
 reproduce-quick: $(DEMO_READY)
 	$(BIN)/leakrange reproduce hbc --quick --page .leakrange/reproduce/hbc-quick.html
+	$(BIN)/leakrange reproduce faceleaks --quick --page .leakrange/reproduce/faceleaks-quick.html
 
 compose-env: .env
 
