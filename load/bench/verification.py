@@ -113,12 +113,13 @@ def probe(made: Range, jobs: list[ProbeJob]) -> tuple[float, list[JobReport]]:
     while waited:
         if time.perf_counter() - begun > PATIENCE:
             raise SystemExit(f"{len(waited)} of {len(jobs)} chunks are not back after {PATIENCE:.0f} s")
-        for _, entries in store.xread({REPORTS: position}, count=1000, block=1000) or []:
-            for position, fields in entries:  # noqa: B007 - the last one is where to read on
-                report = JobReport.model_validate_json(fields["json"])
-                if report.state in ("done", "failed") and report.identity in waited:
-                    waited.discard(report.identity)
-                    ended.append(report)
+        found: Any = store.xread({REPORTS: position}, count=1000, block=1000)
+        for entry, fields in found[0][1] if found else []:
+            position = entry
+            report = JobReport.model_validate_json(fields["json"])
+            if report.state in ("done", "failed") and report.identity in waited:
+                waited.discard(report.identity)
+                ended.append(report)
     seconds = time.perf_counter() - begun
     celery.close()
     store.close()
@@ -172,7 +173,9 @@ def measure(made: Range, queries: int) -> bool:
     refused = one_more(made, key)
     by_worker = Counter(report.worker for report in ended)
     print(f"{queries} queries in {len(jobs)} chunks: {seconds:.1f} s, {queries / seconds:.0f} queries/s")
-    print(f"workers used: {len(by_worker)} ({', '.join(str(n) for n in sorted(by_worker.values()))} chunks)")
+    print(
+        f"workers used, of two processes each: {len(by_worker)} ({', '.join(str(n) for n in sorted(by_worker.values()))} chunks)"
+    )
     print(f"images through the net: {passes(made)} for {span.stop} different images")
     print(
         f"ledger: budget {account['budget']}, spent {account['spent']}, reserved {account['reserved']}, "

@@ -30,7 +30,7 @@ class Net:
 
 
 def sums(images: NDArray[np.uint8]) -> NDArray[np.float32]:
-    return images.reshape(len(images), -1).astype(np.float32).sum(axis=1, keepdims=True)
+    return np.asarray(images.reshape(len(images), -1).sum(axis=1, keepdims=True), dtype=np.float32)
 
 
 async def ask(vectors: Vectors, *places: int) -> NDArray[np.float32]:
