@@ -172,10 +172,9 @@ def measure(made: Range, queries: int) -> bool:
     different = len(np.unique(pairs, axis=0))
     refused = one_more(made, key)
     by_worker = Counter(report.worker for report in ended)
+    shares = ", ".join(map(str, sorted(by_worker.values())))
     print(f"{queries} queries in {len(jobs)} chunks: {seconds:.1f} s, {queries / seconds:.0f} queries/s")
-    print(
-        f"workers used, of two processes each: {len(by_worker)} ({', '.join(str(n) for n in sorted(by_worker.values()))} chunks)"
-    )
+    print(f"workers used, of two processes each: {len(by_worker)} ({shares} chunks)")
     print(f"images through the net: {passes(made)} for {span.stop} different images")
     print(
         f"ledger: budget {account['budget']}, spent {account['spent']}, reserved {account['reserved']}, "
