@@ -76,7 +76,7 @@ class BindingBody(_Strict):
         if self.endpoint is not None and self.model is None:
             raise ValueError("an endpoint is bound together with its model")
         if self.endpoint in ("artifact", GALLERY):
-            raise ValueError(f"{self.endpoint} releases nothing: restrict the key's endpoints instead")
+            raise ValueError(f"{self.endpoint} is no release: restrict the key's endpoints instead")
         return self
 
 

@@ -52,7 +52,7 @@ def clean(endpoint: str, images: NDArray[np.uint8]) -> NDArray[np.float32]:
     (B, 2, H, W, C) how far the features are apart."""
     if endpoint == "verification":
         a, b = (clean("features", images[:, side]) for side in (0, 1))
-        return np.linalg.norm(a - b, axis=1, keepdims=True)
+        return np.asarray(np.linalg.norm(a - b, axis=1, keepdims=True), dtype=np.float32)
     width = 16 if endpoint == "features" else CLASSES
     weights = np.random.default_rng(7).normal(size=(np.prod(SHAPE), width)) / 8
     raw = (images.reshape(len(images), -1) / 255.0) @ weights

@@ -1,0 +1,207 @@
+"""Probing a face verification by the fleet: queries a second, workers used, and whether the ledger is exact.
+
+    python -m load.bench.verification [--queries 100000] [--workers 2]
+
+Stands up an embedded range in a temporary folder, trains a tiny net on drawn faces for an epoch, serves it as
+a verification, and makes an API key whose budget is exactly the queries. Celery workers then ask the proxy
+for as many different pairs of images, in chunks of 256; one request more must be refused. Exit status 1 where
+the ledger, the answers and the questions do not add up.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import httpx
+import numpy as np
+import redis
+from celery import Celery
+from numpy.typing import NDArray
+
+from clients.cli.embedded.launcher import Settings, detach, stop
+from clients.cli.embedded.state import RangeRecord, StateFolder
+from leakrange.data import load
+from leakrange.providers import artifact
+from leakrange.providers.training import train
+from leakrange.store.files import FolderStore, get_array
+from leakrange.wire.jobs import MAX_PAIRS, REPORTS, JobReport, ProbeJob, Span
+from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe, digest
+from leakrange.wire.schemas import Deployment
+from leakrange.wire.tensors import NPY, encode_npy
+
+__all__ = ["main"]
+
+FACES = DataSpec(name="synthfaces", size=32, count=1500, auxiliary=0.5)
+PATIENCE = 3600.0
+"""Seconds that the fleet may take for all queries."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """An embedded range as its operator sees it."""
+
+    folder: StateFolder
+    record: RangeRecord
+
+    def port(self, party: str) -> int:
+        """Where a party listens."""
+        found = next(each.port for each in self.record.parties if each.name == party)
+        assert found is not None
+        return found
+
+    @property
+    def redis_url(self) -> str:
+        """The broker."""
+        return f"redis://:{self.folder.secret('redis')}@127.0.0.1:{self.port('redis')}/0"
+
+    def operate(self, method: str, url: str, json: Any = None) -> Any:
+        """Ask what only the operator may."""
+        headers = {"Authorization": f"Bearer {self.record.operator_key}"}
+        answer = httpx.request(method, url, json=json, headers=headers, timeout=60, trust_env=False)
+        answer.raise_for_status()
+        return answer.json()
+
+
+def serve(made: Range, queries: int) -> tuple[Deployment, str]:
+    """Train, deploy as ``faces``, and make a key with the id ``bench``: the deployment, and the key."""
+    recipe = TrainingRecipe(
+        data=FACES,
+        behaviour="honest",
+        parameters={"target": "smile"},
+        net=NetSpec(width=0.25),
+        schedule=Schedule(epochs=1),
+    )
+    saved = artifact.save(made.folder.models, train(recipe, load(FACES)))
+    deployment = Deployment(artifact=saved.name, service="verification", normalised=True, threshold=1.0)
+    provider, admin = f"http://127.0.0.1:{made.port('provider-honest')}", f"{made.record.proxy}/admin"
+    made.operate("PUT", f"{provider}/v1/operator/models/faces", deployment.model_dump(mode="json"))
+    made.operate("PUT", f"{admin}/routes/faces", {"upstream": provider})
+    key = {"id": "bench", "name": "bench", "budget": queries, "endpoints": ["verification"]}
+    return deployment, made.operate("POST", f"{admin}/keys", key)["key"]
+
+
+def questions(queries: int) -> tuple[Span, NDArray[np.int64]]:
+    """As many different unordered pairs (queries, 2) of places within a span, in random order."""
+    samples = 2
+    while samples * (samples - 1) // 2 < queries:
+        samples += 1
+    there = len(load(FACES).where("auxiliary"))
+    if samples > there:
+        raise SystemExit(f"{there} images make {there * (there - 1) // 2} pairs, not {queries}")
+    pairs = np.stack(np.triu_indices(samples, k=1), axis=1)
+    chosen = np.random.default_rng(0).permutation(len(pairs))[:queries]
+    return Span(data=FACES, split="auxiliary", start=0, stop=samples), pairs[chosen]
+
+
+def probe(made: Range, jobs: list[ProbeJob]) -> tuple[float, list[JobReport]]:
+    """Send all jobs and wait for their ends: seconds from the first to the last, and the last reports."""
+    store = redis.Redis.from_url(made.redis_url, decode_responses=True)
+    celery = Celery("leakrange", broker=made.redis_url, set_as_current=False)
+    waited = {job.identity() for job in jobs}
+    ended: list[JobReport] = []
+    position, begun = "0-0", time.perf_counter()
+    for job in jobs:
+        celery.send_task("leakrange.probe", args=[job.model_dump(mode="json")], queue="probe")
+    while waited:
+        if time.perf_counter() - begun > PATIENCE:
+            raise SystemExit(f"{len(waited)} of {len(jobs)} chunks are not back after {PATIENCE:.0f} s")
+        found: Any = store.xread({REPORTS: position}, count=1000, block=1000)
+        for entry, fields in found[0][1] if found else []:
+            position = entry
+            report = JobReport.model_validate_json(fields["json"])
+            if report.state in ("done", "failed") and report.identity in waited:
+                waited.discard(report.identity)
+                ended.append(report)
+    seconds = time.perf_counter() - begun
+    celery.close()
+    store.close()
+    return seconds, ended
+
+
+def passes(made: Range) -> int:
+    """Images that went through the net of ``faces``."""
+    told = httpx.get(f"http://127.0.0.1:{made.port('provider-honest')}/metrics", trust_env=False).text
+    found = [line for line in told.splitlines() if line.startswith("leakrange_provider_samples_total{")]
+    return round(sum(float(line.rpartition(" ")[2]) for line in found if 'model="faces"' in line))
+
+
+def one_more(made: Range, key: str) -> int:
+    """The status of one request beyond the budget."""
+    pair = encode_npy(np.zeros((1, 2, 32, 32, 3), np.uint8))
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": NPY}
+    url = f"{made.record.proxy}/v1/models/faces/verification"
+    return httpx.post(url, content=pair, headers=headers, trust_env=False).status_code
+
+
+def measure(made: Range, queries: int) -> bool:
+    """Run the benchmark in a range that stands; whether everything adds up."""
+    deployment, key = serve(made, queries)
+    span, pairs = questions(queries)
+    jobs = [
+        ProbeJob(
+            url=made.record.proxy,
+            api_key=key,
+            model="faces",
+            artifact=deployment.answers(),
+            policy=digest([]),
+            release="score",
+            span=span,
+            pairs=[(int(a), int(b)) for a, b in pairs[start : start + MAX_PAIRS]],
+        )
+        for start in range(0, queries, MAX_PAIRS)
+    ]
+    seconds, ended = probe(made, jobs)
+    failed = [report for report in ended if report.state == "failed"]
+    for report in failed[:5]:
+        print(f"failed: {report.message}")
+    stored = FolderStore(made.folder.releases)
+    answered = sum(
+        len(get_array(stored, f"{job.identity()}.npy"))
+        for job in jobs
+        if stored.exists(f"{job.identity()}.npy")
+    )
+    account = made.operate("GET", f"{made.record.proxy}/admin/keys/bench")
+    different = len(np.unique(pairs, axis=0))
+    refused = one_more(made, key)
+    by_worker = Counter(report.worker for report in ended)
+    shares = ", ".join(map(str, sorted(by_worker.values())))
+    print(f"{queries} queries in {len(jobs)} chunks: {seconds:.1f} s, {queries / seconds:.0f} queries/s")
+    print(f"workers used, of two processes each: {len(by_worker)} ({shares} chunks)")
+    print(f"images through the net: {passes(made)} for {span.stop} different images")
+    print(
+        f"ledger: budget {account['budget']}, spent {account['spent']}, reserved {account['reserved']}, "
+        f"remaining {account['remaining']}, requests {account['requests']}"
+    )
+    print(f"asked {different} different pairs, answered {answered}; one request more: HTTP {refused}")
+    return not failed and account["spent"] == answered == different == queries and refused == 429
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--queries", type=int, default=100_000)
+    parser.add_argument("--workers", type=int, default=2, help="attackers, each with two processes")
+    wanted = parser.parse_args()
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}, ", end="")
+    print(f"load average before {os.getloadavg()[0]:.2f}", flush=True)
+    with TemporaryDirectory(prefix="leakrange-verification-") as root:
+        folder = StateFolder(Path(root))
+        record = detach(Settings(folder, base=0, workers=wanted.workers), starting=lambda _: None)
+        try:
+            exact = measure(Range(folder, record), wanted.queries)
+        finally:
+            stop(folder, print)
+    print(f"load average after {os.getloadavg()[0]:.2f}")
+    raise SystemExit(0 if exact else 1)
+
+
+if __name__ == "__main__":
+    main()
