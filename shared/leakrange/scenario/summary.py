@@ -45,6 +45,8 @@ def _summary(cell: list[TrialResult]) -> Summary:
         curiosity=_over_seeds([trial.curiosity for trial in done]),
         auc=_over_seeds([trial.auc for trial in done]),
         nag=_over_seeds([trial.nag for trial in done]),
+        tpr_at_001=_over_seeds([trial.membership and trial.membership.tpr_at_001 for trial in done]),
+        tpr_at_0001=_over_seeds([trial.membership and trial.membership.tpr_at_0001 for trial in done]),
     )
 
 

@@ -19,6 +19,7 @@ __all__ = [
     "CANCEL",
     "LEASE",
     "REPORTS",
+    "Candidates",
     "FitJob",
     "Job",
     "JobReport",
@@ -34,7 +35,7 @@ CANCEL = "leakrange:cancel:{identity}"
 """Set by the controller: a queued job that finds it is dropped, a training that runs is stopped."""
 
 ReleaseKind = Literal["logits", "softmax", "features", "score", "sample"]
-Split = Literal["train", "validation", "auxiliary", "test"]
+Split = Literal["train", "validation", "auxiliary", "test", "held-out", "pool"]
 Knowledge = Literal["unaware", "aware", "averaging"]
 
 
@@ -96,6 +97,22 @@ class Student(_Strict):
     victims: Annotated[list[Span], Field(min_length=1)]
 
 
+class Candidates(_Strict):
+    """Records whose membership in a model's training set is asked after, and what the attacker has for it.
+
+    ``records`` are of the pool, of a specification that does not tell the model's members. ``target`` is the
+    attribute that the model is served for: the attacker knows each record's class. ``shadows`` are recipes of
+    the attacker's own models, trained in the fleet. ``defence`` is what it does to their outputs, a chain of
+    output defences, ``draws`` times over, averaged.
+    """
+
+    records: Span
+    target: str
+    shadows: list[TrainingRecipe] = []
+    defence: list[Any] = []
+    draws: Annotated[int, Field(ge=1)] = 1
+
+
 class FitJob(_Strict):
     """Fit a fleet-side attack on releases and infer the hidden attribute of the observed ones.
 
@@ -103,7 +120,10 @@ class FitJob(_Strict):
     ``averaging`` each inner list holds the draws of one chunk. ``span`` tells which samples they are (for the
     labels that the threat model grants). ``observed`` are the victims' releases, likewise chunks of draws.
     Result: ``predicted`` (V,) and ``scores`` (V, S) in one npz under the identity; with a ``student`` its
-    decisions and soft outputs (V, Y) instead, and no label is granted.
+    decisions and soft outputs (V, Y) instead, and no label is granted. With ``candidates`` the observed
+    releases are the target's for those records, the auxiliary ones its releases for a population (none, where
+    the attack wants none), and the result is ``scores`` (V, 1), ``predicted`` nothing but -1: where the line
+    is to be drawn is for the judge.
     """
 
     kind: Literal["fit"] = "fit"
@@ -113,16 +133,18 @@ class FitJob(_Strict):
     release: ReleaseKind = "logits"
     sensitive: str
     auxiliary: list[list[str]]
-    auxiliary_count: Annotated[int, Field(ge=1)]
+    auxiliary_count: Annotated[int, Field(ge=0)]
     span: Span
     observed: list[list[str]]
     seed: int = 0
     student: Student | None = None
+    candidates: Candidates | None = None
 
     def identity(self) -> str:
         """Digest of everything that decides the result."""
-        # Without a student as it was before there were any: what is stored keeps its name.
-        return digest(self.model_dump(mode="json", exclude={"student"} if self.student is None else None))
+        # Without a student or candidates as it was before there were any: what is stored keeps its name.
+        absent = {name for name in ("student", "candidates") if getattr(self, name) is None}
+        return digest(self.model_dump(mode="json", exclude=absent))
 
 
 Job = Annotated[TrainJob | ProbeJob | FitJob, Field(discriminator="kind")]
