@@ -41,7 +41,8 @@ def fit(job: FitJob, context: JobContext) -> dict[str, Any]:
     elif issubclass(kind, MembershipAttack):
         attack = kind(kind.Parameters.model_validate(job.parameters))
         found_members = attack.score(membership_evidence(job, context.releases, context.settings.models_dir))
-        predicted, scores = np.full(len(found_members), -1), found_members[:, np.newaxis]
+        predicted = np.full(len(found_members), -1)
+        scores = found_members[:, np.newaxis].astype(np.float32)
     else:
         evidence = evidence_of(job, context.releases)
         inference = kind(kind.Parameters.model_validate(job.parameters)).infer(evidence)

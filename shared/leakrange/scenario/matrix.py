@@ -324,7 +324,7 @@ class _Expansion:
         knowledge: Knowledge,
         count: int,
     ) -> list[tuple[str, int]]:
-        """Have so many records asked for, as often as the attacker asks; (model and defence, draw) of each."""
+        """Have so many records asked for as often as the attacker asks; (model and defence, draw) of each."""
         draws = self.draws[target.answers(knowledge)] if knowledge == "averaging" else range(1)
         for draw in draws:
             key = (model.id, asked, draw)

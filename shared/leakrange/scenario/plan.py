@@ -164,8 +164,8 @@ class PlannedTrial(_Strict):
         answers: list[list[str]],
         shadows: list[TrainingRecipe],
     ) -> FitJob:
-        """The fleet's job that scores the pool's records by the model's stored ``answers`` for them, and for a
-        ``population`` of others."""
+        """The fleet's job that scores the pool's records by the model's stored ``answers`` for them, and for
+        a ``population`` of others."""
         if self.members is None:
             raise ValueError(f"{self.result.id} is after no members")
         candidates = Candidates(

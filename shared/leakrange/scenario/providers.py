@@ -62,8 +62,8 @@ class Provider:
         )
 
     def shadow(self, number: int) -> TrainingRecipe:
-        """How an attacker trains the shadow of that number: as an honest provider of the task would, with this
-        one's net and schedule. Numbers 2n and 2n + 1 share the pool out between them."""
+        """How an attacker trains the shadow of that number: as an honest provider of the task would, with
+        this one's net and schedule. Numbers 2n and 2n + 1 share the pool out between them."""
         subset, behaviour = self.data.subset, "honest"
         if subset is None:
             raise ValueError(f"provider {self.name!r} has no pool that shadows could be trained on")
