@@ -40,7 +40,7 @@ def fit(job: FitJob, context: JobContext) -> dict[str, Any]:
         predicted, scores = released.argmax(axis=1), released
     elif issubclass(kind, MembershipAttack):
         attack = kind(kind.Parameters.model_validate(job.parameters))
-        found_members = attack.score(membership_evidence(job, context.releases, context.settings.models_dir))
+        found_members = attack.score(membership_evidence(job, context.releases))
         predicted = np.full(len(found_members), -1)
         scores = found_members[:, np.newaxis].astype(np.float32)
     else:

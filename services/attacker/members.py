@@ -4,7 +4,6 @@ its own shadow models."""
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,20 +12,18 @@ from leakrange.attacks.membership.membership import MembershipEvidence
 from leakrange.data import ImageSet, load
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.store.files import FolderStore
-from leakrange.wire.errors import InvalidInput, NotFound
+from leakrange.wire.errors import InvalidInput
 from leakrange.wire.jobs import Candidates, FitJob
-from leakrange.wire.recipe import TrainingRecipe
 from services.attacker.evidence import joined
 from services.attacker.spans import span_of
 
 __all__ = ["membership_evidence"]
 
 
-def membership_evidence(job: FitJob, store: FolderStore, models: Path) -> MembershipEvidence:
+def membership_evidence(job: FitJob, store: FolderStore) -> MembershipEvidence:
     """What the job's membership attack is given.
 
-    Raises `NotFound` for releases or shadow models that are not stored, `InvalidInput` for such as do not fit
-    together.
+    Raises `NotFound` for releases that are not stored, `InvalidInput` for such as do not fit together.
     """
     candidates = job.candidates
     if candidates is None:
@@ -42,7 +39,7 @@ def membership_evidence(job: FitJob, store: FolderStore, models: Path) -> Member
         if len(answers) != len(population):
             raise InvalidInput(f"{len(answers)} answers for a population of {len(population)}")
     asked = data.images[np.concatenate([records, population])]
-    released = _shadows(candidates, asked, models, job, observed.shape[1])
+    released = _shadows(candidates, asked, store, job, observed.shape[1])
     labels = data.labels[candidates.target]
     return MembershipEvidence(
         observed=observed[np.newaxis],
@@ -66,20 +63,21 @@ def _population(job: FitJob, data: ImageSet) -> NDArray[np.int64]:
 def _members(candidates: Candidates) -> NDArray[np.bool_]:
     """Which of the records each shadow was trained on, (K, N)."""
     span = candidates.records
-    found = [load(recipe.data).members()[span.start : span.stop] for recipe in candidates.shadows]
+    found = [load(shadow.data).members()[span.start : span.stop] for shadow in candidates.shadows]
     return np.array(found, dtype=bool).reshape(len(found), span.stop - span.start)
 
 
 def _shadows(
-    candidates: Candidates, images: NDArray[np.uint8], models: Path, job: FitJob, width: int
+    candidates: Candidates, images: NDArray[np.uint8], store: FolderStore, job: FitJob, width: int
 ) -> NDArray[np.float32]:
     """The shadows' releases (K, N, Y) for images (N, H, W, C), defended as the attacker knows them to be."""
     released = np.empty((len(candidates.shadows), len(images), width), dtype=np.float32)
     chain = Chain.parse(candidates.defence)
-    for number, recipe in enumerate(candidates.shadows):
-        plain = _outputs(recipe, images, models, job.release)
+    for number, shadow in enumerate(candidates.shadows):
+        names = [shadow.records] + ([shadow.population] if shadow.population else [])
+        plain = joined(store, [[name] for name in names])
         if plain.shape != released.shape[1:]:
-            raise InvalidInput(f"shadow models release {plain.shape[1]} values, the target {width}")
+            raise InvalidInput(f"a shadow's releases are {plain.shape}, the target's {released.shape[1:]}")
         rng = np.random.default_rng([job.seed, number])
         # A proxy's sticky noise has a secret key: an attacker can but have a key, and noise, of its own.
         context = ReleaseContext(
@@ -91,16 +89,3 @@ def _shadows(
         draws = [chain.apply(plain, context) for _ in range(candidates.draws)]
         released[number] = np.mean(draws, axis=0, dtype=np.float64)
     return released
-
-
-def _outputs(
-    recipe: TrainingRecipe, images: NDArray[np.uint8], models: Path, release: str
-) -> NDArray[np.float32]:
-    from leakrange.providers.artifact import find
-    from leakrange.providers.artifact import load as load_artifact
-    from leakrange.providers.inference import outputs
-
-    folder = find(models, recipe.digest())
-    if folder is None:
-        raise NotFound(f"shadow model {recipe.digest()[:12]} is not stored here", hint="has it been trained?")
-    return outputs(load_artifact(folder).classifier, images, release)

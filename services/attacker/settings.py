@@ -18,8 +18,7 @@ Seconds = Annotated[float, Field(gt=0)]
 class FleetSettings(BaseSettings):
     """``LEAKRANGE_…``: where jobs come from and results go.
 
-    ``models_dir`` is for workers with the queue ``train``, and for those with the queue ``fit``, which use
-    the shadow models that they had trained; the others never look there.
+    ``models_dir`` is for workers with the queue ``train`` alone; the others never look there.
     """
 
     model_config = SettingsConfigDict(env_prefix="LEAKRANGE_", extra="ignore")

@@ -32,7 +32,7 @@ from leakrange.scenario.plan import (
 from leakrange.scenario.results import TrialResult
 from leakrange.store.files import get_arrays, put_array, put_arrays
 from leakrange.wire.errors import LeakrangeError, NotFound
-from leakrange.wire.jobs import FitJob, JobReport, ProbeJob, Span, TrainJob
+from leakrange.wire.jobs import FitJob, JobReport, ProbeJob, Shadow, Span, TrainJob
 from leakrange.wire.recipe import digest
 from leakrange.wire.schemas import Round
 from services.controller.range.journal import Journal
@@ -341,11 +341,15 @@ class Driver:
         for shadow in shadows:  # while the target is asked
             self._once.begin(f"train {shadow.id}", partial(self._trained, shadow))
         asked, population = await together([self._answers(members.probes), self._answers(trial.probes)])
-        for shadow in shadows:
-            await self._once.need(f"train {shadow.id}", partial(self._trained, shadow))
-        job = trial.membership_job(
-            model, _by_chunk(population), _by_chunk(asked), [shadow.recipe for shadow in shadows]
-        )
+        own = [
+            Shadow(
+                data=shadow.recipe.data,
+                records=await self._shown(shadow, members.records),
+                population=await self._shown(shadow, trial.span) if trial.span else None,
+            )
+            for shadow in shadows
+        ]
+        job = trial.membership_job(model, _by_chunk(population), _by_chunk(asked), own)
         scores = (await self._fitted(trial, job)).scores[:, 0]
         record = orjson.loads(self._parties.models.get(f"{model.artifact}/training.json"))
         records = members.records.stop - members.records.start
@@ -356,6 +360,20 @@ class Driver:
             honesty=honesty,
             spent=(records + trial.auxiliary_count) * len(members.probes),
         )
+
+    async def _shown(self, shadow: PlannedModel, span: Span) -> str:
+        """The identity of a shadow's stored releases for ``span``."""
+        job = shadow.shows(span)
+        await self._once.need(f"train {shadow.id}", lambda: self._trained(shadow))
+        await self._once.need(f"shown {job.identity()}", lambda: self._show(shadow, job))
+        return job.identity()
+
+    async def _show(self, shadow: PlannedModel, job: TrainJob) -> None:
+        identity = job.identity()
+        await self._journal.expect([(identity, "train", {"model": shadow.id})])
+        if not self._parties.releases.exists(f"{identity}.npy"):
+            await self._in_fleet(job, f"asking {shadow.id}")
+        await self._journal.job_done(identity, "train", {}, message=f"asked {shadow.id}")
 
     async def _fitted(self, trial: PlannedTrial, job: FitJob) -> Inferred:
         """What the fleet's job gives, now or earlier."""

@@ -12,7 +12,17 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from leakrange.scenario.results import TrialResult
-from leakrange.wire.jobs import Candidates, FitJob, ProbeJob, ReleaseKind, Span, Student
+from leakrange.wire.jobs import (
+    Candidates,
+    FitJob,
+    ProbeJob,
+    ReleaseKind,
+    Shadow,
+    Shown,
+    Span,
+    Student,
+    TrainJob,
+)
 from leakrange.wire.recipe import TrainingRecipe, digest
 
 __all__ = [
@@ -49,6 +59,10 @@ class PlannedModel(_Strict):
     def artifact(self) -> str:
         """The recipe's digest."""
         return self.recipe.digest()
+
+    def shows(self, span: Span) -> TrainJob:
+        """The fleet's job that has a model which nobody serves release what it gives for ``span``."""
+        return TrainJob(recipe=self.recipe, shown=Shown(release=self.release, span=span))
 
     @property
     def served_as(self) -> str:
@@ -162,7 +176,7 @@ class PlannedTrial(_Strict):
         model: PlannedModel,
         population: list[list[str]],
         answers: list[list[str]],
-        shadows: list[TrainingRecipe],
+        shadows: list[Shadow],
     ) -> FitJob:
         """The fleet's job that scores the pool's records by the model's stored ``answers`` for them, and for
         a ``population`` of others."""

@@ -24,6 +24,8 @@ __all__ = [
     "Job",
     "JobReport",
     "ProbeJob",
+    "Shadow",
+    "Shown",
     "Span",
     "Student",
     "TrainJob",
@@ -52,15 +54,30 @@ class Span(_Strict):
     stop: Annotated[int, Field(ge=1)]
 
 
+class Shown(_Strict):
+    """What whoever had a model trained for itself, and serves it to nobody, has it release: one kind of
+    release for the samples of one span."""
+
+    release: ReleaseKind
+    span: Span
+
+
 class TrainJob(_Strict):
-    """Train one model. Result: the artifact folder named by the recipe's digest."""
+    """Train one model. Result: the artifact folder named by the recipe's digest.
+
+    With ``shown`` the result is an array (samples, N) under the identity: the model's releases, for which it
+    is trained unless it is there. So the owner of a shadow model needs not look where all models lie.
+    """
 
     kind: Literal["train"] = "train"
     recipe: TrainingRecipe
+    shown: Shown | None = None
 
     def identity(self) -> str:
-        """The recipe's digest."""
-        return self.recipe.digest()
+        """The recipe's digest; of what a model shows, a digest of both."""
+        if self.shown is None:
+            return self.recipe.digest()
+        return digest(["shown", self.recipe.digest(), self.shown.model_dump(mode="json")])
 
 
 class ProbeJob(_Strict):
@@ -97,18 +114,27 @@ class Student(_Strict):
     victims: Annotated[list[Span], Field(min_length=1)]
 
 
+class Shadow(_Strict):
+    """A model of an attacker's own: ``data`` tells what it was trained on, ``records`` and ``population`` are
+    identities of its stored releases, for what the target is asked, too."""
+
+    data: DataSpec
+    records: str
+    population: str | None = None
+
+
 class Candidates(_Strict):
     """Records whose membership in a model's training set is asked after, and what the attacker has for it.
 
     ``records`` are of the pool, of a specification that does not tell the model's members. ``target`` is the
-    attribute that the model is served for: the attacker knows each record's class. ``shadows`` are recipes of
-    the attacker's own models, trained in the fleet. ``defence`` is what it does to their outputs, a chain of
+    attribute that the model is served for: the attacker knows each record's class. ``shadows`` are the
+    attacker's own models, trained in the fleet. ``defence`` is what it does to their outputs, a chain of
     output defences, ``draws`` times over, averaged.
     """
 
     records: Span
     target: str
-    shadows: list[TrainingRecipe] = []
+    shadows: list[Shadow] = []
     defence: list[Any] = []
     draws: Annotated[int, Field(ge=1)] = 1
 

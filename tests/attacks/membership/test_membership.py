@@ -140,14 +140,14 @@ def test_a_net_that_learnt_by_heart_is_found_out() -> None:
             behaviour="honest",
             parameters={"target": "digit"},
             net=NetSpec(width=0.5),
-            schedule=Schedule(epochs=15, batch=20, lr=0.003, select="last"),
+            schedule=Schedule(epochs=12, batch=20, lr=0.003, select="last"),
             seed=seed,
         )
 
     def trained(which: TrainingRecipe) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         images = load(which.data)
         model = train(which, images)
-        assert model.chosen_epoch == 15
+        assert model.chosen_epoch == 12
         members = images.members()
         assert model.members == tuple(np.flatnonzero(members).tolist())
         asked = np.concatenate([images.where("pool"), images.where("auxiliary")])
