@@ -75,7 +75,7 @@ def _shadows(
     chain = Chain.parse(candidates.defence)
     for number, shadow in enumerate(candidates.shadows):
         names = [shadow.records] + ([shadow.population] if shadow.population else [])
-        plain = joined(store, [[name] for name in names])
+        plain = joined(store, [[name] for name in names])[: len(images)]  # of the population a prefix will do
         if plain.shape != released.shape[1:]:
             raise InvalidInput(f"a shadow's releases are {plain.shape}, the target's {released.shape[1:]}")
         rng = np.random.default_rng([job.seed, number])

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import (
     balanced_accuracy_score,
@@ -16,6 +16,7 @@ from leakrange.metrics import auc_interval, best_threshold, membership_report
 samples = st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=8, max_size=80)
 
 
+@settings(deadline=None)
 @given(samples, st.integers(0, 2**31))
 def test_agrees_with_scikit_learn(pairs: list[tuple[int, bool]], seed: int) -> None:
     scores = np.array([score / 7 for score, _ in pairs])
@@ -38,6 +39,7 @@ def test_agrees_with_scikit_learn(pairs: list[tuple[int, bool]], seed: int) -> N
         assert (report.tested & part).sum() == (part.sum() + 1) // 2
 
 
+@settings(deadline=None)
 @given(samples)
 def test_no_other_threshold_does_better_where_it_was_chosen(pairs: list[tuple[int, bool]]) -> None:
     scores = np.array([score / 7 for score, _ in pairs])
