@@ -1,4 +1,4 @@
-"""What a scenario plans for attacks on membership: a pool and shadows for all, and nobody told the members."""
+"""What a scenario plans for attacks on membership: pool and shadows for all, and nobody told the members."""
 
 from __future__ import annotations
 
