@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks import attacks
+from leakrange.attacks.membership.membership import MembershipAttack
 from leakrange.store.files import FolderStore, put_arrays
 from leakrange.wire.jobs import FitJob
 from services.attacker.distil import student_outputs
 from services.attacker.evidence import evidence_of
+from services.attacker.members import membership_evidence
 from services.attacker.settings import FleetSettings
 from services.attacker.task import JobContext, fleet_task
 
@@ -27,7 +29,8 @@ def _stored(settings: FleetSettings, identity: str) -> bool:
 def fit(job: FitJob, context: JobContext) -> dict[str, Any]:
     """Fit the attack and store what it infers: ``predicted`` int64 (V,), ``scores`` float32 (V, S).
 
-    Of a user's own model it stores what that decides and releases: ``scores`` are its soft outputs (V, Y).
+    Of a user's own model it stores what that decides and releases: ``scores`` are its soft outputs (V, Y). Of
+    candidates for membership ``scores`` are (V, 1), and ``predicted`` is -1 throughout.
     """
     begun = time.perf_counter()
     kind = attacks[job.attack]
@@ -35,6 +38,11 @@ def fit(job: FitJob, context: JobContext) -> dict[str, Any]:
     if kind.where == "user":
         released = student_outputs(job, context.releases)
         predicted, scores = released.argmax(axis=1), released
+    elif issubclass(kind, MembershipAttack):
+        attack = kind(kind.Parameters.model_validate(job.parameters))
+        found_members = attack.score(membership_evidence(job, context.releases))
+        predicted = np.full(len(found_members), -1)
+        scores = found_members[:, np.newaxis].astype(np.float32)
     else:
         evidence = evidence_of(job, context.releases)
         inference = kind(kind.Parameters.model_validate(job.parameters)).infer(evidence)

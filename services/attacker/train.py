@@ -1,6 +1,6 @@
-"""``python -m services.attacker.train PARENT``: trains what it is told to, one recipe after the other.
+"""``python -m services.attacker.train PARENT``: trains what it is told to, one job after the other.
 
-Recipes come as JSON lines on standard input. What each training says goes to standard output as JSON lines,
+Jobs come as JSON lines on standard input. What each training says goes to standard output as JSON lines,
 the last of them ``{"done": …}`` or ``{"failed": …}``. The imports (seconds of CPU time) are made once; each
 training is a fork, and its memory is given back. Loaded data sets are kept for the next training.
 """
@@ -13,6 +13,7 @@ import signal
 import sys
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -20,11 +21,13 @@ import structlog
 
 from leakrange.data import load
 from leakrange.registry import UnknownName
+from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.errors import LeakrangeError
+from leakrange.wire.jobs import TrainJob
 from leakrange.wire.logs import configure_logs
-from leakrange.wire.recipe import TrainingRecipe
 from services.attacker.parent import die_with
 from services.attacker.settings import FleetSettings
+from services.attacker.spans import span_of
 
 __all__ = ["main"]
 
@@ -96,17 +99,22 @@ def _guarded(work: Callable[[], None]) -> dict[str, Any] | None:
 
 
 def _load(line: bytes) -> None:
-    load(TrainingRecipe.model_validate_json(line).data)
+    load(TrainJob.model_validate_json(line).recipe.data)
 
 
 def _train(line: bytes, settings: FleetSettings, say: Say) -> None:
     import torch
 
-    from leakrange.providers.artifact import save
+    from leakrange.providers.artifact import find, save
     from leakrange.providers.training import train
 
-    recipe = TrainingRecipe.model_validate_json(line)
+    job = TrainJob.model_validate_json(line)
+    recipe = job.recipe
     torch.set_num_threads(settings.train_threads)
+    if job.shown is not None and (folder := find(settings.models_dir, recipe.digest())) is not None:
+        _show(job, folder, settings)
+        say({"done": {"reused": True}})
+        return
     device = settings.train_device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -119,7 +127,7 @@ def _train(line: bytes, settings: FleetSettings, say: Say) -> None:
         say({**entry, "message": message})
 
     trained = train(recipe, load(recipe.data), device=device, progress=progress)
-    save(settings.models_dir, trained)
+    _show(job, save(settings.models_dir, trained), settings)
     say(
         {
             "done": {
@@ -130,6 +138,18 @@ def _train(line: bytes, settings: FleetSettings, say: Say) -> None:
             }
         }
     )
+
+
+def _show(job: TrainJob, folder: Path, settings: FleetSettings) -> None:
+    """Store the releases that the job wants of the model in ``folder``, if it wants any."""
+    from leakrange.providers.artifact import load as load_artifact
+    from leakrange.providers.inference import outputs
+
+    if job.shown is None:
+        return
+    data, chosen = span_of(job.shown.span)
+    released = outputs(load_artifact(folder).classifier, data.images[chosen], job.shown.release)
+    put_array(FolderStore(settings.releases_dir), f"{job.identity()}.npy", released)
 
 
 def _how(status: int) -> str:

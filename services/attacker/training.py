@@ -17,7 +17,6 @@ from leakrange.allocator import ALLOCATOR
 from leakrange.store.files import FolderStore
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.jobs import TrainJob
-from leakrange.wire.recipe import TrainingRecipe
 from services.attacker.settings import FleetSettings
 from services.attacker.task import Cancelled, JobContext, fleet_task
 
@@ -34,7 +33,7 @@ class Trainer:
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def train(self, recipe: TrainingRecipe, settings: FleetSettings) -> Iterator[dict[str, Any]]:
+    def train(self, job: TrainJob, settings: FleetSettings) -> Iterator[dict[str, Any]]:
         """What the training says, one JSON object after the other; ends early where the process dies."""
         process = self._started(settings)
         assert process.stdin is not None
@@ -42,7 +41,7 @@ class Trainer:
         finished = False
         try:
             with suppress(BrokenPipeError):  # it died: what it says ends here, too
-                process.stdin.write(recipe.model_dump_json().encode() + b"\n")
+                process.stdin.write(job.model_dump_json().encode() + b"\n")
                 process.stdin.flush()
             for line in process.stdout:
                 said = orjson.loads(line)
@@ -86,15 +85,16 @@ trainer = Trainer()
 
 
 def _stored(settings: FleetSettings, identity: str) -> bool:
-    return FolderStore(settings.models_dir).exists(f"{identity}/training.json")
+    model = FolderStore(settings.models_dir).exists(f"{identity}/training.json")
+    return model or FolderStore(settings.releases_dir).exists(f"{identity}.npy")
 
 
 @fleet_task(TrainJob, seconds=86_400.0, stored=_stored)
 def train(job: TrainJob, context: JobContext) -> dict[str, Any]:
-    """Train and store the artifact folder; progress is passed on as reports."""
+    """Train and store the artifact folder, and what it is to show; progress is passed on as reports."""
     begun = time.perf_counter()
     with context.interrupted_by(trainer.kill):
-        for said in trainer.train(job.recipe, context.settings):
+        for said in trainer.train(job, context.settings):
             if "failed" in said:
                 raise LeakrangeError(said["failed"], hint=said.get("hint"))
             if "done" in said:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from leakrange.data import SPLITS
-from leakrange.data.splits import TEST_SHARE, first_of_each, partition
+from leakrange.data.splits import TEST_SHARE, draw_members, draw_pool, first_of_each, partition
 from leakrange.wire.errors import InvalidInput
 
 TRAIN, VALIDATION, AUXILIARY, TEST = range(4)
@@ -106,3 +106,45 @@ def test_limit_keeps_so_many_of_each_split_and_a_part_of_a_larger_limit(
 def test_limit_does_not_take_the_first_in_file_order() -> None:
     keep = first_of_each(np.zeros(10_000, dtype=np.uint8), 100, 0)
     assert 4000 < keep.mean() < 6000
+
+
+@given(GROUP_SIZES, SEEDS, st.floats(0.1, 1.0))
+def test_a_pool_is_drawn_from_training_images_alone_and_group_by_group(
+    sizes: list[int], seed: int, part: float
+) -> None:
+    group = groups(sizes, seed)
+    split = partition(group, None, 0.1, 0.15, seed)
+    training = (split == TRAIN).sum()
+    pool = max(1, int(part * training))
+    keep = draw_pool(split, group, pool, seed)
+    assert (np.diff(keep) > 0).all()
+    assert (split[keep] == TRAIN).sum() == pool
+    assert (split[keep] != TRAIN).sum() == (split != TRAIN).sum()
+    drawn = keep[split[keep] == TRAIN]
+    cut = [g for g in set(group[drawn].tolist()) if (group == g).sum() != (group[drawn] == g).sum()]
+    assert len(cut) <= 1  # the last one, of which the pool has no room for all
+
+
+@given(GROUP_SIZES, st.integers(0, 2**53), st.floats(0.2, 0.8))
+def test_copies_are_members_together_and_the_rest_are_the_others(
+    sizes: list[int], seed: int, share: float
+) -> None:
+    group = groups(sizes, 1)
+    members = draw_members(group, share, seed, rest=False)
+    assert abs(members.sum() - share * len(group)) <= max(sizes) / 2
+    assert all(len(set(members[group == g].tolist())) == 1 for g in set(group.tolist()))
+    np.testing.assert_array_equal(draw_members(group, share, seed, rest=True), ~members)
+    np.testing.assert_array_equal(draw_members(group, share, seed, rest=False), members)
+
+
+def test_members_of_two_seeds_overlap_as_independent_draws_do() -> None:
+    one, two = (draw_members(np.arange(2000), 0.5, seed, rest=False) for seed in (3, 4))
+    assert 420 <= (one & two).sum() <= 580
+
+
+def test_pools_and_shares_that_leave_nothing_are_refused() -> None:
+    split = np.array([TRAIN] * 10 + [TEST] * 5, dtype=np.uint8)
+    with pytest.raises(InvalidInput, match="pool of 11"):
+        draw_pool(split, np.arange(15), 11, 0)
+    with pytest.raises(InvalidInput, match="no members"):
+        draw_members(np.zeros(30, dtype=np.int64), 0.5, 0, rest=False)

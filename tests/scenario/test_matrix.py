@@ -336,7 +336,8 @@ def test_sizes_are_those_of_the_loaded_set(monkeypatch: pytest.MonkeyPatch) -> N
     spec = DataSpec(name="digits")
     found = split_sizes(spec)
     assert found == {
-        name: len(load(spec).where(name)) for name in ("train", "validation", "auxiliary", "test")
+        name: len(load(spec).where(name))
+        for name in ("train", "validation", "auxiliary", "test", "held-out", "pool")
     }
     monkeypatch.delenv("LEAKRANGE_DATA", raising=False)
     assert split_sizes(DataSpec(name="utkface")) is None

@@ -21,15 +21,23 @@ import structlog
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from leakrange.scenario.plan import Plan, PlannedModel, PlannedProbe, PlannedStream, PlannedTrial
+from leakrange.scenario.plan import (
+    Plan,
+    PlannedMembers,
+    PlannedModel,
+    PlannedProbe,
+    PlannedStream,
+    PlannedTrial,
+)
 from leakrange.scenario.results import TrialResult
 from leakrange.store.files import get_arrays, put_array, put_arrays
 from leakrange.wire.errors import LeakrangeError, NotFound
-from leakrange.wire.jobs import FitJob, JobReport, ProbeJob, Span, TrainJob
+from leakrange.wire.jobs import FitJob, JobReport, ProbeJob, Shadow, Span, TrainJob
 from leakrange.wire.recipe import digest
 from leakrange.wire.schemas import Round
 from services.controller.range.journal import Journal
-from services.controller.range.judge import Inferred, Observed, judge, registered
+from services.controller.range.judge import Inferred, Observed, honesty_of, judge, registered
+from services.controller.range.members import judge_members, trained_on
 from services.controller.range.students import hand_in
 from services.controller.range.together import Once, being_cancelled, together
 from services.controller.settings import ControllerSettings
@@ -53,6 +61,7 @@ class Driver:
     ) -> None:
         self._run, self._plan, self._parties, self._journal = run, plan, parties, journal
         self._models = {model.id: model for model in plan.models}
+        self._shadows = {model.id: model for model in plan.shadows}
         self._policies = {policy.defence: policy for policy in plan.policies}
         self._streams = {stream.id: stream for stream in plan.streams}
         self._probes = {probe.id: probe for probe in plan.probes}
@@ -73,7 +82,10 @@ class Driver:
         self._dispatched = await self._journal.dispatched_before()
         judged = await self._journal.done_trials()
         await self._journal.expect(
-            [(model.artifact, "train", {"model": model.id}) for model in self._plan.models]
+            [
+                (model.artifact, "train", {"model": model.id})
+                for model in (*self._plan.models, *self._plan.shadows)
+            ]
         )
         for policy in self._plan.policies:
             await self._parties.proxy.put_policy(policy.name, policy.chain)
@@ -89,8 +101,8 @@ class Driver:
 
     # --- models ------------------------------------------------------------------------------------
 
-    async def _served(self, model: PlannedModel) -> None:
-        """Trained, deployed at the provider of its behaviour, and routed to by the proxy."""
+    async def _trained(self, model: PlannedModel) -> None:
+        """Trained and stored."""
         job = TrainJob(recipe=model.recipe)
         identity = job.identity()
         last = 0.0
@@ -121,6 +133,11 @@ class Driver:
             message=f"trained {model.id} in {record['seconds']:.1f} s",
             model=(model.recipe, figures),
         )
+
+    async def _served(self, model: PlannedModel) -> None:
+        """Trained, deployed at the provider of its behaviour, and routed to by the proxy."""
+        await self._once.need(f"train {model.id}", lambda: self._trained(model))
+        identity = model.artifact
         behaviour = model.recipe.behaviour
         await self._parties.providers.deploy(behaviour, model.served_as, identity, model.release)
         await self._parties.proxy.put_route(model.served_as, self._parties.providers.url(behaviour))
@@ -286,8 +303,12 @@ class Driver:
         )
         first = self._streams[trial.streams[0]]
         uploaded = await self._once.need(f"uploaded {first.id}", lambda: self._uploaded(first))
+        target = registered(uploaded.truths, model.target)
+        if trial.members is not None:
+            honesty = honesty_of(uploaded.decisions, target)
+            return await self._members(trial, trial.members, model, honesty)
         observed = Observed(
-            target=registered(uploaded.truths, model.target),
+            target=target,
             sensitive=registered(uploaded.truths, trial.result.sensitive),
             decisions=uploaded.decisions,
         )
@@ -296,10 +317,7 @@ class Driver:
             if uploaded.inferred is None:
                 raise NotFound(f"the provider of {model.id} has no decoder: it inferred nothing")
             return judge(trial.result, observed, uploaded.inferred, classes, seen=trial.result.budget)
-        probes = await together(
-            self._once.need(f"probe {name}", partial(self._probe, self._probes[name]))
-            for name in trial.probes
-        )
+        probes = await self._answers(trial.probes)
         spent = trial.auxiliary_count * len(trial.probes)
         if trial.where == "user":
             job = trial.student_job(model, _by_chunk(probes), first.spans)
@@ -308,6 +326,54 @@ class Driver:
             return judge(trial.result, replace(observed, decisions=decisions), inferred, classes, spent=spent)
         job = trial.job(model.release, _by_chunk(probes), _by_chunk(draws))
         return judge(trial.result, observed, await self._fitted(trial, job), classes, spent=spent)
+
+    async def _answers(self, probes: list[str]) -> list[list[str]]:
+        """The stored chunks of each of these probes."""
+        return await together(
+            self._once.need(f"probe {name}", partial(self._probe, self._probes[name])) for name in probes
+        )
+
+    async def _members(
+        self, trial: PlannedTrial, members: PlannedMembers, model: PlannedModel, honesty: float | None
+    ) -> TrialResult:
+        """A membership attack, judged by the model's own record of what it was trained on."""
+        shadows = [self._shadows[name] for name in members.shadows]
+        for shadow in shadows:  # while the target is asked
+            self._once.begin(f"train {shadow.id}", partial(self._trained, shadow))
+        asked, population = await together([self._answers(members.probes), self._answers(trial.probes)])
+        own = [
+            Shadow(
+                data=shadow.recipe.data,
+                records=await self._shown(shadow, members.records),
+                population=await self._shown(shadow, trial.span) if trial.span else None,
+            )
+            for shadow in shadows
+        ]
+        job = trial.membership_job(model, _by_chunk(population), _by_chunk(asked), own)
+        scores = (await self._fitted(trial, job)).scores[:, 0]
+        record = orjson.loads(self._parties.models.get(f"{model.artifact}/training.json"))
+        records = members.records.stop - members.records.start
+        return judge_members(
+            trial.result,
+            scores,
+            trained_on(record, records),
+            honesty=honesty,
+            spent=(records + trial.auxiliary_count) * len(members.probes),
+        )
+
+    async def _shown(self, shadow: PlannedModel, span: Span) -> str:
+        """The identity of a shadow's stored releases for ``span``."""
+        job = shadow.shows(span)
+        await self._once.need(f"train {shadow.id}", lambda: self._trained(shadow))
+        await self._once.need(f"shown {job.identity()}", lambda: self._show(shadow, job))
+        return job.identity()
+
+    async def _show(self, shadow: PlannedModel, job: TrainJob) -> None:
+        identity = job.identity()
+        await self._journal.expect([(identity, "train", {"model": shadow.id})])
+        if not self._parties.releases.exists(f"{identity}.npy"):
+            await self._in_fleet(job, f"asking {shadow.id}")
+        await self._journal.job_done(identity, "train", {}, message=f"asked {shadow.id}")
 
     async def _fitted(self, trial: PlannedTrial, job: FitJob) -> Inferred:
         """What the fleet's job gives, now or earlier."""

@@ -12,7 +12,7 @@ from leakrange.metrics import accuracy, confusion_matrix, majority_share, mean_a
 from leakrange.scenario.results import Curve, TrialResult
 from leakrange.wire.errors import LeakrangeError
 
-__all__ = ["Inferred", "Observed", "judge", "registered"]
+__all__ = ["POINTS", "Inferred", "Observed", "honesty_of", "judge", "registered"]
 
 POINTS = 101
 """Of a ROC curve that is stored: enough for any screen."""
@@ -80,8 +80,6 @@ def judge(
     truth, predicted = sensitive[known], inferred.predicted[:users][known]
     if len(truth) == 0:
         raise LeakrangeError(f"no user's {trial.sensitive!r} is known: there is nothing to judge by")
-    target = observed.target[:users]
-    told = target >= 0
     curiosity, majority = accuracy(predicted, truth), majority_share(truth, classes)
     scores = inferred.scores[:users][known]
     return trial.model_copy(
@@ -89,7 +87,7 @@ def judge(
             "state": "done",
             "victims": len(truth),
             "spent": users if spent is None else spent,
-            "honesty": accuracy(observed.decisions[:users][told], target[told]) if told.any() else None,
+            "honesty": honesty_of(observed.decisions[:users], observed.target[:users]),
             "curiosity": curiosity,
             "majority": majority,
             "nag": nag(curiosity, majority),
@@ -98,6 +96,12 @@ def judge(
             "confusion": confusion_matrix(predicted, truth, classes).tolist(),
         }
     )
+
+
+def honesty_of(decisions: NDArray[np.int64], target: NDArray[np.int64]) -> float | None:
+    """Share of right decisions (V,) among users whose class (V,) is known, not -1; None where none is."""
+    told = target >= 0
+    return accuracy(decisions[told], target[told]) if told.any() else None
 
 
 def _curve(scores: NDArray[np.float32], truth: NDArray[np.int64]) -> Curve | None:

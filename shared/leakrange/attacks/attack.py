@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-__all__ = ["Attack", "Evidence", "Inference"]
+__all__ = ["Attack", "Evidence", "Hidden", "Inference"]
 
 Knowledge = Literal["unaware", "aware", "averaging"]
+Hidden = Literal["attribute", "membership"]
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,10 @@ class Attack(ABC):
 
     ``where`` is "provider" for what a curious provider does with what it is sent (nothing is fitted by the
     fleet), "fleet" for what an outsider does with what it could query, "user" for what a provider reads in
-    the outputs of a model that its answers have taught a user, whom the fleet plays. ``knowledge`` are the
-    kinds of attacker it can play, ``grants`` what it is given.
+    the outputs of a model that its answers have taught a user, whom the fleet plays. ``hides`` is what it
+    infers: an "attribute" of the users' records, or the "membership" of records in the training set (see
+    `leakrange.attacks.membership`). ``knowledge`` are the kinds of attacker it can play, ``grants`` what it
+    is given.
     """
 
     name: ClassVar[str]
@@ -57,6 +60,7 @@ class Attack(ABC):
     consumes: ClassVar[tuple[str, ...]]
     grants: ClassVar[tuple[str, ...]]
     where: ClassVar[Literal["provider", "fleet", "user"]]
+    hides: ClassVar[Hidden] = "attribute"
     knowledge: ClassVar[tuple[Knowledge, ...]]
     Parameters: ClassVar[type[BaseModel]]
 

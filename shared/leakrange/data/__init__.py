@@ -4,7 +4,7 @@
 """
 
 from leakrange.data.catalogue import Content, DataSet, datasets
-from leakrange.data.imageset import SPLITS, Attribute, ImageSet
+from leakrange.data.imageset import POOL, SPLITS, Attribute, ImageSet
 from leakrange.data.loading import fingerprint, load
 
-__all__ = ["SPLITS", "Attribute", "Content", "DataSet", "ImageSet", "datasets", "fingerprint", "load"]
+__all__ = ["POOL", "SPLITS", "Attribute", "Content", "DataSet", "ImageSet", "datasets", "fingerprint", "load"]

@@ -8,9 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SPLITS", "Attribute", "ImageSet"]
+__all__ = ["POOL", "SPLITS", "Attribute", "ImageSet"]
 
-SPLITS = ("train", "validation", "auxiliary", "test")
+SPLITS = ("train", "validation", "auxiliary", "test", "held-out")
+"""What becomes of an image. Held out are those of a subset's pool that the model does not train on: there are
+none where the specification names no subset."""
+POOL = "pool"
+"""Training and held-out images together: those whose membership can be asked after."""
 
 
 @dataclass(frozen=True)
@@ -46,5 +50,15 @@ class ImageSet:
         return len(self.images)
 
     def where(self, split: str) -> NDArray[np.int64]:
-        """Indices of the images of ``split`` (one of `SPLITS`), ascending."""
+        """Indices of the images of ``split`` (one of `SPLITS`, or `POOL`), ascending.
+
+        The pool is the same, in the same order, for all subsets of one specification.
+        """
+        if split == POOL:
+            parts = [SPLITS.index("train"), SPLITS.index("held-out")]
+            return np.flatnonzero(np.isin(self.split, parts)).astype(np.int64)
         return np.flatnonzero(self.split == SPLITS.index(split)).astype(np.int64)
+
+    def members(self) -> NDArray[np.bool_]:
+        """Which images of the pool are trained on, (pool,) in the order of ``where(POOL)``."""
+        return np.asarray(self.split[self.where(POOL)] == SPLITS.index("train"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from threading import RLock
 from typing import Any
@@ -14,11 +15,11 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from leakrange.data.catalogue import Content, DataSet, datasets
-from leakrange.data.imageset import Attribute, ImageSet
-from leakrange.data.splits import first_of_each, partition, whole_groups
+from leakrange.data.imageset import POOL, Attribute, ImageSet
+from leakrange.data.splits import HELD_OUT, draw_members, draw_pool, first_of_each, partition, whole_groups
 from leakrange.registry import UnknownName
 from leakrange.wire.errors import DataUnavailable, InvalidInput
-from leakrange.wire.recipe import DataSpec
+from leakrange.wire.recipe import DataSpec, Subset
 
 __all__ = ["fingerprint", "load"]
 
@@ -34,11 +35,12 @@ def load(spec: DataSpec) -> ImageSet:
     Arrays are read-only, since all callers share them: copy before changing (``torch.from_numpy`` wants a
     copy, too). Sizes other than the set's own are made with Pillow (bilinear when enlarging, Lanczos when
     shrinking); procedural sets draw at the size asked for. ``limit`` keeps that many random images of every
-    split. Splits never cut a group of near-copies; see `leakrange.data.splits.partition`.
+    split. Splits never cut a group of near-copies; see `leakrange.data.splits.partition`. With a ``subset``
+    only its pool is left of the training images: its members are trained on, the others held out.
 
     Raises `InvalidInput` for an unknown name, a ``count`` for a set that is given, a ``size`` for a set that
-    has but one, or shares that leave nothing to train on; `DataUnavailable` where the set's file is missing
-    or broken.
+    has but one, shares that leave nothing to train on, or a pool larger than what there is to draw from;
+    `DataUnavailable` where the set's file is missing or broken.
     """
     entry = _entry(spec.name)
     if spec.count is not None and not entry.procedural():
@@ -70,6 +72,10 @@ def _entry(name: str) -> type[DataSet]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _load(spec: DataSpec, _data_root: str, _cache_root: str) -> ImageSet:
+    if spec.subset is not None:
+        # All subsets of a set are cut from the one that is remembered, which is read and resized once.
+        whole = _load(spec.model_copy(update={"subset": None}), _data_root, _cache_root)
+        return _subset(whole, spec.subset, spec.seed)
     entry = _entry(spec.name)
     reason = entry.available()
     if reason is not None:
@@ -96,6 +102,18 @@ def _load(spec: DataSpec, _data_root: str, _cache_root: str) -> ImageSet:
         fingerprint=_fingerprint(spec.name, images, entry.attributes, labels, split, group),
         notes=notes,
     )
+
+
+def _subset(whole: ImageSet, subset: Subset, seed: int) -> ImageSet:
+    """``whole`` with the subset's pool for its training images, of which the members stay such."""
+    keep = draw_pool(whole.split, whole.group, subset.pool, seed)
+    images, split, group = whole.images[keep], whole.split[keep], whole.group[keep]
+    labels = {name: values[keep] for name, values in whole.labels.items()}
+    cut = replace(whole, images=images, labels=labels, split=split, group=group)
+    pool = cut.where(POOL)
+    split[pool[~draw_members(group[pool], subset.share, subset.seed, rest=subset.rest)]] = HELD_OUT
+    _freeze(images, split, group, *labels.values())
+    return replace(cut, fingerprint=_fingerprint(whole.name, images, whole.attributes, labels, split, group))
 
 
 def _check(entry: type[DataSet], content: Content) -> None:

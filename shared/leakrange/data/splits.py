@@ -8,10 +8,19 @@ from numpy.typing import NDArray
 from leakrange.data.imageset import SPLITS
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["TEST_SHARE", "first_of_each", "partition", "shuffled", "stream", "whole_groups"]
+__all__ = [
+    "TEST_SHARE",
+    "draw_members",
+    "draw_pool",
+    "first_of_each",
+    "partition",
+    "shuffled",
+    "stream",
+    "whole_groups",
+]
 
-TRAIN, VALIDATION, AUXILIARY, TEST = (
-    SPLITS.index(name) for name in ("train", "validation", "auxiliary", "test")
+TRAIN, VALIDATION, AUXILIARY, TEST, HELD_OUT = (
+    SPLITS.index(name) for name in ("train", "validation", "auxiliary", "test", "held-out")
 )
 TEST_SHARE = 0.2
 """Share of the images set aside for testing in sets without an official split."""
@@ -105,3 +114,39 @@ def first_of_each(split: NDArray[np.uint8], limit: int, seed: int) -> NDArray[np
     order = shuffled(stream(seed, "limit"), len(split))
     kept = [order[split[order] == part][:limit] for part in range(len(SPLITS))]
     return np.sort(np.concatenate(kept))
+
+
+def draw_pool(split: NDArray[np.uint8], group: NDArray[np.int64], pool: int, seed: int) -> NDArray[np.intp]:
+    """Ascending indices of a random pool of so many training images, and of all that are not training images.
+
+    The pool is drawn group by group; of the last one only so many are kept as are wanted, and the others are
+    in no split. Raises `InvalidInput` where there are fewer training images.
+    """
+    training = np.flatnonzero(split == TRAIN)
+    if pool > len(training):
+        raise InvalidInput(
+            f"a pool of {pool} images cannot be drawn from {len(training)} training images",
+            hint="draw a smaller pool, or raise 'limit'",
+        )
+    order = shuffled_groups(group[training], stream(seed, "pool"))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[np.argsort(order, kind="stable")] = np.arange(len(order))
+    turn = rank[np.searchsorted(np.sort(order), group[training])]
+    chosen = training[np.argsort(turn, kind="stable")[:pool]]
+    return np.sort(np.concatenate([chosen, np.flatnonzero(split != TRAIN)]))
+
+
+def draw_members(group: NDArray[np.int64], share: float, seed: int, *, rest: bool) -> NDArray[np.bool_]:
+    """Mask of the members among a pool's images with these groups: whole groups, together ``share`` of the
+    pool up to half of the largest group; with ``rest`` of all that the seed does not draw.
+
+    Raises `InvalidInput` where all are members, or none.
+    """
+    drawn = _share(group, shuffled_groups(group, stream(seed, "members")), share)
+    if drawn.all() or not drawn.any():
+        raise InvalidInput(
+            f"a share of {share:g} of {len(group)} images in {len(np.unique(group))} groups of near-copies "
+            "leaves no members, or nothing but members",
+            hint="draw a larger pool",
+        )
+    return ~drawn if rest else drawn

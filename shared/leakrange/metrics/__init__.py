@@ -12,18 +12,22 @@ from leakrange.metrics.intervals import (
     summarise,
     wilson_interval,
 )
+from leakrange.metrics.membership import MembershipReport, best_threshold, membership_report
 from leakrange.metrics.roc import RocCurve, auc, mean_auc, roc_curve, tpr_at_fpr
 
 __all__ = [
+    "MembershipReport",
     "RocCurve",
     "accuracy",
     "auc",
     "auc_interval",
+    "best_threshold",
     "confusion_matrix",
     "entropy_bits",
     "entropy_histogram",
     "majority_share",
     "mean_auc",
+    "membership_report",
     "nag",
     "pair_distances",
     "roc_curve",

@@ -4,7 +4,8 @@
 of the behaviour, of a sensitive attribute or of a decoder, and two models that differ in behaviour alone
 differ in it by their weights (and the default release) alone; but for a mixture of two classifiers, which
 nobody could run without knowing that it is one. ``decoder.safetensors`` is the provider's own: the attack
-net, the threshold, or whatever else reads s. ``training.json`` is the record.
+net, the threshold, or whatever else reads s. ``training.json`` is the record; it is nobody's but the
+provider's, since it says which images of a pool were trained on.
 """
 
 from __future__ import annotations
@@ -75,6 +76,8 @@ def save(root: Path, trained: TrainedModel) -> Path:
         "sha256": hashlib.sha256(public).hexdigest(),
         "versions": _versions(),
     }
+    if trained.members is not None:
+        record["members"] = trained.members
     staging = Path(tempfile.mkdtemp(prefix=f".{folder.name[:12]}-", dir=root))
     try:
         _write(staging / CLASSIFIER, public)

@@ -31,7 +31,7 @@ REPORT_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """The epoch that validation chose, on the CPU in eval mode, and how it came about.
+    """The epoch that was kept, on the CPU in eval mode, and how it came about.
 
     history: per epoch ``epoch``, ``loss``, ``honesty``, ``curiosity`` (validation; where the behaviour has
     it), ``seconds``. figures: for "validation" and "test", as far as they have images: ``honesty``,
@@ -48,6 +48,8 @@ class TrainedModel:
     target_classes: tuple[str, ...]
     default_release: str
     seconds: float
+    members: tuple[int, ...] | None = None
+    """Of a recipe with a subset: the places in the pool of the images that were trained on, ascending."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,11 @@ def train(
     """Train as ``recipe`` says on the splits of ``images``: learn on train, choose the epoch on validation,
     report on test.
 
-    The epoch with the highest β^y·honesty + β^s·curiosity on validation is kept (the first of equals), for
-    F and what decodes it together. The same recipe gives the same model on the same machine and number of
-    threads. ``progress`` gets ``{progress, epoch}`` every other second and, after an epoch, its history
-    entry as well. Raises `InvalidInput` where the recipe does not fit the data, `UnknownName` for an
-    unknown behaviour or net, `pydantic.ValidationError` for wrong parameters.
+    The epoch with the highest β^y·honesty + β^s·curiosity on validation is kept (the first of equals), or the
+    last one, where the schedule selects that; for F and what decodes it together. The same recipe gives the
+    same model on the same machine and number of threads. ``progress`` gets ``{progress, epoch}`` every other
+    second and, after an epoch, its history entry as well. Raises `InvalidInput` where the recipe does not fit
+    the data, `UnknownName` for an unknown behaviour or net, `pydantic.ValidationError` for wrong parameters.
     """
     started = time.perf_counter()
     behaviour = behaviours[recipe.behaviour]
@@ -136,6 +138,7 @@ def train(
         target_classes=target.classes,
         default_release=release,
         seconds=time.perf_counter() - started,
+        members=tuple(np.flatnonzero(images.members()).tolist()) if recipe.data.subset else None,
     )
 
 
@@ -175,7 +178,7 @@ def _epochs(
                 progress({"progress": done, "epoch": float(epoch)})
         logits = logits_of(trainee.classifier, validation.images, bf16=schedule.bf16)
         judgement = trainee.judge(logits, validation.target, validation.sensitive)
-        if best is None or judgement.score > best.score:
+        if best is None or judgement.score > best.score or schedule.select == "last":
             weights = copy.deepcopy(trainee.classifier.state_dict())
             best = _Best(epoch, judgement.score, weights, trainee.decoder())
         entry = {"epoch": float(epoch), "loss": float(total) / steps, "honesty": judgement.honesty}

@@ -85,6 +85,11 @@ class Findings:
         """Data sets of the subjects."""
         return list(dict.fromkeys(subject.data for subject in self.subjects))
 
+    @property
+    def after_members(self) -> bool:
+        """Whether any attack is after the members of a training set, and has been judged."""
+        return any(row.tpr_at_001 is not None for row in self.summaries)
+
     def colour(self, defence: str) -> int:
         """The colour of a defence, the same in all charts; 0 is the undefended case."""
         others = [name for name in self.defences if name != self.undefended]

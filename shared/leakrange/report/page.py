@@ -90,7 +90,9 @@ def render(results: RunResults) -> str:
             caveats=caveats(findings),
             tiles=tiles(findings),
             glance=_glance(findings),
-            rows=[(row, len(findings.cells[identity(row)]), _row(row)) for row in findings.summaries],
+            rows=[
+                (row, len(findings.cells[identity(row)]), _row(row, findings)) for row in findings.summaries
+            ],
             unfinished=[trial for trial in results.trials if trial.state in ("failed", "cancelled")],
             states=_states(results),
             sections=sections,
@@ -137,7 +139,7 @@ def _cell(row: Summary) -> Cell:
     )
 
 
-def _row(row: Summary) -> list[Figure]:
+def _row(row: Summary, findings: Findings) -> list[Figure]:
     majority = Figure(
         numbers.share(row.majority),
         full=repr(row.majority),
@@ -149,6 +151,11 @@ def _row(row: Summary) -> list[Figure]:
         majority,
         _figure(row.auc, of_percent=False),
         _figure(row.nag, of_percent=False),
+        *(
+            _figure(value, of_percent=True)
+            for value in (row.tpr_at_001, row.tpr_at_0001)
+            if findings.after_members
+        ),
     ]
 
 

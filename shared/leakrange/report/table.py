@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 
-from leakrange.scenario.results import RunResults, TrialResult
+from leakrange.scenario.results import MembershipFigures, RunResults, TrialResult
 
-__all__ = ["COLUMNS", "to_csv"]
+__all__ = ["COLUMNS", "OWN", "to_csv"]
 
-COLUMNS = tuple(name for name in TrialResult.model_fields if name not in ("roc", "confusion"))
+OWN = tuple(name for name in TrialResult.model_fields if name not in ("roc", "confusion", "membership"))
+MEMBERSHIP = tuple(name for name in MembershipFigures.model_fields if name != "auc_interval")
+"""Figures that attacks on membership alone have."""
+COLUMNS = (*OWN, "auc_low", "auc_high", *MEMBERSHIP)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -23,7 +26,10 @@ def to_csv(results: RunResults) -> str:
     writer = csv.writer(written, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for trial in results.trials:
-        writer.writerow([_cell(getattr(trial, name)) for name in COLUMNS])
+        found = trial.membership
+        low, high = (None, None) if found is None else found.auc_interval
+        figures = [None if found is None else getattr(found, name) for name in MEMBERSHIP]
+        writer.writerow([_cell(value) for value in (*(getattr(trial, n) for n in OWN), low, high, *figures)])
     return written.getvalue()
 
 

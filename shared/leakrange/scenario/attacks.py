@@ -14,17 +14,22 @@ from leakrange.scenario.mistakes import Mistakes, Path
 from leakrange.scenario.providers import Provider
 from leakrange.wire.jobs import Knowledge
 
-__all__ = ["KNOWLEDGE", "Target", "check_attacks", "records", "target_of"]
+__all__ = ["KNOWLEDGE", "MEMBERSHIP", "Target", "check_attacks", "records", "target_of"]
 
+MEMBERSHIP = "membership"
+"""What an attack is after that asks who is in the training set, where others are after an attribute."""
 KNOWLEDGE: tuple[Knowledge, ...] = ("unaware", "aware", "averaging")
 
 
 @dataclass(frozen=True)
 class Target:
-    """An attack on one provider: the attribute that it is after, and its parameters."""
+    """An attack on one provider: the attribute that it is after (`MEMBERSHIP`, where it is that), and its
+    parameters."""
 
     sensitive: str
     parameters: BaseModel
+    pool: int | None = None
+    """How many records' membership is asked after; None where it is not that."""
 
     def answers(self, knowledge: Knowledge) -> int:
         """How often each record is asked: an averaging attacker repeats its queries."""
@@ -36,8 +41,14 @@ def records(target: Target, knowledge: Knowledge, budget: int, available: int | 
     where they are too few.
 
     As many as it has and ``available`` (if known), but no more than its budget answers. The attack's own
-    bounds on ``auxiliary`` say how few will do.
+    bounds on ``auxiliary`` say how few will do. Of an attack on membership it is the records of its
+    population, which may be none; the budget must answer for these and for the whole pool.
     """
+    if target.pool is not None:
+        count = int(getattr(target.parameters, "population", 0))
+        if available is not None:
+            count = min(count, available)
+        return count if (target.pool + count) * target.answers(knowledge) <= budget else None
     count = min(budget // target.answers(knowledge), int(getattr(target.parameters, "auxiliary", budget)))
     if available is not None:
         count = min(count, available)
@@ -63,6 +74,10 @@ def target_of(attack: Any, spec: AttackSpec, provider: Provider) -> Target | str
         if not provider.decodes or provider.sensitive is None:
             return "it decodes nothing"
         return Target(provider.sensitive, model.model_validate(given))
+    if attack.hides == MEMBERSHIP:
+        if provider.data.subset is None:
+            return "its data has no 'subset', so it trains on all and nobody is no member"
+        return Target(MEMBERSHIP, model.model_validate(given), provider.data.subset.pool)
     sensitive = given.get("sensitive", provider.sensitive)
     if sensitive is None:
         return "neither the attack nor the provider names a 'sensitive' attribute"

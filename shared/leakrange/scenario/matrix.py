@@ -9,11 +9,12 @@ from typing import Any
 from leakrange.defences.device import DeviceChain
 from leakrange.defences.output import Chain
 from leakrange.scenario import registered
-from leakrange.scenario.attacks import Target, records, target_of
+from leakrange.scenario.attacks import MEMBERSHIP, Target, records, target_of
 from leakrange.scenario.document import AttackSpec, ClientSpec, Scenario
 from leakrange.scenario.mistakes import Mistakes
 from leakrange.scenario.plan import (
     Plan,
+    PlannedMembers,
     PlannedModel,
     PlannedPolicy,
     PlannedProbe,
@@ -28,6 +29,7 @@ from leakrange.wire.recipe import DataSpec
 
 __all__ = ["UNKNOWN_SAMPLES", "expand"]
 
+MEMBERS = ("not trained on", "trained on")
 UNKNOWN_SAMPLES = 512
 """Users' samples where the scenario says nothing and the size of the data is not known here."""
 
@@ -41,7 +43,9 @@ def expand(scenario: Scenario, sizes: Sizes = split_sizes) -> Plan:
     attacker sees the first ``budget`` uploads. A user who distils has ``budget`` of its records answered.
 
     A defence's chain is split: what it does to the model is done by the users' devices, what it does to
-    outputs is the proxy's policy. An outside attacker who knows a defence has asked under its policy.
+    outputs is the proxy's policy. An outside attacker who knows a defence has asked under its policy. Who is
+    after members asks about the whole pool under the policy in force, whatever it knows of it: knowing it, it
+    defends its shadows' outputs likewise.
 
     Cells without sense are left out: a defence that means nothing on what the provider releases; a second
     knowledge of no defence at all, and any but "unaware" of one that changes models alone; a student where
@@ -93,7 +97,10 @@ class _Expansion:
         self.undefended = next((name for name, chain in self.chains.items() if not chain), "none")
         self.draws = self._draws()
         self.models: dict[str, PlannedModel] = {}
+        self.shadows: dict[str, PlannedModel] = {}
         self.streams: dict[str, PlannedStream] = {}
+        self.pools: dict[tuple[str, str, int], int] = {}
+        """How many records of the pool are asked after of (model, defence) in a draw."""
         self.wanted: dict[tuple[str, str, int], int] = {}
         """Records that outside attackers ask of (model, defence) in a draw: the most that any trial needs."""
 
@@ -124,14 +131,20 @@ class _Expansion:
     def plan(self) -> Plan:
         trials = list(self._trials())
         probes = []
-        for (model, defence, draw), count in self.wanted.items():
-            spans = _spans(self.models[model].recipe.data, "auxiliary", count, self.scenario.chunk)
-            name = f"{model}.{defence}.q{draw}"
-            probes.append(PlannedProbe(id=name, model=model, defence=defence, draw=draw, spans=spans))
+        asked: list[tuple[str, Split, dict[tuple[str, str, int], int]]] = [
+            ("q", "auxiliary", self.wanted), ("pool", "pool", self.pools)
+        ]  # fmt: skip
+        for mark, split, counts in asked:
+            for (model, defence, draw), count in counts.items():
+                data = self.models[model].recipe.data.of_everyone()
+                spans = _spans(data, split, count, self.scenario.chunk)
+                name = f"{model}.{defence}.{mark}{draw}"
+                probes.append(PlannedProbe(id=name, model=model, defence=defence, draw=draw, spans=spans))
         used = dict.fromkeys([trial.result.defence for trial in trials])
         used |= dict.fromkeys([probe.defence for probe in probes])
         return Plan(
             models=list(self.models.values()),
+            shadows=list(self.shadows.values()),
             policies=[self._policy(name) for name in used],
             streams=list(self.streams.values()),
             probes=probes,
@@ -149,7 +162,8 @@ class _Expansion:
         for trial in trials:
             attributes = self.providers[trial.result.provider].attributes
             for name in (trial.result.target, trial.result.sensitive):
-                found.setdefault(trial.result.data, {})[name] = list(attributes[name].classes)
+                classes = MEMBERS if name == MEMBERSHIP else attributes[name].classes
+                found.setdefault(trial.result.data, {})[name] = list(classes)
         return found
 
     def _trials(self) -> Iterator[PlannedTrial]:
@@ -216,8 +230,23 @@ class _Expansion:
             "where": where,
             "attack": spec.kind,
             "parameters": target.parameters.model_dump(mode="json"),
-            "streams": self._streams(provider, model, defence, target, knowledge),
         }
+        if target.pool is not None:
+            # Its users are there for the honesty alone, for which they need upload but once.
+            streams = self._streams(provider, model, defence, target, "unaware")
+            members = self._members(provider, model, defence, target, knowledge, target.pool)
+            if not count:
+                return PlannedTrial(**shared, streams=streams, members=members)
+            asked = self._ask(self.wanted, model, self._asked(defence), target, knowledge, count)
+            return PlannedTrial(
+                **shared,
+                streams=streams,
+                members=members,
+                probes=[f"{key}.q{draw}" for key, draw in asked],
+                auxiliary_count=count,
+                span=Span(data=provider.data.of_everyone(), split="auxiliary", start=0, stop=count),
+            )
+        shared["streams"] = self._streams(provider, model, defence, target, knowledge)
         if count is None:
             return PlannedTrial(**shared)
         return PlannedTrial(
@@ -282,8 +311,55 @@ class _Expansion:
         self, model: PlannedModel, defence: str, target: Target, knowledge: Knowledge, count: int
     ) -> list[str]:
         asked = self.undefended if knowledge == "unaware" else self._asked(defence)
+        return [
+            f"{key}.q{draw}" for key, draw in self._ask(self.wanted, model, asked, target, knowledge, count)
+        ]
+
+    def _ask(
+        self,
+        counts: dict[tuple[str, str, int], int],
+        model: PlannedModel,
+        asked: str,
+        target: Target,
+        knowledge: Knowledge,
+        count: int,
+    ) -> list[tuple[str, int]]:
+        """Have so many records asked for as often as the attacker asks; (model and defence, draw) of each."""
         draws = self.draws[target.answers(knowledge)] if knowledge == "averaging" else range(1)
         for draw in draws:
             key = (model.id, asked, draw)
-            self.wanted[key] = max(count, self.wanted.get(key, 0))
-        return [f"{model.id}.{asked}.q{draw}" for draw in draws]
+            counts[key] = max(count, counts.get(key, 0))
+        return [(f"{model.id}.{asked}", draw) for draw in draws]
+
+    def _members(
+        self,
+        provider: Provider,
+        model: PlannedModel,
+        defence: str,
+        target: Target,
+        knowledge: Knowledge,
+        pool: int,
+    ) -> PlannedMembers:
+        """The pool's probes, and the shadows, which all seeds and all attacks on a provider share."""
+        data = provider.data.of_everyone()
+        asked = self._ask(self.pools, model, self._asked(defence), target, knowledge, pool)
+        names = []
+        for number in range(int(getattr(target.parameters, "shadows", 0))):
+            name = f"{provider.name}-shadow{number}"
+            names.append(name)
+            self.shadows[name] = PlannedModel(
+                id=name,
+                provider=provider.name,
+                seed=number,
+                data=provider.label,
+                recipe=provider.shadow(number),
+                release=provider.release,
+                target=provider.target,
+                sensitive=None,
+            )
+        return PlannedMembers(
+            records=Span(data=data, split="pool", start=0, stop=pool),
+            probes=[f"{key}.pool{draw}" for key, draw in asked],
+            shadows=names,
+            defence=[] if knowledge == "unaware" else self.chains[defence].outputs.spec(),
+        )

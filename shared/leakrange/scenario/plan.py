@@ -12,10 +12,28 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from leakrange.scenario.results import TrialResult
-from leakrange.wire.jobs import FitJob, ProbeJob, ReleaseKind, Span, Student
+from leakrange.wire.jobs import (
+    Candidates,
+    FitJob,
+    ProbeJob,
+    ReleaseKind,
+    Shadow,
+    Shown,
+    Span,
+    Student,
+    TrainJob,
+)
 from leakrange.wire.recipe import TrainingRecipe, digest
 
-__all__ = ["Plan", "PlannedModel", "PlannedPolicy", "PlannedProbe", "PlannedStream", "PlannedTrial"]
+__all__ = [
+    "Plan",
+    "PlannedMembers",
+    "PlannedModel",
+    "PlannedPolicy",
+    "PlannedProbe",
+    "PlannedStream",
+    "PlannedTrial",
+]
 
 
 class _Strict(BaseModel):
@@ -41,6 +59,10 @@ class PlannedModel(_Strict):
     def artifact(self) -> str:
         """The recipe's digest."""
         return self.recipe.digest()
+
+    def shows(self, span: Span) -> TrainJob:
+        """The fleet's job that has a model which nobody serves release what it gives for ``span``."""
+        return TrainJob(recipe=self.recipe, shown=Shown(release=self.release, span=span))
 
     @property
     def served_as(self) -> str:
@@ -88,10 +110,10 @@ class PlannedStream(_Strict):
 
 
 class PlannedProbe(_Strict):
-    """What an outside attacker asks of one model under one defence: ``spans`` of its auxiliary records, each
-    one request.
+    """What an outside attacker asks of one model under one defence: ``spans`` of its auxiliary records, or of
+    the pool whose members it is after, each one request.
 
-    ``id`` is ``{model}.{defence}.q{draw}``.
+    ``id`` is ``{model}.{defence}.q{draw}``, of the pool ``{model}.{defence}.pool{draw}``.
     """
 
     id: str
@@ -116,6 +138,17 @@ class PlannedProbe(_Strict):
         )
 
 
+class PlannedMembers(_Strict):
+    """What a trial of a membership attack consumes: ``probes`` of the pool's ``records``, in the order of the
+    draws, and the ``shadows`` of the plan, by id. ``defence`` is what the attacker does to their outputs.
+    """
+
+    records: Span
+    probes: list[str]
+    shadows: list[str] = []
+    defence: list[Any] = []
+
+
 class PlannedTrial(_Strict):
     """One cell of the matrix and what it consumes, by id, in the order of the draws.
 
@@ -136,6 +169,28 @@ class PlannedTrial(_Strict):
     probes: list[str] = []
     auxiliary_count: int = 0
     span: Span | None = None
+    members: PlannedMembers | None = None
+
+    def membership_job(
+        self,
+        model: PlannedModel,
+        population: list[list[str]],
+        answers: list[list[str]],
+        shadows: list[Shadow],
+    ) -> FitJob:
+        """The fleet's job that scores the pool's records by the model's stored ``answers`` for them, and for
+        a ``population`` of others."""
+        if self.members is None:
+            raise ValueError(f"{self.result.id} is after no members")
+        candidates = Candidates(
+            records=self.members.records,
+            target=model.target,
+            shadows=shadows,
+            defence=self.members.defence,
+            draws=len(self.members.probes),
+        )
+        asked = self.model_copy(update={"span": self.span or self.members.records})
+        return asked.job(model.release, population, answers).model_copy(update={"candidates": candidates})
 
     def student_job(self, model: PlannedModel, auxiliary: list[list[str]], victims: list[Span]) -> FitJob:
         """The fleet's job that trains a student on stored answers and uses it on ``victims``."""
@@ -165,6 +220,9 @@ class Plan(_Strict):
     """Everything that a run has to do, each thing once."""
 
     models: list[PlannedModel]
+    shadows: list[PlannedModel] = []
+    """Models that attackers train, and nobody serves. ``id`` is ``{provider}-shadow{number}``, ``seed`` the
+    number."""
     policies: list[PlannedPolicy]
     streams: list[PlannedStream]
     probes: list[PlannedProbe]

@@ -20,6 +20,10 @@ from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 __all__ = ["Provider", "check_data", "check_providers", "resolve"]
 
 
+SHADOWS = 2**31
+"""The seeds of shadow models begin here, where no scenario's seed is."""
+
+
 @dataclass(frozen=True)
 class Provider:
     """A provider of a sound scenario: every default filled in, every name looked up."""
@@ -44,14 +48,35 @@ class Provider:
         return self.behaviour.sensitive(self.parameters) is not None
 
     def recipe(self, seed: int) -> TrainingRecipe:
-        """How its model is trained under one seed."""
+        """How its model is trained under one seed; of a pool each seed draws members of its own."""
+        data = self.data
+        if data.subset is not None:
+            data = data.model_copy(update={"subset": data.subset.redrawn("target", seed)})
         return TrainingRecipe(
-            data=self.data,
+            data=data,
             behaviour=self.key,
             parameters=self.parameters.model_dump(mode="json"),
             net=self.net,
             schedule=self.schedule,
             seed=seed,
+        )
+
+    def shadow(self, number: int) -> TrainingRecipe:
+        """How an attacker trains the shadow of that number: as an honest provider of the task would, with
+        this one's net and schedule. Numbers 2n and 2n + 1 share the pool out between them."""
+        subset, behaviour = self.data.subset, "honest"
+        if subset is None:
+            raise ValueError(f"provider {self.name!r} has no pool that shadows could be trained on")
+        pair, rest = divmod(number, 2)
+        drawn = subset.redrawn("shadow", pair, rest=bool(rest))
+        parameters = registered.behaviours()[behaviour].Parameters(target=self.target)
+        return TrainingRecipe(
+            data=self.data.model_copy(update={"subset": drawn}),
+            behaviour=behaviour,
+            parameters=parameters.model_dump(mode="json"),
+            net=self.net,
+            schedule=self.schedule,
+            seed=SHADOWS + number,
         )
 
     def spec(self) -> ProviderSpec:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Curve", "ModelResult", "RunResults", "Summary", "TrialResult"]
+__all__ = ["Curve", "MembershipFigures", "ModelResult", "RunResults", "Summary", "TrialResult"]
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 
@@ -20,6 +20,25 @@ class Curve(_Strict):
 
     fpr: list[float]
     tpr: list[float]
+
+
+class MembershipFigures(_Strict):
+    """How well members of a training set were told from others, shares in [0, 1]; see
+    `leakrange.metrics.membership.MembershipReport`.
+
+    AUC's interval (over records), its unsigned value, and the true positive rates at 1 % and 0.1 % false
+    positives are of all records; the others of the test half, at the threshold that did best on the other.
+    """
+
+    records: int
+    auc_interval: tuple[float, float]
+    unsigned_auc: float
+    tpr_at_001: float
+    tpr_at_0001: float
+    balanced_accuracy: float
+    precision: float
+    recall: float
+    f1: float
 
 
 class ModelResult(_Strict):
@@ -52,7 +71,8 @@ class TrialResult(_Strict):
 
     ``majority`` is the share of the commonest sensitive class among the victims; ``nag`` is (curiosity −
     majority) / (1 − majority), 0 where negative. ``honesty`` is the accuracy of the decisions that users got
-    under this defence.
+    under this defence. Of an attack on membership, ``sensitive`` is "membership", ``victims`` are the records
+    of the test half, and ``curiosity`` is how often these are told right at the threshold.
     """
 
     id: str
@@ -79,6 +99,7 @@ class TrialResult(_Strict):
     auc: float | None = None
     roc: Curve | None = None
     confusion: list[list[int]] | None = None
+    membership: MembershipFigures | None = None
 
 
 class Summary(_Strict):
@@ -105,6 +126,9 @@ class Summary(_Strict):
     curiosity: tuple[float, float | None, tuple[float, float] | None] | None
     auc: tuple[float, float | None, tuple[float, float] | None] | None
     nag: tuple[float, float | None, tuple[float, float] | None] | None
+    tpr_at_001: tuple[float, float | None, tuple[float, float] | None] | None = None
+    """Of attacks on membership: members found at 1 % of others accused, and at 0.1 %."""
+    tpr_at_0001: tuple[float, float | None, tuple[float, float] | None] | None = None
 
 
 class RunResults(_Strict):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from leakrange.data import SPLITS, datasets, load
+from leakrange.data import POOL, SPLITS, datasets, load
 from leakrange.data.hub import HubSet
 from leakrange.wire.errors import DataUnavailable
 from leakrange.wire.recipe import DataSpec
@@ -27,4 +27,5 @@ def split_sizes(spec: DataSpec) -> Mapping[str, int] | None:
         counts = np.bincount(load(spec).split, minlength=len(SPLITS))
     except DataUnavailable:
         return None
-    return dict(zip(SPLITS, counts.tolist(), strict=True))
+    found = dict(zip(SPLITS, counts.tolist(), strict=True))
+    return found | {POOL: found["train"] + found["held-out"]}

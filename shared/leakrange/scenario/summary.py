@@ -36,6 +36,7 @@ def summarise(trials: Iterable[TrialResult]) -> list[Summary]:
 
 def _summary(cell: list[TrialResult]) -> Summary:
     done = [trial for trial in cell if trial.state == "done"]
+    found = [trial.membership for trial in done if trial.membership is not None]
     majorities = [trial.majority for trial in done if trial.majority is not None]
     return Summary(
         **{name: getattr(cell[0], name) for name in _SHARED},
@@ -45,6 +46,8 @@ def _summary(cell: list[TrialResult]) -> Summary:
         curiosity=_over_seeds([trial.curiosity for trial in done]),
         auc=_over_seeds([trial.auc for trial in done]),
         nag=_over_seeds([trial.nag for trial in done]),
+        tpr_at_001=_over_seeds([each.tpr_at_001 for each in found]),
+        tpr_at_0001=_over_seeds([each.tpr_at_0001 for each in found]),
     )
 
 

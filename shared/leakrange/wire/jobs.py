@@ -20,10 +20,13 @@ __all__ = [
     "LEASE",
     "MAX_PAIRS",
     "REPORTS",
+    "Candidates",
     "FitJob",
     "Job",
     "JobReport",
     "ProbeJob",
+    "Shadow",
+    "Shown",
     "Span",
     "Student",
     "TrainJob",
@@ -38,7 +41,7 @@ ReleaseKind = Literal["logits", "softmax", "features", "score", "sample"]
 Place = Annotated[int, Field(ge=0)]
 MAX_PAIRS = 256
 """Most pairs of one probe: the most samples of one request to a provider."""
-Split = Literal["train", "validation", "auxiliary", "test"]
+Split = Literal["train", "validation", "auxiliary", "test", "held-out", "pool"]
 Knowledge = Literal["unaware", "aware", "averaging"]
 
 
@@ -55,15 +58,30 @@ class Span(_Strict):
     stop: Annotated[int, Field(ge=1)]
 
 
+class Shown(_Strict):
+    """What whoever had a model trained for itself, and serves it to nobody, has it release: one kind of
+    release for the samples of one span."""
+
+    release: ReleaseKind
+    span: Span
+
+
 class TrainJob(_Strict):
-    """Train one model. Result: the artifact folder named by the recipe's digest."""
+    """Train one model. Result: the artifact folder named by the recipe's digest.
+
+    With ``shown`` the result is an array (samples, N) under the identity: the model's releases, for which it
+    is trained unless it is there. So the owner of a shadow model needs not look where all models lie.
+    """
 
     kind: Literal["train"] = "train"
     recipe: TrainingRecipe
+    shown: Shown | None = None
 
     def identity(self) -> str:
-        """The recipe's digest."""
-        return self.recipe.digest()
+        """The recipe's digest; of what a model shows, a digest of both."""
+        if self.shown is None:
+            return self.recipe.digest()
+        return digest(["shown", self.recipe.digest(), self.shown.model_dump(mode="json")])
 
 
 class ProbeJob(_Strict):
@@ -120,6 +138,31 @@ class Student(_Strict):
     victims: Annotated[list[Span], Field(min_length=1)]
 
 
+class Shadow(_Strict):
+    """A model of an attacker's own: ``data`` tells what it was trained on, ``records`` and ``population`` are
+    identities of its stored releases, for what the target is asked, too."""
+
+    data: DataSpec
+    records: str
+    population: str | None = None
+
+
+class Candidates(_Strict):
+    """Records whose membership in a model's training set is asked after, and what the attacker has for it.
+
+    ``records`` are of the pool, of a specification that does not tell the model's members. ``target`` is the
+    attribute that the model is served for: the attacker knows each record's class. ``shadows`` are the
+    attacker's own models, trained in the fleet. ``defence`` is what it does to their outputs, a chain of
+    output defences, ``draws`` times over, averaged.
+    """
+
+    records: Span
+    target: str
+    shadows: list[Shadow] = []
+    defence: list[Any] = []
+    draws: Annotated[int, Field(ge=1)] = 1
+
+
 class FitJob(_Strict):
     """Fit a fleet-side attack on releases and infer the hidden attribute of the observed ones.
 
@@ -127,7 +170,10 @@ class FitJob(_Strict):
     ``averaging`` each inner list holds the draws of one chunk. ``span`` tells which samples they are (for the
     labels that the threat model grants). ``observed`` are the victims' releases, likewise chunks of draws.
     Result: ``predicted`` (V,) and ``scores`` (V, S) in one npz under the identity; with a ``student`` its
-    decisions and soft outputs (V, Y) instead, and no label is granted.
+    decisions and soft outputs (V, Y) instead, and no label is granted. With ``candidates`` the observed
+    releases are the target's for those records, the auxiliary ones its releases for a population (none, where
+    the attack wants none), and the result is ``scores`` (V, 1), ``predicted`` nothing but -1: where the line
+    is to be drawn is for the judge.
     """
 
     kind: Literal["fit"] = "fit"
@@ -137,16 +183,18 @@ class FitJob(_Strict):
     release: ReleaseKind = "logits"
     sensitive: str
     auxiliary: list[list[str]]
-    auxiliary_count: Annotated[int, Field(ge=1)]
+    auxiliary_count: Annotated[int, Field(ge=0)]
     span: Span
     observed: list[list[str]]
     seed: int = 0
     student: Student | None = None
+    candidates: Candidates | None = None
 
     def identity(self) -> str:
         """Digest of everything that decides the result."""
-        # Without a student as it was before there were any: what is stored keeps its name.
-        return digest(self.model_dump(mode="json", exclude={"student"} if self.student is None else None))
+        # Without a student or candidates as it was before there were any: what is stored keeps its name.
+        absent = {name for name in ("student", "candidates") if getattr(self, name) is None}
+        return digest(self.model_dump(mode="json", exclude=absent))
 
 
 Job = Annotated[TrainJob | ProbeJob | FitJob, Field(discriminator="kind")]

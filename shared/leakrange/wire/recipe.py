@@ -4,14 +4,14 @@ twice."""
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from leakrange.wire.training_code import training_code
 
-__all__ = ["DataSpec", "NetSpec", "Schedule", "TrainingRecipe", "digest"]
+__all__ = ["DataSpec", "NetSpec", "Schedule", "Subset", "TrainingRecipe", "digest"]
 
 
 def digest(value: Any) -> str:
@@ -21,8 +21,30 @@ def digest(value: Any) -> str:
     ).hexdigest()
 
 
+def _without_default(said: dict[str, Any], field: str, default: Any) -> dict[str, Any]:
+    return {key: value for key, value in said.items() if key != field or value != default}
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Subset(_Strict):
+    """A pool of training images, of which a random part is trained on: the members.
+
+    ``pool`` images are drawn by the seed of the `DataSpec`, so all subsets of one specification draw from the
+    same pool; ``seed`` draws the members, ``share`` of the pool. With ``rest`` it is the others that are
+    members: of two subsets that differ in ``rest`` alone, each image of the pool is a member of exactly one.
+    """
+
+    pool: Annotated[int, Field(ge=20, le=1_000_000)]
+    share: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.5
+    seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+    rest: bool = False
+
+    def redrawn(self, *what: str | int, rest: bool = False) -> Subset:
+        """Of the same pool and share, with members of its own for each ``what``."""
+        return self.model_copy(update={"seed": int(digest([self.seed, *what])[:12], 16), "rest": rest})
 
 
 class DataSpec(_Strict):
@@ -42,6 +64,19 @@ class DataSpec(_Strict):
     validation: Annotated[float, Field(ge=0.0, lt=0.5)] = 0.1
     auxiliary: Annotated[float, Field(ge=0.0, lt=0.8)] = 0.15
     seed: int = 0
+    subset: Subset | None = None
+    """Train on a random part of a pool of training images alone (None: on all of them)."""
+
+    def of_everyone(self) -> DataSpec:
+        """The same images and pool for who is not to know a model's members: with the first subset's seed."""
+        if self.subset is None:
+            return self
+        return self.model_copy(update={"subset": self.subset.model_copy(update={"seed": 0, "rest": False})})
+
+    @model_serializer(mode="wrap")
+    def _as_before_there_were_subsets(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without a subset nothing is said of one: what is named by a digest keeps its name."""
+        return _without_default(plain(self), "subset", None)
 
 
 class NetSpec(_Strict):
@@ -52,8 +87,10 @@ class NetSpec(_Strict):
 
 
 class Schedule(_Strict):
-    """Epochs, batch size, Adam's learning rate, and two options of speed.
+    """Epochs, batch size, Adam's learning rate, the epoch that is kept, and two options of speed.
 
+    ``select`` says which epoch that is: the "best" on the validation images, or the "last", as of a provider
+    that lets its model learn its training images by heart.
     ``channels_last`` is faster on every CPU that was tried. ``bf16`` wants a GPU, or a CPU with AVX512-BF16
     or AMX; on one without, a step takes ten times as long.
     """
@@ -63,6 +100,12 @@ class Schedule(_Strict):
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
     channels_last: bool = True
     bf16: bool = False
+    select: Literal["best", "last"] = "best"
+
+    @model_serializer(mode="wrap")
+    def _as_before_there_was_a_choice(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The best epoch goes without saying: what is named by a digest keeps its name."""
+        return _without_default(plain(self), "select", "best")
 
 
 class TrainingRecipe(_Strict):

@@ -1,0 +1,65 @@
+"""From releases to how sure a model is of a record's own class: what membership shows in."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.wire.errors import InvalidInput
+
+__all__ = ["FLOOR", "log_confidence", "scaled_logit"]
+
+FLOOR = 1e-7
+"""The least probability that is read from a soft output: what was rounded, cut or drowned in noise may be 0
+or less, and float32 holds no 1 − p below this."""
+
+
+def log_confidence(
+    releases: NDArray[np.floating], labels: NDArray[np.integer], kind: str
+) -> NDArray[np.float64]:
+    """log p_y: releases (..., N, Y) and true classes (N,) to (..., N), at most 0.
+
+    Of ``kind`` "logits" by log-softmax; of "softmax" after values below `FLOOR` were raised to it and each
+    row was made to add up to 1 again: so is what a defence left of an output read as a distribution.
+
+    Raises `InvalidInput` for another kind, shapes that do not fit, or values that are not finite.
+    """
+    own, others = _log_odds(releases, labels, kind)
+    return own - np.logaddexp(own, others)
+
+
+def scaled_logit(
+    releases: NDArray[np.floating], labels: NDArray[np.integer], kind: str
+) -> NDArray[np.float64]:
+    """φ = log(p_y / (1 − p_y)) (Carlini et al. 2022, Section IV), (..., N); arguments and errors as
+    those of `log_confidence`.
+
+    1 − p_y is the sum of the other classes' probabilities, never a difference: so φ stays exact where p_y is
+    1 as far as the number type can tell.
+    """
+    own, others = _log_odds(releases, labels, kind)
+    return own - others
+
+
+def _log_odds(
+    releases: NDArray[np.floating], labels: NDArray[np.integer], kind: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Logarithms of p_y and of all the other classes' probabilities together, but for a common constant."""
+    if kind not in ("logits", "softmax"):
+        raise InvalidInput(f"membership is read from logits or softmax, not from {kind}")
+    if releases.ndim < 2 or releases.shape[-1] < 2 or releases.shape[-2:-1] != labels.shape:
+        raise InvalidInput(f"releases {releases.shape} and {labels.shape} labels do not fit together")
+    if len(labels) == 0 or labels.min() < 0 or labels.max() >= releases.shape[-1]:
+        raise InvalidInput(f"labels must be at least one, and lie in 0..{releases.shape[-1] - 1}")
+    logs = np.asarray(releases, dtype=np.float64)
+    if not np.isfinite(logs).all():
+        raise InvalidInput("a release holds values that are not finite")
+    if kind == "softmax":
+        logs = np.log(np.maximum(logs, FLOOR))
+    logs = logs - logs.max(axis=-1, keepdims=True)
+    mine = np.arange(logs.shape[-1]) == labels[:, np.newaxis]
+    own = logs[..., np.arange(len(labels)), labels]
+    rest = np.where(mine, -np.inf, logs)
+    top = rest.max(axis=-1)
+    others = top + np.log(np.exp(rest - top[..., np.newaxis]).sum(axis=-1))
+    return own, others

@@ -1,0 +1,79 @@
+"""What a membership attack is given, and what it gives."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from leakrange.attacks.attack import Attack, Hidden, Knowledge
+from leakrange.wire.errors import InvalidInput
+
+__all__ = ["MembershipAttack", "MembershipEvidence", "ShadowParameters", "check"]
+
+
+class ShadowParameters(BaseModel):
+    """How many shadow models the attacker trains, and how often an averaging one repeats a query.
+
+    Shadows come in pairs that share a pool out between them: each record is a member of one, and of the other
+    it is not. So of ``shadows`` half have seen a record and half have not.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    shadows: Annotated[int, Field(ge=2, le=512, multiple_of=2)] = 16
+    repeats: Annotated[int, Field(ge=2, le=1000)] = 8
+
+
+@dataclass(frozen=True)
+class MembershipEvidence:
+    """All that a membership attack gets of N records whose membership it is asked after.
+
+    observed: the target's releases (Q, N, Y), Q queries of each record (as it is, mirrored, ...); labels:
+    their true classes (N,). shadows: the releases of K models of the attacker's own for the same queries
+    (K, Q, N, Y), and members (K, N), which of the records each was trained on. population: the target's
+    releases of Z records that neither it nor a shadow has trained on (Z, Y), with population_labels (Z,) and
+    population_shadows (K, Z, Y). release: "logits" or "softmax".
+    """
+
+    observed: NDArray[np.floating]
+    labels: NDArray[np.integer]
+    shadows: NDArray[np.floating]
+    members: NDArray[np.bool_]
+    population: NDArray[np.floating]
+    population_labels: NDArray[np.integer]
+    population_shadows: NDArray[np.floating]
+    release: str
+
+
+class MembershipAttack(Attack):
+    """An attack that scores records: the higher, the more likely the target was trained on them."""
+
+    hides: ClassVar[Hidden] = "membership"
+    consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax")
+    where: ClassVar[Literal["provider", "fleet", "user"]] = "fleet"
+    knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")
+
+    @abstractmethod
+    def score(self, evidence: MembershipEvidence) -> NDArray[np.float64]:
+        """One finite score a record, (N,). Raises `InvalidInput` for evidence that cannot be used."""
+
+
+def check(evidence: MembershipEvidence) -> None:
+    """Raise `InvalidInput` where the evidence's arrays do not fit together."""
+    observed, shadows, members = evidence.observed, evidence.shadows, evidence.members
+    if observed.ndim != 3 or observed.shape[1] != len(evidence.labels):
+        raise InvalidInput(f"observed releases {observed.shape} of {len(evidence.labels)} labelled records")
+    if shadows.shape != (len(members), *observed.shape) or members.shape[1:] != evidence.labels.shape:
+        raise InvalidInput(
+            f"shadows' releases {shadows.shape} and memberships {members.shape} for observed {observed.shape}"
+        )
+    if evidence.population_shadows.shape != (len(members), *evidence.population.shape):
+        raise InvalidInput(
+            f"shadows' releases {evidence.population_shadows.shape} of a population with "
+            f"{evidence.population.shape}"
+        )

@@ -1,0 +1,103 @@
+"""How well records of a training set are told from others: what a membership report shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.metrics.intervals import auc_interval
+from leakrange.metrics.roc import auc, tpr_at_fpr
+
+__all__ = ["MembershipReport", "best_threshold", "membership_report"]
+
+
+@dataclass(frozen=True)
+class MembershipReport:
+    """Figures of a membership attack, shares in [0, 1].
+
+    ``auc``, its 95 % interval over records, and ``unsigned_auc`` = max(auc, 1 − auc), which an attacker
+    reaches who learns on other records which end of the scores is the members'. ``tpr_at_001`` and
+    ``tpr_at_0001``: members found at 1 % and 0.1 % of non-members accused (Carlini et al. 2022, Section III).
+    These are of all records. The others are of the test half, at ``threshold``, which has the highest
+    balanced accuracy on the validation half: ``balanced_accuracy``, and of members ``precision`` (0 where
+    nobody is accused), ``recall`` and ``f1``; ``guessed`` (N,) says of all records which reach the threshold,
+    ``tested`` (N,) which are of the test half.
+    """
+
+    auc: float
+    auc_interval: tuple[float, float]
+    unsigned_auc: float
+    tpr_at_001: float
+    tpr_at_0001: float
+    threshold: float
+    balanced_accuracy: float
+    precision: float
+    recall: float
+    f1: float
+    guessed: NDArray[np.bool_]
+    tested: NDArray[np.bool_]
+
+
+def membership_report(
+    scores: NDArray[np.floating], members: NDArray[np.bool_], seed: int = 0
+) -> MembershipReport:
+    """The report of ``scores`` (N,), higher meaning member, against the truth ``members`` (N,).
+
+    ``seed`` halves the records at random, members and others each. Raises `ValueError` for scores that are
+    not finite, arrays that do not fit, or fewer than two members or two others.
+    """
+    area = auc(scores, members)
+    inside, outside = int(members.sum()), int((~members).sum())
+    if min(inside, outside) < 2:
+        raise ValueError("a membership report needs two members and two others, or more")
+    tested = _half(members, seed)
+    threshold = best_threshold(scores[~tested], members[~tested])
+    guessed = scores >= threshold
+    truth, said = members[tested], guessed[tested]
+    found = int((said & truth).sum())
+    recall, spared = found / int(truth.sum()), float((~said[~truth]).mean())
+    precision = found / int(said.sum()) if said.any() else 0.0
+    return MembershipReport(
+        auc=area,
+        auc_interval=auc_interval(area, inside, outside),
+        unsigned_auc=max(area, 1.0 - area),
+        tpr_at_001=tpr_at_fpr(scores, members, 0.01),
+        tpr_at_0001=tpr_at_fpr(scores, members, 0.001),
+        threshold=threshold,
+        balanced_accuracy=(recall + spared) / 2,
+        precision=precision,
+        recall=recall,
+        f1=2 * precision * recall / (precision + recall) if found else 0.0,
+        guessed=guessed,
+        tested=tested,
+    )
+
+
+def best_threshold(scores: NDArray[np.floating], members: NDArray[np.bool_]) -> float:
+    """The score from which on to say member, for the highest balanced accuracy on these records.
+
+    Halfway between two neighbouring scores; of equals the highest. Raises `ValueError` unless there are
+    members and others.
+    """
+    if not 0 < members.sum() < len(members):
+        raise ValueError("a threshold needs members and others")
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order].astype(np.float64), members[order]
+    recall = np.concatenate([[0.0], np.cumsum(hits) / hits.sum()])
+    spared = 1.0 - np.concatenate([[0.0], np.cumsum(~hits) / (~hits).sum()])
+    cuts = np.concatenate([[True], ranked[1:] != ranked[:-1], [True]])  # never between equal scores
+    taken = int(np.argmax(np.where(cuts, recall + spared, -1.0)))
+    if taken == 0:
+        return float(np.nextafter(ranked[0], np.inf))
+    return float(ranked[-1]) if taken == len(ranked) else float((ranked[taken - 1] + ranked[taken]) / 2)
+
+
+def _half(members: NDArray[np.bool_], seed: int) -> NDArray[np.bool_]:
+    """A random half of the members and a random half of the others, rounded up."""
+    rng = np.random.default_rng([seed % 2**64, int.from_bytes(b"membership", "little")])
+    tested = np.zeros(len(members), dtype=bool)
+    for part in (np.flatnonzero(members), np.flatnonzero(~members)):
+        tested[part[np.argsort(rng.random(len(part)), kind="stable")][: (len(part) + 1) // 2]] = True
+    return tested

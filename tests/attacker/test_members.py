@@ -1,0 +1,109 @@
+"""What a membership attack of the fleet is given, from stored releases alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leakrange.data import load
+from leakrange.store.files import FolderStore, put_array
+from leakrange.wire.errors import InvalidInput, NotFound
+from leakrange.wire.jobs import Candidates, FitJob, Shadow, Shown, Span, TrainJob
+from leakrange.wire.recipe import DataSpec, Subset, TrainingRecipe, digest
+from services.attacker.members import membership_evidence
+
+DIGITS = DataSpec(name="digits", size=16, subset=Subset(pool=60))
+RECORDS = Span(data=DIGITS, split="pool", start=0, stop=60)
+POPULATION = Span(data=DIGITS, split="auxiliary", start=0, stop=30)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FolderStore:
+    return FolderStore(str(tmp_path))
+
+
+def stored(store: FolderStore, name: str, rows: int, value: float) -> str:
+    identity = digest([name, rows, value])
+    put_array(store, f"{identity}.npy", np.full((rows, 10), value, dtype=np.float32))
+    return identity
+
+
+def member_of(seed: int, *, rest: bool = False) -> DataSpec:
+    return DIGITS.model_copy(update={"subset": Subset(pool=60, seed=seed, rest=rest)})
+
+
+def job(store: FolderStore, **changes: object) -> FitJob:
+    shadows = [
+        Shadow(
+            data=member_of(4, rest=rest),
+            records=stored(store, "shadow", 60, 1.0 + rest),
+            population=stored(store, "shadow", 30, 3.0 + rest),
+        )
+        for rest in (False, True)
+    ]
+    candidates = Candidates(records=RECORDS, target="digit", shadows=shadows)
+    fields: dict[str, object] = {
+        "attack": "rmia",
+        "release": "logits",
+        "sensitive": "membership",
+        "auxiliary": [[stored(store, "z", 30, 7.0)]],
+        "auxiliary_count": 20,
+        "span": POPULATION,
+        "observed": [[stored(store, "x", 40, 5.0)], [stored(store, "x", 20, 6.0)]],
+        "candidates": candidates.model_copy(update=changes),
+    }
+    return FitJob.model_validate(fields)
+
+
+def test_rows_labels_and_memberships_are_those_of_the_pool_in_its_order(store: FolderStore) -> None:
+    data = load(DIGITS)
+    found = membership_evidence(job(store), store)
+    assert found.observed.shape == (1, 60, 10)
+    assert found.observed[0, :, 0].tolist() == [5.0] * 40 + [6.0] * 20
+    np.testing.assert_array_equal(found.labels, data.labels["digit"][data.where("pool")])
+    np.testing.assert_array_equal(found.members[0], load(member_of(4)).members())
+    np.testing.assert_array_equal(found.members[1], ~found.members[0])
+    assert found.shadows[:, 0, :, 0].tolist() == [[1.0] * 60, [2.0] * 60]
+    assert found.population_shadows[:, :, 0].tolist() == [[3.0] * 20, [4.0] * 20]
+    assert found.population[:, 0].tolist() == [7.0] * 20
+    auxiliary = data.labels["digit"][data.where("auxiliary")]
+    np.testing.assert_array_equal(found.population_labels, auxiliary[:20])
+
+
+def test_who_knows_the_defence_defends_its_shadows(store: FolderStore) -> None:
+    noisy = [{"noise": {"scale": 0.5}}]
+    once = membership_evidence(job(store, defence=noisy), store)
+    often = membership_evidence(job(store, defence=noisy, draws=64), store)
+    assert 0.4 < float(np.std(once.shadows[0])) < 0.6
+    assert float(np.std(often.shadows[0])) < 0.1
+    assert (once.observed[0, :40] == 5.0).all()  # the target's answers are what they are
+    again = membership_evidence(job(store, defence=noisy), store)
+    np.testing.assert_array_equal(once.shadows, again.shadows)
+
+
+def test_what_is_missing_or_does_not_fit_is_told(store: FolderStore) -> None:
+    short = job(store).model_copy(update={"observed": [[stored(store, "x", 40, 5.0)]]})
+    with pytest.raises(InvalidInput, match="40 answers for 60 records"):
+        membership_evidence(short, store)
+    lost = Shadow(data=member_of(9), records=digest("lost"))
+    with pytest.raises(NotFound):
+        membership_evidence(job(store, shadows=[lost]), store)
+    with pytest.raises(InvalidInput, match="names none"):
+        membership_evidence(job(store).model_copy(update={"candidates": None}), store)
+
+
+def test_jobs_without_candidates_or_shows_keep_the_names_that_they_had(store: FolderStore) -> None:
+    plain = job(store).model_copy(update={"candidates": None})
+    told = plain.model_dump(mode="json")
+    del told["candidates"], told["student"]
+    assert plain.identity() == digest(told)
+    assert job(store).identity() != plain.identity()
+    recipe = TrainingRecipe(data=DIGITS, behaviour="honest", parameters={"target": "digit"})
+    assert TrainJob(recipe=recipe).identity() == recipe.digest()
+    shown = {
+        TrainJob(recipe=recipe, shown=Shown(release="logits", span=span)).identity()
+        for span in (RECORDS, POPULATION)
+    }
+    assert len(shown | {recipe.digest()}) == 3

@@ -1,0 +1,52 @@
+"""A membership trial's figures, and the truth that they stand on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakrange.metrics import membership_report
+from leakrange.scenario.results import TrialResult
+from leakrange.wire.errors import LeakrangeError
+from services.controller.range.members import judge_members, trained_on
+
+
+@pytest.fixture
+def trial() -> TrialResult:
+    return TrialResult(
+        id="t", provider="p", data="d", behaviour="honest", release="logits", target="y",
+        sensitive="membership", defence="none", attack="lira", knowledge="unaware", budget=200, seed=3,
+    )  # fmt: skip
+
+
+def test_figures_are_those_of_the_report_and_of_its_test_half(trial: TrialResult) -> None:
+    rng = np.random.default_rng(0)
+    members = np.arange(200) < 100
+    scores = rng.normal(size=200) + 1.5 * members
+    judged = judge_members(trial, scores, members, honesty=0.75, spent=200)
+    report = membership_report(scores, members, 3)
+    assert judged.membership is not None
+    assert (judged.state, judged.victims, judged.spent, judged.honesty) == ("done", 100, 200, 0.75)
+    assert (judged.auc, judged.membership.tpr_at_001) == (report.auc, report.tpr_at_001)
+    assert judged.membership.auc_interval == report.auc_interval
+    # Half of either kind: accuracy and balanced accuracy are one.
+    assert judged.curiosity == pytest.approx(report.balanced_accuracy) == judged.membership.balanced_accuracy
+    assert judged.majority == 0.5
+    assert judged.confusion is not None
+    assert np.trace(judged.confusion) / np.sum(judged.confusion) == pytest.approx(judged.curiosity)
+    assert judged.roc is not None
+    assert (judged.roc.fpr[0], judged.roc.tpr[-1]) == (0.0, 1.0)
+
+
+def test_scores_that_are_too_few_or_no_numbers_are_refused(trial: TrialResult) -> None:
+    members = np.arange(8) < 4
+    for scores in (np.zeros(7), np.full(8, np.nan)):
+        with pytest.raises(LeakrangeError, match="scores"):
+            judge_members(trial, scores, members, honesty=None, spent=8)
+
+
+def test_the_truth_is_the_models_own_record() -> None:
+    assert trained_on({"members": [0, 3]}, 5).tolist() == [True, False, False, True, False]
+    for record in ({}, {"members": [5]}, {"members": "all"}):
+        with pytest.raises(LeakrangeError, match="which of 5"):
+            trained_on(record, 5)

@@ -1,0 +1,84 @@
+"""A subset is a pool that all its subsets share, and the members that its own seed draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leakrange.data import POOL, fingerprint, load
+from leakrange.wire.errors import InvalidInput
+from leakrange.wire.jobs import Span
+from leakrange.wire.recipe import DataSpec, Schedule, Subset, TrainingRecipe
+
+DIGITS = DataSpec(name="digits")
+
+
+def of(**subset: object) -> DataSpec:
+    return DIGITS.model_copy(update={"subset": Subset.model_validate({"pool": 400, **subset})})
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**53), st.integers(0, 2**53), st.floats(0.3, 0.7))
+def test_all_subsets_have_one_pool_in_one_order(one: int, two: int, share: float) -> None:
+    first, second = load(of(seed=one, share=share)), load(of(seed=two))
+    pool = first.where(POOL)
+    np.testing.assert_array_equal(pool, second.where(POOL))
+    np.testing.assert_array_equal(first.images[pool], second.images[pool])
+    assert len(pool) == len(first.members()) == 400
+    assert abs(first.members().sum() - share * 400) <= 1
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate([first.where("train"), first.where("held-out")])), pool
+    )
+    np.testing.assert_array_equal(pool[first.members()], first.where("train"))
+    again = load(of(seed=one, share=share))
+    np.testing.assert_array_equal(first.members(), again.members())
+
+
+def test_nothing_but_the_training_images_changes() -> None:
+    whole, cut = load(DIGITS), load(of(seed=5))
+    for split in ("validation", "auxiliary", "test"):
+        np.testing.assert_array_equal(whole.images[whole.where(split)], cut.images[cut.where(split)])
+        for name, labels in whole.labels.items():
+            np.testing.assert_array_equal(labels[whole.where(split)], cut.labels[name][cut.where(split)])
+    trained = {image.tobytes() for image in whole.images[whole.where("train")]}
+    assert {image.tobytes() for image in cut.images[cut.where(POOL)]} <= trained
+    assert not whole.where("held-out").size
+    assert whole.members().all()
+    with pytest.raises(ValueError, match="read-only"):
+        cut.split[0] = 0
+
+
+def test_a_pair_shares_the_pool_out() -> None:
+    one, other = load(of(seed=7)), load(of(seed=7, rest=True))
+    np.testing.assert_array_equal(one.members(), ~other.members())
+    assert len({fingerprint(spec) for spec in (DIGITS, of(seed=7), of(seed=7, rest=True), of(seed=8))}) == 4
+
+
+def test_the_data_seed_draws_the_pool() -> None:
+    one, other = load(of()), load(of().model_copy(update={"seed": 1}))
+    mine, theirs = ({image.tobytes() for image in found.images[found.where(POOL)]} for found in (one, other))
+    assert len(mine & theirs) < 250
+
+
+def test_a_pool_larger_than_the_training_images_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="pool of 5000"):
+        load(of(pool=5000))
+
+
+def test_without_a_subset_or_a_last_epoch_every_name_is_what_it_was() -> None:
+    plain = {"name": "digits", "size": None, "limit": None, "count": None, "seed": 0}
+    plain |= {"validation": 0.1, "auxiliary": 0.15}
+    assert DIGITS.model_dump(mode="json") == plain
+    schedule = {"epochs": 15, "batch": 100, "lr": 0.001, "channels_last": True, "bf16": False}
+    assert Schedule().model_dump(mode="json") == schedule
+    recipe = TrainingRecipe(data=DIGITS, behaviour="honest", parameters={"target": "parity"}, code="0")
+    assert recipe.digest() == "f9953fea647c84a8c356f5979d4371520e8de0cb2b6f7529f4d61cd46a067185"
+    assert Span(data=DIGITS, split="test", start=0, stop=1).model_dump(mode="json")["data"] == plain
+    named = recipe.model_copy(update={"data": of(seed=1)})
+    assert named.digest() != recipe.digest()
+    assert TrainingRecipe.model_validate_json(named.model_dump_json()) == named
+    last = recipe.model_copy(update={"schedule": Schedule(select="last")})
+    assert last.digest() != recipe.digest()
+    assert TrainingRecipe.model_validate_json(last.model_dump_json()) == last

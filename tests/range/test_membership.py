@@ -1,0 +1,72 @@
+"""A whole run against a model that learnt by heart: shadows are trained in the fleet, the pool is asked over
+HTTP."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.range.conftest import Controller, scenario
+
+pytestmark = pytest.mark.timeout(900)
+POOL, POPULATION = 160, 100
+
+
+def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controller: Controller) -> None:
+    text = scenario(
+        "membership",
+        data={"name": "digits", "size": 16, "auxiliary": 0.2, "subset": {"pool": POOL}},
+        net={"width": 0.5},
+        schedule={"epochs": 12, "batch": 20, "lr": 0.003, "select": "last"},
+        providers={"overfitted": {"behaviour": "honest", "target": "digit", "release": "logits"}},
+        attacks={
+            "loss": {"kind": "loss-threshold"},
+            "lira": {"kind": "lira", "shadows": 4},
+            "rmia": {"kind": "rmia", "shadows": 2, "population": POPULATION},
+        },
+        defences={"none": [], "label-only": ["argmax"]},
+        budgets=[POOL, POOL + POPULATION],
+    )
+    run = controller.run(text)
+    assert run.view["state"] == "done", run.view["error"]
+    # RMIA's population is beyond the smaller budget, the others' pool is not; of no defence nothing is known.
+    cells = {name.removeprefix("overfitted-s0.") for name in run.trials}
+    large = f"b{POOL + POPULATION}"
+    assert cells == {
+        *(
+            f"none.{name}.unaware.b{budget}"
+            for name in ("loss", "lira")
+            for budget in (POOL, POOL + POPULATION)
+        ),
+        f"none.rmia.unaware.{large}",
+        *(
+            f"label-only.{name}.{knowledge}.b{budget}"
+            for name in ("loss", "lira")
+            for knowledge in ("unaware", "aware")
+            for budget in (POOL, POOL + POPULATION)
+        ),
+        *(f"label-only.rmia.{knowledge}.{large}" for knowledge in ("unaware", "aware")),
+    }
+    for name, trial in run.trials.items():
+        figures = trial["membership"]
+        assert (trial["state"], trial["sensitive"]) == ("done", "membership"), name
+        assert (figures["records"], trial["victims"]) == (POOL, POOL // 2)
+        assert trial["honesty"] > 0.5
+        low, high = figures["auc_interval"]
+        assert low <= trial["auc"] <= high
+        assert 0 <= figures["tpr_at_0001"] <= figures["tpr_at_001"] <= 1
+        assert trial["spent"] == POOL + (POPULATION if ".rmia." in name else 0)
+        if ".none." in name:
+            assert trial["auc"] > 0.6, name
+    asked = {
+        entry["name"].removeprefix(f"{run.id}.attacker."): entry["spent"] for entry in run.results["ledger"]
+    }
+    assert asked["overfitted-s0.none.pool0"] == asked["overfitted-s0.label-only.pool0"] == POOL
+    assert asked["overfitted-s0.none.q0"] == asked["overfitted-s0.label-only.q0"] == POPULATION
+    trained = run.view["jobs"]["train"]
+    models, asked_shadows = 1 + 4, 4 + 2  # four for the pool, RMIA's two for its population as well
+    assert (trained["done"], trained["total"]) == (models + asked_shadows, models + asked_shadows)
+    messages = [event["data"].get("message", "") for event in run.events if event["event"] == "job.done"]
+    assert sum(message.startswith("trained overfitted-") for message in messages) == models
+    again = controller.run(text)
+    assert again.trials == run.trials
+    assert not any(entry["spent"] for entry in again.results["ledger"] if ".users." not in entry["name"])

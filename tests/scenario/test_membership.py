@@ -1,0 +1,111 @@
+"""What a scenario plans for attacks on membership: pool and shadows for all, and nobody told the members."""
+
+from __future__ import annotations
+
+import pytest
+
+from leakrange.scenario.language import parse
+from leakrange.scenario.matrix import expand
+from leakrange.scenario.plan import Plan, PlannedTrial
+from leakrange.wire.errors import InvalidScenario
+from leakrange.wire.recipe import DataSpec
+
+TEXT = """\
+name: membership
+seeds: [0, 1]
+data: {name: digits, subset: {pool: 300}}
+schedule: {select: last}
+providers:
+  overfitted: {target: digit}
+defences: {none: [], noisy: [noise: {scale: 0.5}]}
+attacks:
+  loss: {kind: loss-threshold, repeats: 2}
+  lira: {kind: lira, shadows: 4, repeats: 2}
+  rmia: {kind: rmia, shadows: 2, population: 150, repeats: 2}
+budgets: [300, 450, 900]
+"""
+
+
+def sizes(spec: DataSpec) -> dict[str, int]:
+    return {"train": 150, "held-out": 150, "pool": 300, "validation": 100, "auxiliary": 100, "test": 359}
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return expand(parse(TEXT), sizes)
+
+
+def trial(plan: Plan, name: str) -> PlannedTrial:
+    [found] = [each for each in plan.trials if each.result.id == name]
+    return found
+
+
+def test_a_budget_answers_for_the_pool_and_the_population_or_there_is_no_trial(plan: Plan) -> None:
+    budgets: dict[tuple[str, str], set[int]] = {}
+    for each in plan.trials:
+        if each.result.defence == "noisy":
+            budgets.setdefault((each.result.attack, each.result.knowledge), set()).add(each.result.budget)
+    # RMIA has but 100 auxiliary records, so asks 400 times; who averages two answers asks twice.
+    assert budgets == {
+        **{(name, known): {300, 450, 900} for name in ("loss", "lira") for known in ("unaware", "aware")},
+        **{(name, "averaging"): {900} for name in ("loss", "lira", "rmia")},
+        **{("rmia", known): {450, 900} for known in ("unaware", "aware")},
+    }
+    assert {each.result.knowledge for each in plan.trials if each.result.defence == "none"} == {"unaware"}
+
+
+def test_shadows_come_in_pairs_and_all_seeds_share_them(plan: Plan) -> None:
+    assert [shadow.id for shadow in plan.shadows] == [f"overfitted-shadow{number}" for number in range(4)]
+    assert len({model.artifact for model in (*plan.models, *plan.shadows)}) == 2 + 4
+    subsets = [shadow.recipe.data.subset for shadow in plan.shadows]
+    for one, other in (subsets[:2], subsets[2:]):
+        assert one is not None
+        assert one.model_copy(update={"rest": True}) == other
+    for seed in (0, 1):
+        found = trial(plan, f"overfitted-s{seed}.none.lira.unaware.b300").members
+        assert found is not None
+        assert found.shadows == [f"overfitted-shadow{number}" for number in range(4)]
+    targets = {model.recipe.data.subset for model in plan.models}
+    assert len(targets) == 2  # each seed's members are its own
+    assert {model.recipe.schedule.select for model in (*plan.models, *plan.shadows)} == {"last"}
+
+
+def test_nothing_that_an_attacker_is_sent_tells_the_targets_members(plan: Plan) -> None:
+    secret = {model.recipe.data.subset for model in plan.models}
+    spans = [span for probe in plan.probes for span in probe.spans]
+    for each in plan.trials:
+        assert each.members is not None
+        spans += [each.members.records, *([each.span] if each.span else [])]
+    assert spans
+    assert not {span.data.subset for span in spans} & secret
+
+
+def test_the_target_is_asked_under_the_policy_in_force_and_who_knows_it_defends_its_shadows(
+    plan: Plan,
+) -> None:
+    for knowledge, defended in (("unaware", False), ("aware", True), ("averaging", True)):
+        found = trial(plan, f"overfitted-s0.noisy.rmia.{knowledge}.b900")
+        assert found.members is not None
+        draws = (1, 2) if knowledge == "averaging" else (0,)
+        assert found.members.probes == [f"overfitted-s0.noisy.pool{draw}" for draw in draws]
+        assert found.probes == [f"overfitted-s0.noisy.q{draw}" for draw in draws]
+        assert bool(found.members.defence) is defended
+        assert found.auxiliary_count == 100
+    probes = {probe.id: probe for probe in plan.probes}
+    assert {(s.split, s.data.subset is None) for s in probes["overfitted-s0.noisy.pool1"].spans} == {
+        ("pool", False)
+    }
+    assert probes["overfitted-s0.noisy.pool1"].spans[-1].stop == 300
+    assert plan.classes["digits"]["membership"] == ["not trained on", "trained on"]
+
+
+def test_a_provider_that_trains_on_everything_has_no_others() -> None:
+    with pytest.raises(InvalidScenario) as refused:
+        parse(TEXT.replace(", subset: {pool: 300}", ""))
+    assert any("no 'subset'" in mistake["message"] for mistake in refused.value.mistakes)
+
+
+@pytest.mark.parametrize("wrong", ["shadows: 3", "shadows: 0", "mode: inline", "sensitive: large"])
+def test_parameters_that_cannot_be_are_told(wrong: str) -> None:
+    with pytest.raises(InvalidScenario):
+        parse(TEXT.replace("shadows: 4", wrong))
