@@ -8,9 +8,6 @@ under content-addressed names, and every request that costs budget carries its i
 from __future__ import annotations
 
 import asyncio
-import time
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -32,14 +29,17 @@ from leakrange.scenario.plan import (
 from leakrange.scenario.results import TrialResult
 from leakrange.store.files import get_arrays, put_array, put_arrays
 from leakrange.wire.errors import LeakrangeError, NotFound
-from leakrange.wire.jobs import FitJob, JobReport, ProbeJob, Shadow, Span, TrainJob
+from leakrange.wire.jobs import FitJob, ProbeJob, Shadow, Span
 from leakrange.wire.recipe import digest
 from leakrange.wire.schemas import Round
+from services.controller.range.accounts import Accounts
+from services.controller.range.dispatch import Dispatch
 from services.controller.range.journal import Journal
 from services.controller.range.judge import Inferred, Observed, honesty_of, judge, registered
 from services.controller.range.members import judge_members, trained_on
+from services.controller.range.models import Models
 from services.controller.range.students import hand_in
-from services.controller.range.together import Once, being_cancelled, together
+from services.controller.range.together import Once, together
 from services.controller.settings import ControllerSettings
 
 if TYPE_CHECKING:
@@ -70,16 +70,19 @@ class Driver:
         self._fitting = asyncio.Semaphore(FITS_AT_ONCE)
         self._once = Once()
         self._done: set[str] = set()
-        self._dispatched: set[str] = set()
-        self._distinct: Counter[str] = Counter()
-        self._keys: dict[str, tuple[str, int]] = {}
-        self.in_fleet: set[str] = set()
+        self._dispatch = Dispatch(parties.fleet, journal)
+        self._own = Models(parties, journal, self._once, self._dispatch)
+        self._accounts = Accounts(parties.proxy, journal)
+
+    @property
+    def in_fleet(self) -> set[str]:
         """Identities of the jobs that wait or run in the fleet, to be dropped when the run is cancelled."""
+        return self._dispatch.in_fleet
 
     async def execute(self) -> None:
         """Do all of it; trials that cannot be finished are recorded as failed, with the reason."""
         self._done = await self._journal.done_before()
-        self._dispatched = await self._journal.dispatched_before()
+        self._dispatch.sent = await self._journal.dispatched_before()
         judged = await self._journal.done_trials()
         await self._journal.expect(
             [
@@ -96,85 +99,22 @@ class Driver:
                         group.create_task(self._trial(trial))
         finally:
             await self._once.end()
-        await self._parties.fleet.cancel(self.in_fleet)  # what a failed trial needed, and no other does
-        await self._close_accounts()
-
-    # --- models ------------------------------------------------------------------------------------
-
-    async def _trained(self, model: PlannedModel) -> None:
-        """Trained and stored."""
-        job = TrainJob(recipe=model.recipe)
-        identity = job.identity()
-        last = 0.0
-
-        def progressed(report: JobReport) -> None:
-            nonlocal last
-            if report.state == "progress" and time.monotonic() - last > 1.0:
-                last = time.monotonic()
-                text = f"training {model.id}: {100 * report.progress:.0f} % {report.message}".rstrip()
-                self._once.begin(
-                    f"progress {identity} {last}",
-                    lambda: self._journal.progress(identity, "train", report.progress, text),
-                )
-
-        if not self._parties.models.exists(f"{identity}/training.json"):
-            await self._in_fleet(job, f"training {model.id}", progressed)
-        record = orjson.loads(self._parties.models.get(f"{identity}/training.json"))
-        figures = {
-            "figures": record["figures"],
-            "history": record["history"],
-            "seconds": record["seconds"],
-            "parameters": record["parameters"],
-        }
-        await self._journal.job_done(
-            identity,
-            "train",
-            {"seconds": record["seconds"]},
-            message=f"trained {model.id} in {record['seconds']:.1f} s",
-            model=(model.recipe, figures),
-        )
-
-    async def _served(self, model: PlannedModel) -> None:
-        """Trained, deployed at the provider of its behaviour, and routed to by the proxy."""
-        await self._once.need(f"train {model.id}", lambda: self._trained(model))
-        identity = model.artifact
-        behaviour = model.recipe.behaviour
-        await self._parties.providers.deploy(behaviour, model.served_as, identity, model.release)
-        await self._parties.proxy.put_route(model.served_as, self._parties.providers.url(behaviour))
-
-    async def _in_fleet(
-        self,
-        job: TrainJob | ProbeJob | FitJob,
-        what: str,
-        watch: Callable[[JobReport], None] | None = None,
-    ) -> JobReport:
-        identity = job.identity()
-        self.in_fleet.add(identity)
-
-        async def dispatch() -> None:
-            await self._journal.dispatch(identity)
-            self._dispatched.add(identity)
-
-        try:
-            return await self._parties.fleet.run(job, watch, before_sending=dispatch)
-        except LeakrangeError as error:
-            await self._journal.job_failed(identity, job.kind, f"{what}: {error.detail}")
-            raise
-        finally:
-            if not being_cancelled():
-                self.in_fleet.discard(identity)
+        await self._dispatch.drop()
+        await self._accounts.close()
 
     # --- users -------------------------------------------------------------------------------------
 
     async def _stream(self, stream: PlannedStream) -> list[str]:
         """Every round of a stream; the identities of its stored releases, in order."""
         model, policy = self._models[stream.model], self._policies[stream.defence]
-        await self._once.need(f"serve {model.id}", lambda: self._served(model))
+        await self._own.served(model)
         identities = [stream.identity(model, policy, span) for span in stream.spans]
         await self._journal.expect([(identity, "stream", {"stream": stream.id}) for identity in identities])
         samples = sum(span.stop - span.start for span in stream.spans)
         name = f"{self._run}.users.{stream.id}"
-        key = await self._key(name, policy=policy.name, budget=samples, model=model, endpoints=DEVICE)
+        key = await self._accounts.key(
+            name, policy=policy.name, budget=samples, model=model, endpoints=DEVICE
+        )
         users = asyncio.Semaphore(stream.clients)  # each of whom does one thing at a time
 
         async def round_of(span: Span, identity: str) -> None:
@@ -225,17 +165,17 @@ class Driver:
                 message=f"{reply.samples} users' outputs of {stream.id}",
                 truth=reply,
             )
-        self._distinct[name] += span.stop - span.start
+        self._accounts.count(name, span.stop - span.start)
 
     # --- outside attackers ---------------------------------------------------------------------------
 
     async def _probe(self, probe: PlannedProbe) -> list[str]:
         """Every chunk of a probe; the identities of its stored releases, in order."""
         model, policy = self._models[probe.model], self._policies[probe.defence]
-        await self._once.need(f"serve {model.id}", lambda: self._served(model))
+        await self._own.served(model)
         samples = sum(span.stop - span.start for span in probe.spans)
         name = f"{self._run}.attacker.{probe.id}"
-        key = await self._key(
+        key = await self._accounts.key(
             name, policy=policy.name, budget=samples, model=model, endpoints=[model.release]
         )
         url = self._parties.proxy_for_clients
@@ -248,9 +188,9 @@ class Driver:
             known = self._parties.releases.exists(f"{identity}.npy")
             if not known:
                 async with self._probing:
-                    await self._in_fleet(job, f"probing {probe.id}")
+                    await self._dispatch.run(job, f"probing {probe.id}")
             # Answers that another run had asked for were paid with its key.
-            own = identity in self._dispatched
+            own = identity in self._dispatch.sent
             if identity not in self._done:
                 await self._journal.job_done(
                     identity,
@@ -259,7 +199,7 @@ class Driver:
                     message=f"{size} answers for {probe.id}" + ("" if own else ", known already"),
                 )
             if own:
-                self._distinct[name] += size
+                self._accounts.count(name, size)
 
         await together(chunk(job) for job in jobs)
         return [job.identity() for job in jobs]
@@ -339,13 +279,13 @@ class Driver:
         """A membership attack, judged by the model's own record of what it was trained on."""
         shadows = [self._shadows[name] for name in members.shadows]
         for shadow in shadows:  # while the target is asked
-            self._once.begin(f"train {shadow.id}", partial(self._trained, shadow))
+            self._own.begin(shadow)
         asked, population = await together([self._answers(members.probes), self._answers(trial.probes)])
         own = [
             Shadow(
                 data=shadow.recipe.data,
-                records=await self._shown(shadow, members.records),
-                population=await self._shown(shadow, trial.span) if trial.span else None,
+                records=await self._own.shown(shadow, members.records),
+                population=await self._own.shown(shadow, trial.span) if trial.span else None,
             )
             for shadow in shadows
         ]
@@ -361,27 +301,13 @@ class Driver:
             spent=(records + trial.auxiliary_count) * len(members.probes),
         )
 
-    async def _shown(self, shadow: PlannedModel, span: Span) -> str:
-        """The identity of a shadow's stored releases for ``span``."""
-        job = shadow.shows(span)
-        await self._once.need(f"train {shadow.id}", lambda: self._trained(shadow))
-        await self._once.need(f"shown {job.identity()}", lambda: self._show(shadow, job))
-        return job.identity()
-
-    async def _show(self, shadow: PlannedModel, job: TrainJob) -> None:
-        identity = job.identity()
-        await self._journal.expect([(identity, "train", {"model": shadow.id})])
-        if not self._parties.releases.exists(f"{identity}.npy"):
-            await self._in_fleet(job, f"asking {shadow.id}")
-        await self._journal.job_done(identity, "train", {}, message=f"asked {shadow.id}")
-
     async def _fitted(self, trial: PlannedTrial, job: FitJob) -> Inferred:
         """What the fleet's job gives, now or earlier."""
         identity = job.identity()
         await self._journal.expect([(identity, "fit", {"trial": trial.result.id})])
         if not self._parties.releases.exists(f"{identity}.npz"):
             async with self._fitting:
-                await self._in_fleet(job, f"fitting {trial.result.id}")
+                await self._dispatch.run(job, f"fitting {trial.result.id}")
         await self._journal.job_done(identity, "fit", {}, message=f"fitted {trial.result.id}")
         found = get_arrays(self._parties.releases, f"{identity}.npz")
         return Inferred(found["predicted"], found["scores"])
@@ -395,7 +321,7 @@ class Driver:
         identity = digest(["student", student.identity(), policy.digest])
         name = f"{self._run}.student.{model.id}.{identity[:12]}"
         await self._journal.expect([(identity, "stream", {"trial": trial.result.id})])
-        key = await self._key(
+        key = await self._accounts.key(
             name, policy=policy.name, budget=len(outputs), model=model, endpoints=["outputs"]
         )
         known = self._parties.releases.exists(f"{identity}.npz")
@@ -417,32 +343,11 @@ class Driver:
                 raise
             put_arrays(self._parties.releases, f"{identity}.npz", found)
         if not known or identity in self._done:  # else another run has paid for it
-            self._distinct[name] += len(outputs)
+            self._accounts.count(name, len(outputs))
         message = f"{len(outputs)} outputs of the student of {trial.result.id}"
         await self._journal.job_done(identity, "stream", {"samples": len(outputs)}, message=message)
         read = get_arrays(self._parties.releases, f"{identity}.npz")
         return read["decisions"], Inferred(read["inferred"], read["scores"])
-
-    # --- budgets -------------------------------------------------------------------------------------
-
-    async def _key(
-        self, name: str, *, policy: str, budget: int, model: PlannedModel, endpoints: list[str]
-    ) -> str:
-        self._keys[name] = (policy, budget)
-        return await self._parties.proxy.put_key(
-            name, budget=budget, policy=policy, model=model.served_as, endpoints=endpoints
-        )
-
-    async def _close_accounts(self) -> None:
-        for name, (policy, budget) in sorted(self._keys.items()):
-            account = await self._parties.proxy.ledger(name)
-            await self._journal.account(
-                name,
-                policy=policy,
-                budget=budget,
-                spent=int(account["spent"]) if account else 0,
-                distinct=self._distinct[name],
-            )
 
 
 @dataclass(frozen=True)

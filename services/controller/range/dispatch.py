@@ -1,0 +1,51 @@
+"""Jobs that a run has sent into the fleet: written down before, so that a restart knows them; waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from leakrange.wire.errors import LeakrangeError
+from leakrange.wire.jobs import FitJob, JobReport, ProbeJob, TrainJob
+from services.controller.range.fleet import Fleet
+from services.controller.range.journal import Journal
+from services.controller.range.together import being_cancelled
+
+__all__ = ["Dispatch"]
+
+
+class Dispatch:
+    """``sent`` are identities of the jobs that the run has sent, now or before a restart; ``in_fleet`` of
+    those that wait or run there, to be dropped when it is cancelled."""
+
+    def __init__(self, fleet: Fleet, journal: Journal) -> None:
+        self._fleet, self._journal = fleet, journal
+        self.sent: set[str] = set()
+        self.in_fleet: set[str] = set()
+
+    async def run(
+        self,
+        job: TrainJob | ProbeJob | FitJob,
+        what: str,
+        watch: Callable[[JobReport], None] | None = None,
+    ) -> JobReport:
+        """The job's last report; ``watch`` gets all of them. Raises what the job failed of, and writes that
+        down as what became of ``what``."""
+        identity = job.identity()
+        self.in_fleet.add(identity)
+
+        async def dispatch() -> None:
+            await self._journal.dispatch(identity)
+            self.sent.add(identity)
+
+        try:
+            return await self._fleet.run(job, watch, before_sending=dispatch)
+        except LeakrangeError as error:
+            await self._journal.job_failed(identity, job.kind, f"{what}: {error.detail}")
+            raise
+        finally:
+            if not being_cancelled():
+                self.in_fleet.discard(identity)
+
+    async def drop(self) -> None:
+        """Cancel what is left: what a failed trial needed, and no other does."""
+        await self._fleet.cancel(self.in_fleet)

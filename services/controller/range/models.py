@@ -1,0 +1,91 @@
+"""The models of a run: trained, served, and asked where they are an attacker's own; each once."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+import orjson
+
+from leakrange.scenario.plan import PlannedModel
+from leakrange.wire.jobs import JobReport, Span, TrainJob
+from services.controller.range.dispatch import Dispatch
+from services.controller.range.journal import Journal
+from services.controller.range.together import Once
+
+if TYPE_CHECKING:
+    from services.controller.range.supervisor import Parties
+
+__all__ = ["Models"]
+
+
+class Models:
+    """What the trials of a run need of its models, made when the first asks for it."""
+
+    def __init__(self, parties: Parties, journal: Journal, once: Once, dispatch: Dispatch) -> None:
+        self._parties, self._journal, self._once, self._dispatch = parties, journal, once, dispatch
+
+    async def trained(self, model: PlannedModel) -> None:
+        """Trained and stored."""
+        await self._once.need(f"train {model.id}", lambda: self._train(model))
+
+    async def served(self, model: PlannedModel) -> None:
+        """Trained, deployed at the provider of its behaviour, and routed to by the proxy."""
+        await self._once.need(f"serve {model.id}", lambda: self._serve(model))
+
+    def begin(self, model: PlannedModel) -> None:
+        """Begin to train a model that will be needed."""
+        self._once.begin(f"train {model.id}", lambda: self._train(model))
+
+    async def _train(self, model: PlannedModel) -> None:
+        job = TrainJob(recipe=model.recipe)
+        identity = job.identity()
+        last = 0.0
+
+        def progressed(report: JobReport) -> None:
+            nonlocal last
+            if report.state == "progress" and time.monotonic() - last > 1.0:
+                last = time.monotonic()
+                text = f"training {model.id}: {100 * report.progress:.0f} % {report.message}".rstrip()
+                self._once.begin(
+                    f"progress {identity} {last}",
+                    lambda: self._journal.progress(identity, "train", report.progress, text),
+                )
+
+        if not self._parties.models.exists(f"{identity}/training.json"):
+            await self._dispatch.run(job, f"training {model.id}", progressed)
+        record = orjson.loads(self._parties.models.get(f"{identity}/training.json"))
+        figures = {
+            "figures": record["figures"],
+            "history": record["history"],
+            "seconds": record["seconds"],
+            "parameters": record["parameters"],
+        }
+        await self._journal.job_done(
+            identity,
+            "train",
+            {"seconds": record["seconds"]},
+            message=f"trained {model.id} in {record['seconds']:.1f} s",
+            model=(model.recipe, figures),
+        )
+
+    async def _serve(self, model: PlannedModel) -> None:
+        await self.trained(model)
+        identity = model.artifact
+        behaviour = model.recipe.behaviour
+        await self._parties.providers.deploy(behaviour, model.served_as, identity, model.release)
+        await self._parties.proxy.put_route(model.served_as, self._parties.providers.url(behaviour))
+
+    async def shown(self, shadow: PlannedModel, span: Span) -> str:
+        """The identity of a shadow's stored releases for ``span``."""
+        job = shadow.shows(span)
+        await self.trained(shadow)
+        await self._once.need(f"shown {job.identity()}", lambda: self._show(shadow, job))
+        return job.identity()
+
+    async def _show(self, shadow: PlannedModel, job: TrainJob) -> None:
+        identity = job.identity()
+        await self._journal.expect([(identity, "train", {"model": shadow.id})])
+        if not self._parties.releases.exists(f"{identity}.npy"):
+            await self._dispatch.run(job, f"asking {shadow.id}")
+        await self._journal.job_done(identity, "train", {}, message=f"asked {shadow.id}")
