@@ -67,7 +67,7 @@ def alive(pid: int) -> bool:
     return bool(found.strip()) and not found.strip().startswith("Z")
 
 
-def wait_for(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
+def wait_for(condition: Callable[[], bool], what: str, seconds: float = 180.0) -> None:
     """Return as soon as ``condition`` holds; fail after ``seconds``."""
     deadline = time.monotonic() + seconds
     while not condition():
