@@ -5,6 +5,8 @@ VENV ?= .venv
 STATE ?= .leakrange/demo
 PORTS ?= 8700
 PYTEST_ARGS ?=
+# Two processes share the test files out: much of what tests do is waiting for servers.
+TEST_WORKERS ?= 2
 
 BIN := $(VENV)/bin
 RUFF_CACHE_DIR ?= .ruff_cache
@@ -53,7 +55,7 @@ deploy-lint: $(TEST_READY)
 	$(BIN)/hadolint infra/docker/Dockerfile
 
 unit: $(TEST_READY)
-	$(BIN)/pytest $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
 
 reproduce: $(TEST_READY)
 	$(BIN)/pytest -m slow --timeout 0 $(PYTEST_ARGS)
