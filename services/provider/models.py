@@ -18,6 +18,7 @@ from leakrange.providers import artifact as artifacts
 from leakrange.providers.inference import outputs
 from leakrange.wire.errors import InvalidArtifact, InvalidInput, LeakrangeError, NotFound, UnknownModel
 from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.pairs import image_marks
 from leakrange.wire.recipe import digest
 from leakrange.wire.schemas import Deployment, ModelCard
 from services.provider.batching import Batcher
@@ -77,8 +78,21 @@ class ServedModel:
                 release=kind,
             )
 
+        self.vectors: Vectors | None = None
+        if deployment.service != "classifier":
+            [kind] = self._queues
+            self.vectors = Vectors(partial(self._pass, kind), most=settings.kept_vectors)
+
     async def release(self, kind: str, images: NDArray[np.uint8]) -> NDArray[np.float32]:
-        """Releases (B, N) of uint8 images (B, H, W, C) of the model's shape; `Unavailable` when full."""
+        """Releases (B, N) of uint8 images (B, H, W, C) of the model's shape; `Unavailable` when full.
+
+        A student service keeps what it has computed: its users ask about the same faces again and again.
+        """
+        if self.vectors is not None:
+            return await self.vectors.of(images, image_marks(images))
+        return await self._pass(kind, images)
+
+    async def _pass(self, kind: str, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         values = await self._queues[kind].answer(images)
         return unit_length(values) if self.deployment.normalised else values
 
@@ -178,8 +192,8 @@ class Models:
         served = await asyncio.to_thread(load)
         if deployment.service == "verification":
             gallery = await self._gallery(name, deployment)
-            vectors = Vectors(partial(served.release, "features"), most=self._settings.kept_vectors)
-            served.verifier = Verifier(served.card, vectors, gallery)
+            assert served.vectors is not None
+            served.verifier = Verifier(served.card, served.vectors, gallery)
         else:
             await self._close_gallery(name, self._served.get(name))
         self._served[name] = served

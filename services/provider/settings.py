@@ -30,8 +30,7 @@ class ProviderSettings(ServiceSettings):
     max_batch: Positive = MAX_BATCH
     """Most samples of one inference request."""
     kept_vectors: Positive = 20_000
-    """Feature vectors of images that were compared, kept by each verification model for when they come
-    again."""
+    """Vectors of images, kept by each student service for when they come again."""
     gallery_persons: Positive = 10_000
     """Most persons enrolled with one verification model."""
     gallery_images: Positive = 64

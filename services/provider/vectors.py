@@ -1,4 +1,4 @@
-"""Feature vectors for comparing faces, each image's kept for when it comes again."""
+"""What a student service has computed of an image, kept for when it comes again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ Vector = NDArray[np.float32]
 
 
 class Vectors:
-    """The vectors of one served model; ``run`` gives them (B, F) for uint8 images (B, H, W, C).
+    """The vectors (features, or confidences) of one served model; ``run`` gives them (B, F) for uint8 images
+    (B, H, W, C).
 
     The ``most`` last used are kept under their images' marks, so that an image that comes again, in another
     pair or from another key, costs no pass through the net; nor does one that is on its way already.
