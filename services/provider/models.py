@@ -80,8 +80,8 @@ class ServedModel:
 
         self.vectors: Vectors | None = None
         if deployment.service != "classifier":
-            [kind] = self._queues
-            self.vectors = Vectors(partial(self._pass, kind), most=settings.kept_vectors)
+            [only] = self._queues
+            self.vectors = Vectors(partial(self._pass, only), most=settings.kept_vectors)
 
     async def release(self, kind: str, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         """Releases (B, N) of uint8 images (B, H, W, C) of the model's shape; `Unavailable` when full.
