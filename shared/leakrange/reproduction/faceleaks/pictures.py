@@ -24,6 +24,7 @@ def distributions(title: str, name: str, members: Sequence[float], others: Seque
         for place, values in enumerate((members, others)):
             shown = np.clip(values, low, high)
             canvas.axes.hist(shown, bins=bins, density=True, alpha=0.55, color=series(place + 1))
+        canvas.axes.set_yticks([])
         name_axes(canvas.axes, name, "density of people")
 
     keys = (Key("members", colour=1), Key("others", colour=2))
