@@ -16,6 +16,7 @@ from leakrange.wire.tensors import encode_npy
 from services.provider.main import create_provider
 from tests.provider.conftest import Provider, settings_for
 from tests.provider.test_native import NPY, problem
+from tests.provider.test_verification import passed
 from tests.provider.tiny import CLASSES
 from tests.serving import serving
 
@@ -97,6 +98,19 @@ def test_a_recognition_is_the_confidence_in_each_class(
     expected = provider.expected(digests["honest"], images, "softmax")
     np.testing.assert_allclose(np.array(answer.json()["values"]), expected, rtol=1e-4, atol=1e-6)
     assert answer.json()["release"] == "softmax"
+
+
+@pytest.mark.parametrize("service", ["features", "recognition"])
+def test_what_was_asked_before_costs_no_pass(
+    provider: Provider, digests: dict[str, str], images: Pixels, service: str
+) -> None:
+    provider.deploy("faces", digests["honest"], service=service).raise_for_status()
+    before = passed(provider.client)
+    path = f"/v1/models/faces/{service}"
+    first = provider.client.post(path, content=encode_npy(images), headers=NPY).json()["values"]
+    turned = provider.client.post(path, content=encode_npy(images[::-1].copy()), headers=NPY).json()["values"]
+    assert passed(provider.client) - before == len(images)
+    assert turned == first[::-1]
 
 
 @pytest.mark.parametrize(
