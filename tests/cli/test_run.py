@@ -10,22 +10,24 @@ from pathlib import Path
 
 import pytest
 
+from clients.cli.embedded.state import PartyRecord
 from tests.embedded import COMMAND, EmbeddedRange, clean, wait_for
 
-SCENARIO = """\
-name: small
+NAME = "a-controller-that-is-killed"
+SCENARIO = f"""\
+name: {NAME}
 seeds: [0]
-data: {name: digits}
-schedule: {epochs: 3}
+data: {{name: digits}}
+schedule: {{epochs: 3}}
 providers:
-  curious: {behaviour: curious, method: parameterized, target: parity, sensitive: loop, release: logits}
+  curious: {{behaviour: curious, method: parameterized, target: parity, sensitive: loop, release: logits}}
 clients:
-  phones: {kind: edge, count: 5, samples: 64}
+  phones: {{kind: edge, count: 5, samples: 64}}
 defences:
   none: []
   label-only: [argmax]
 attacks:
-  inside: {kind: curious-decoder}
+  inside: {{kind: curious-decoder}}
 budgets: [64]
 """
 
@@ -50,7 +52,8 @@ def test_a_run_is_followed_to_its_report_though_the_controller_is_killed(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=clean()
     ) as process:
         wait_for(lambda: _states(embedded_range) == ["running"], "the run to begin")
-        killed = embedded_range.pid("controller")
+        before = _controller(embedded_range)
+        killed = before.pid
         assert killed is not None
         os.kill(killed, signal.SIGKILL)
         output, errors = process.communicate(timeout=240)
@@ -62,12 +65,12 @@ def test_a_run_is_followed_to_its_report_though_the_controller_is_killed(
     assert page.read_text().lstrip().lower().startswith("<!doctype html>")
 
     wait_for(lambda: embedded_range("status").returncode == 0, "the controller to be ready again")
-    parties = {party.name: party for party in embedded_range.record.parties}
-    assert parties["controller"].restarts == 1
-    assert parties["controller"].pid != killed
-    assert [run["id"] for run in json.loads(embedded_range("runs", "--json").stdout)] == [view["id"]]
+    after = _controller(embedded_range)
+    assert after.restarts == before.restarts + 1
+    assert after.pid != killed
+    assert view["id"] in [run["id"] for run in json.loads(embedded_range("runs", "--json").stdout)]
     models = json.loads(embedded_range("models", "list", "--json").stdout)
-    assert [model["behaviour"] for model in models] == ["curious/parameterized"]
+    assert "curious/parameterized" in [model["behaviour"] for model in models]
 
     again = embedded_range("follow", view["id"])
     assert again.returncode == 0
@@ -78,5 +81,11 @@ def test_a_run_is_followed_to_its_report_though_the_controller_is_killed(
 
 
 def _states(standing: EmbeddedRange) -> list[str]:
+    """Of the runs of this scenario: other tests have theirs in the same range."""
     done = standing("runs", "--json")
-    return [run["state"] for run in json.loads(done.stdout)] if done.returncode == 0 else []
+    runs = json.loads(done.stdout) if done.returncode == 0 else []
+    return [run["state"] for run in runs if run["name"] == NAME]
+
+
+def _controller(standing: EmbeddedRange) -> PartyRecord:
+    return next(party for party in standing.record.parties if party.name == "controller")
