@@ -74,8 +74,8 @@ class Channel:
         ``draw`` counts repetitions of a question. Raises what the services answer.
         """
         policy = Chain.parse(list(chain))
-        deployed = service.deployment.model_dump(mode="json")
-        identity = digest([deployed, policy.spec(), people.fingerprint, samples.tolist(), draw])
+        served = service.deployment.answers()
+        identity = digest([served, policy.spec(), people.fingerprint, samples.tolist(), draw])
         name = f"{identity}.npy"
         if self._releases.exists(name):
             return get_array(self._releases, name)

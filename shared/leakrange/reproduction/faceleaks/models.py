@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from leakrange.data.imageset import ImageSet
+from leakrange.metrics import pair_distances, unit_length
 from leakrange.metrics.verification import Verification, verification
 from leakrange.nets.classifier import Classifier
 from leakrange.providers import artifact
@@ -16,7 +17,7 @@ from leakrange.providers.inference import outputs
 from leakrange.providers.training import TrainedModel, train
 from leakrange.providers.transfer import EPOCHS, fine_tune
 from leakrange.reproduction.faceleaks.settings import Settings
-from leakrange.reproduction.faceleaks.world import enrolment, threshold_pairs
+from leakrange.reproduction.faceleaks.world import Pairs, enrolment
 from leakrange.wire.recipe import TrainingRecipe
 
 __all__ = ["Student", "Teacher", "student", "teacher", "teacher_verification"]
@@ -61,16 +62,14 @@ def teacher(people: ImageSet, settings: Settings, seed: int, models: Path, tell:
     )
 
 
-def teacher_verification(people: ImageSet, found: Teacher, seed: int, *, normalised: bool) -> Verification:
-    """Ten-fold accuracy and threshold on pairs of people whom the teacher does not know, by Euclidean
-    distance."""
-    pairs = threshold_pairs(people, seed)
+def teacher_verification(people: ImageSet, found: Teacher, pairs: Pairs, *, normalised: bool) -> Verification:
+    """Accuracy and threshold on pairs of people whom the teacher does not know, by Euclidean distance."""
     wanted, place = np.unique(pairs.images, return_inverse=True)
-    vectors = outputs(found.classifier, people.images[wanted], "features").astype(np.float64)
+    vectors = outputs(found.classifier, people.images[wanted], "features")
     if normalised:
-        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        vectors = unit_length(vectors)
     first, second = vectors[place.reshape(pairs.images.shape)].swapaxes(0, 1)
-    return verification(np.linalg.norm(first - second, axis=1), pairs.same, pairs.fold)
+    return verification(pair_distances(first, second, "euclidean"), pairs.same, pairs.fold)
 
 
 def student(

@@ -13,17 +13,16 @@ from leakrange.attacks.people.classes import equal_images
 from leakrange.attacks.people.covariance import covariance_scores
 from leakrange.attacks.people.topk import revealed_scores
 from leakrange.attacks.people.unsupervised import signed
-from leakrange.metrics import auc
+from leakrange.metrics import auc, pair_distances
 from leakrange.metrics.verification import verification
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.faceleaks.channel import APIS, Api
 from leakrange.reproduction.faceleaks.class_scores import ClassScores, of_distances, of_vectors
 from leakrange.reproduction.faceleaks.defended import Defence, defences
 from leakrange.reproduction.faceleaks.membership import class_based, first_cut_rows
-from leakrange.reproduction.faceleaks.models import teacher_verification
 from leakrange.reproduction.faceleaks.recogniser import deduced, recogniser
 from leakrange.reproduction.faceleaks.scene import Scene
-from leakrange.reproduction.faceleaks.world import enrolment, records, threshold_pairs
+from leakrange.reproduction.faceleaks.world import enrolment, records
 
 __all__ = ["PARTS"]
 
@@ -51,7 +50,7 @@ def models(scene: Scene, tell: Tell) -> Cell:
         "fingerprint": scene.people.fingerprint,
     }
     for kind, normalised in (("normalised", True), ("raw", False)):
-        checked = teacher_verification(scene.people, found, scene.seed, normalised=normalised)
+        checked = scene.verification(normalised=normalised)
         cell[f"verification_{kind}"] = {
             "accuracy": checked.mean,
             "deviation": checked.deviation,
@@ -91,9 +90,12 @@ def defended(scene: Scene, tell: Tell) -> Cell:
     """Every defence on every API against attackers of all three knowledges, with its utility (Section 7)."""
     rows = []
     planned = [(api, defence) for api in APIS for defence in defences(api)]
+    undefended = {
+        api: _scores(scene, api, scene.attacked(scene.service(api), NONE), mixture=False) for api in APIS
+    }
     for done, (api, defence) in enumerate(planned):
-        service = scene.service(api)
-        clean = _scores(scene, api, scene.attacked(service, NONE), mixture=False)
+        service, clean = scene.service(api), undefended[api]
+        utility, answers = _utility(scene, api, defence), scene.attacked(service, defence)
         readings: dict[str, Callable[[NDArray[np.float32]], NDArray[np.floating]]] = {"": lambda x: x}
         if defence.k is not None:
             k = defence.k
@@ -102,8 +104,8 @@ def defended(scene: Scene, tell: Tell) -> Cell:
                 "the k highest": lambda x, k=k: revealed_scores(x, k),  # type: ignore[misc]
             }
         for reading, read in readings.items():
-            row = {"api": api, "defence": defence.title, "reading": reading, **_utility(scene, api, defence)}
-            seen = _scores(scene, api, read(scene.attacked(service, defence)), mixture=False)
+            row = {"api": api, "defence": defence.title, "reading": reading, **utility}
+            seen = _scores(scene, api, read(answers), mixture=False)
             row |= _best("aware", seen, scene, None)
             same_shape = reading != "the k highest"
             row |= _best("unaware", seen, scene, clean) if same_shape else {}
@@ -213,13 +215,13 @@ def _utility(scene: Scene, api: Api, defence: Defence) -> Cell:
         who = enrolment(scene.people, scene.settings, scene.settings.classes, scene.seed)
         released = scene.asked(scene.service(api), defence, who.held)
         return {"utility": float((released.argmax(axis=1) == who.held_class).mean())}
-    pairs = threshold_pairs(scene.people, scene.seed)
+    pairs = scene.threshold_pairs
     if api == "verification":
         distances = scene.asked(scene.service(api), defence, pairs.images)[:, 0]
     else:
         wanted, place = np.unique(pairs.images, return_inverse=True)
         vectors = scene.asked(scene.service(api), defence, wanted)[place.reshape(pairs.images.shape)]
-        distances = np.linalg.norm(vectors[:, 0].astype(np.float64) - vectors[:, 1], axis=1)
+        distances = pair_distances(vectors[:, 0], vectors[:, 1], "euclidean")
     return {"utility": verification(distances, pairs.same, pairs.fold).mean}
 
 

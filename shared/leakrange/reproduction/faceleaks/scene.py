@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from leakrange.attacks.people.pairs import choose_pairs
 from leakrange.data import load
+from leakrange.metrics.verification import Verification
 from leakrange.reproduction.faceleaks.channel import Api, Channel, Service
 from leakrange.reproduction.faceleaks.defended import Defence
 from leakrange.reproduction.faceleaks.models import Student, Teacher, student, teacher, teacher_verification
 from leakrange.reproduction.faceleaks.settings import Settings
-from leakrange.reproduction.faceleaks.world import Targets, targets
+from leakrange.reproduction.faceleaks.world import Pairs, Targets, targets, threshold_pairs
 from leakrange.wire.schemas import Deployment
 
 __all__ = ["Scene"]
@@ -32,6 +33,8 @@ class Scene:
     def __init__(self, settings: Settings, seed: int, models: Path, channel: Channel) -> None:
         self.settings, self.seed, self.models, self.channel = settings, seed, models, channel
         self.people = load(settings.spec(seed))
+        self._students: dict[int, Student] = {}
+        self._services: dict[tuple[Api, bool, int], Service] = {}
 
     @cached_property
     def targets(self) -> Targets:
@@ -56,19 +59,35 @@ class Scene:
 
     def student(self, classes: int) -> Student:
         """A recognition student's artifact."""
-        return student(self.people, self.teacher, self.settings, classes, self.seed, self.models)
+        if classes not in self._students:
+            made = student(self.people, self.teacher, self.settings, classes, self.seed, self.models)
+            self._students[classes] = made
+        return self._students[classes]
+
+    @cached_property
+    def threshold_pairs(self) -> Pairs:
+        """What a threshold is cross-validated on."""
+        return threshold_pairs(self.people, self.seed)
+
+    def verification(self, *, normalised: bool) -> Verification:
+        """How well the teacher's features verify people whom it does not know."""
+        return teacher_verification(self.people, self.teacher, self.threshold_pairs, normalised=normalised)
 
     def service(self, api: Api, *, normalised: bool = True, classes: int | None = None) -> Service:
         """A student service. Features and distances are normalised unless that is refused."""
         size = classes or self.settings.classes
+        if (api, normalised, size) not in self._services:
+            self._services[api, normalised, size] = self._service(api, size, normalised=normalised)
+        return self._services[api, normalised, size]
+
+    def _service(self, api: Api, size: int, *, normalised: bool) -> Service:
         if api == "recognition":
             deployment = Deployment(artifact=self.student(size).digest, service=api)
             return Service(f"faceleaks-s{self.seed}-recognition-{size}", api, deployment)
         kind = "normalised" if normalised else "raw"
         more: dict[str, Any] = {}
         if api == "verification":
-            found = teacher_verification(self.people, self.teacher, self.seed, normalised=normalised)
-            more["threshold"] = round(found.threshold, 6)
+            more["threshold"] = round(self.verification(normalised=normalised).threshold, 6)
         deployment = Deployment(artifact=self.teacher.digest, service=api, normalised=normalised, **more)
         return Service(f"faceleaks-s{self.seed}-{api}-{kind}", api, deployment)
 
