@@ -45,15 +45,21 @@ class ImageSet:
     fingerprint: str
     notes: tuple[str, ...] = field(default=())
     """What a reader of results must know, e.g. that this is 40 % of UTKFace."""
+    parts: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+    """Images by what they are for, in an order of their own, beside the splits: of a crowd its `POOL` and
+    `leakrange.data.crowd.PARTS`."""
 
     def __len__(self) -> int:
         return len(self.images)
 
     def where(self, split: str) -> NDArray[np.int64]:
-        """Indices of the images of ``split`` (one of `SPLITS`, or `POOL`), ascending.
+        """Indices of the images of ``split``: one of `SPLITS`, or `POOL`, ascending, or one of the set's
+        ``parts``, in that part's order.
 
         The pool is the same, in the same order, for all subsets of one specification.
         """
+        if split in self.parts:
+            return self.parts[split]
         if split == POOL:
             parts = [SPLITS.index("train"), SPLITS.index("held-out")]
             return np.flatnonzero(np.isin(self.split, parts)).astype(np.int64)

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from leakrange.data.catalogue import Content, DataSet, datasets
+from leakrange.data.crowd import crowd_parts
 from leakrange.data.imageset import POOL, Attribute, ImageSet
 from leakrange.data.splits import HELD_OUT, draw_members, draw_pool, first_of_each, partition, whole_groups
 from leakrange.registry import UnknownName
 from leakrange.wire.errors import DataUnavailable, InvalidInput
-from leakrange.wire.recipe import DataSpec, Subset
+from leakrange.wire.recipe import Crowd, DataSpec, Subset
 
 __all__ = ["fingerprint", "load"]
 
@@ -36,11 +37,12 @@ def load(spec: DataSpec) -> ImageSet:
     copy, too). Sizes other than the set's own are made with Pillow (bilinear when enlarging, Lanczos when
     shrinking); procedural sets draw at the size asked for. ``limit`` keeps that many random images of every
     split. Splits never cut a group of near-copies; see `leakrange.data.splits.partition`. With a ``subset``
-    only its pool is left of the training images: its members are trained on, the others held out.
+    only its pool is left of the training images: its members are trained on, the others held out. With a
+    ``crowd`` the set has the parts of `leakrange.data.crowd.crowd_parts` as well.
 
     Raises `InvalidInput` for an unknown name, a ``count`` for a set that is given, a ``size`` for a set that
-    has but one, shares that leave nothing to train on, or a pool larger than what there is to draw from;
-    `DataUnavailable` where the set's file is missing or broken.
+    has but one, shares that leave nothing to train on, a pool larger than what there is to draw from, or a
+    crowd that its people do not make; `DataUnavailable` where the set's file is missing or broken.
     """
     entry = _entry(spec.name)
     if spec.count is not None and not entry.procedural():
@@ -72,6 +74,9 @@ def _entry(name: str) -> type[DataSet]:
 
 @lru_cache(maxsize=REMEMBERED)
 def _load(spec: DataSpec, _data_root: str, _cache_root: str) -> ImageSet:
+    if spec.crowd is not None:
+        everyone = _load(spec.model_copy(update={"crowd": None}), _data_root, _cache_root)
+        return _crowded(everyone, spec.crowd, spec.seed)
     if spec.subset is not None:
         # All subsets of a set are cut from the one that is remembered, which is read and resized once.
         whole = _load(spec.model_copy(update={"subset": None}), _data_root, _cache_root)
@@ -114,6 +119,17 @@ def _subset(whole: ImageSet, subset: Subset, seed: int) -> ImageSet:
     split[pool[~draw_members(group[pool], subset.share, subset.seed, rest=subset.rest)]] = HELD_OUT
     _freeze(images, split, group, *labels.values())
     return replace(cut, fingerprint=_fingerprint(whole.name, images, whole.attributes, labels, split, group))
+
+
+def _crowded(whole: ImageSet, crowd: Crowd, seed: int) -> ImageSet:
+    """``whole`` with the parts that its people play for a face recognition service."""
+    parts = crowd_parts(whole, crowd, seed)
+    _freeze(*parts.values())
+    sums = hashlib.sha256(whole.fingerprint.encode())
+    for name in sorted(parts):
+        sums.update(name.encode())
+        sums.update(np.ascontiguousarray(parts[name], dtype="<i8").data)
+    return replace(whole, parts=parts, fingerprint=sums.hexdigest())
 
 
 def _check(entry: type[DataSet], content: Content) -> None:

@@ -49,7 +49,8 @@ class TrainedModel:
     default_release: str
     seconds: float
     members: tuple[int, ...] | None = None
-    """Of a recipe with a subset: the places in the pool of the images that were trained on, ascending."""
+    """Of a recipe with a subset or a crowd: the places in the pool of the images that were trained on,
+    ascending."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,7 @@ def train(
     classifier = classifier.to("cpu", memory_format=torch.contiguous_format).eval()  # type: ignore[call-overload]
     classifier.requires_grad_(False)
     release = behaviour.release(parameters)
+    pooled = recipe.data.subset or recipe.data.crowd
     figures = {
         name: _figures(classifier, best.decoder, parts[name], release)
         for name in ("validation", "test")
@@ -138,7 +140,7 @@ def train(
         target_classes=target.classes,
         default_release=release,
         seconds=time.perf_counter() - started,
-        members=tuple(np.flatnonzero(images.members()).tolist()) if recipe.data.subset else None,
+        members=tuple(np.flatnonzero(images.members()).tolist()) if pooled else None,
     )
 
 

@@ -4,14 +4,21 @@ twice."""
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from leakrange.wire.training_code import training_code
 
-__all__ = ["DataSpec", "NetSpec", "Schedule", "Subset", "TrainingRecipe", "digest"]
+__all__ = ["Crowd", "DataSpec", "NetSpec", "Schedule", "Subset", "TrainingRecipe", "digest"]
 
 
 def digest(value: Any) -> str:
@@ -47,6 +54,22 @@ class Subset(_Strict):
         return self.model_copy(update={"seed": int(digest([self.seed, *what])[:12], 16), "rest": rest})
 
 
+class Crowd(_Strict):
+    """The people of a cast data set (see `leakrange.data.people`) whom a face recognition service meets.
+
+    ``people`` members and as many outsiders, ``images`` of each, are those whose membership can be asked
+    after. ``public`` people with four images each are the service's honest users. A recognition knows
+    ``students`` people by ``enrolled`` images of each, and is tried on ``held`` others of each.
+    """
+
+    people: Annotated[int, Field(ge=10, le=100_000)] = 100
+    images: Annotated[int, Field(ge=2, le=1000)] = 15
+    public: Annotated[int, Field(ge=20, le=100_000)] = 40
+    students: Annotated[int, Field(ge=2, le=10_000)] = 20
+    enrolled: Annotated[int, Field(ge=1, le=1000)] = 10
+    held: Annotated[int, Field(ge=1, le=1000)] = 5
+
+
 class DataSpec(_Strict):
     """Which images, at which size, and how they are split.
 
@@ -66,6 +89,14 @@ class DataSpec(_Strict):
     seed: int = 0
     subset: Subset | None = None
     """Train on a random part of a pool of training images alone (None: on all of them)."""
+    crowd: Crowd | None = None
+    """Of a set of cast people: whom a face recognition service meets."""
+
+    @model_validator(mode="after")
+    def _one_pool(self) -> Self:
+        if self.subset is not None and self.crowd is not None:
+            raise ValueError("a set has the pool of a subset or of a crowd, not of both")
+        return self
 
     def of_everyone(self) -> DataSpec:
         """The same images and pool for who is not to know a model's members: with the first subset's seed."""
@@ -74,9 +105,9 @@ class DataSpec(_Strict):
         return self.model_copy(update={"subset": self.subset.model_copy(update={"seed": 0, "rest": False})})
 
     @model_serializer(mode="wrap")
-    def _as_before_there_were_subsets(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without a subset nothing is said of one: what is named by a digest keeps its name."""
-        return _without_default(plain(self), "subset", None)
+    def _as_before_there_were_parts(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Without a subset or a crowd nothing is said of one: what is named by a digest keeps its name."""
+        return _without_default(_without_default(plain(self), "subset", None), "crowd", None)
 
 
 class NetSpec(_Strict):

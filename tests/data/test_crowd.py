@@ -1,0 +1,83 @@
+"""Whom a service meets: members and strangers in rounds, and nobody in two parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakrange.data import ImageSet, load
+from leakrange.data.people import ROLES
+from leakrange.wire.errors import InvalidInput
+from leakrange.wire.recipe import Crowd, DataSpec, TrainingRecipe
+
+CROWD = Crowd(people=20, images=6, public=20, students=5, enrolled=5, held=3)
+SPEC = DataSpec(name="synthpeople", size=32, count=4096, auxiliary=0.0, crowd=CROWD)
+
+
+@pytest.fixture(scope="module")
+def people() -> ImageSet:
+    return load(SPEC)
+
+
+def rounds(people: ImageSet, part: str, persons: int) -> np.ndarray:
+    """Persons of the part's images, a row for each round."""
+    return people.labels["person"][people.where(part)].reshape(-1, persons)
+
+
+@pytest.mark.parametrize(
+    ("part", "persons", "images"),
+    [("pool", 40, 6), ("public", 20, 4), ("enrolled", 5, 5), ("held", 5, 3)],
+)
+def test_each_round_shows_everybody_once_in_one_order(
+    people: ImageSet, part: str, persons: int, images: int
+) -> None:
+    shown = rounds(people, part, persons)
+    assert shown.shape == (images, persons)
+    assert (shown == shown[0]).all()
+    assert len(set(shown[0].tolist())) == persons
+    assert len(set(people.where(part).tolist())) == persons * images
+
+
+def test_members_are_those_whose_very_images_are_trained_on(people: ImageSet) -> None:
+    member = people.members().reshape(6, 40)
+    assert (member == member[0]).all()
+    assert member[0].sum() == 20
+    assert 0 < member[0][:20].sum() < 20  # their places do not tell who they are
+    role = people.labels["role"][people.where("pool")]
+    np.testing.assert_array_equal(role == ROLES.index("member"), people.members())
+    assert set(role[~people.members()]) == {ROLES.index("outsider")}
+
+
+def test_nobody_is_in_two_parts_and_a_student_is_tried_on_images_that_it_has_not_learned(
+    people: ImageSet,
+) -> None:
+    pool, public = (set(rounds(people, part, n)[0].tolist()) for part, n in (("pool", 40), ("public", 20)))
+    enrolled, held = (people.where(part) for part in ("enrolled", "held"))
+    known = set(people.labels["person"][enrolled].tolist())
+    assert not pool & public
+    assert not known & (pool | public)
+    assert known == set(people.labels["person"][held].tolist())
+    assert not set(enrolled.tolist()) & set(held.tolist())
+
+
+def test_a_crowd_changes_no_image_and_is_part_of_what_the_set_is(people: ImageSet) -> None:
+    plain = load(SPEC.model_copy(update={"crowd": None}))
+    np.testing.assert_array_equal(plain.split, people.split)
+    assert plain.images is people.images
+    other = load(SPEC.model_copy(update={"crowd": CROWD.model_copy(update={"people": 19})}))
+    assert len({plain.fingerprint, people.fingerprint, other.fingerprint}) == 3
+    recipe = TrainingRecipe(data=plain_spec(), behaviour="honest", parameters={"target": "identity"})
+    assert "crowd" not in recipe.model_dump(mode="json")["data"]
+
+
+def plain_spec() -> DataSpec:
+    return SPEC.model_copy(update={"crowd": None})
+
+
+def test_a_crowd_that_there_is_not_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="90 are needed"):
+        load(SPEC.model_copy(update={"crowd": CROWD.model_copy(update={"people": 90})}))
+    with pytest.raises(InvalidInput, match="no cast people"):
+        load(DataSpec(name="digits", crowd=CROWD))
+    with pytest.raises(ValueError, match="not of both"):
+        DataSpec.model_validate({"name": "synthpeople", "crowd": {}, "subset": {"pool": 100}})
