@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from leakrange.attacks.people.class_scores import of_distances, of_vectors
 from leakrange.data import ImageSet, load
 from leakrange.data.people import ROLES
 from leakrange.defences.output import Chain
 from leakrange.reproduction.cells import Cells
 from leakrange.reproduction.document import html, markdown, pictures
 from leakrange.reproduction.faceleaks.channel import APIS
-from leakrange.reproduction.faceleaks.class_scores import of_distances, of_vectors
 from leakrange.reproduction.faceleaks.defended import defences
 from leakrange.reproduction.faceleaks.membership import class_based, first_cut_rows, judged
 from leakrange.reproduction.faceleaks.part_work import PartWork

@@ -19,7 +19,7 @@ from leakrange.attacks.people.gaussian import log_density
 from leakrange.metrics.roc import auc
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["Signed", "mixture_log_odds", "signed", "validation_classes"]
+__all__ = ["Signed", "direction", "mixture_log_odds", "signed", "validation_classes"]
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -71,13 +71,19 @@ def signed(scores: NDArray[np.floating], member: Mask, validation: Mask) -> Sign
     for part in (validation, ~validation):
         if not 0 < member[part].sum() < part.sum():
             raise InvalidInput("validation and test classes must both have members and non-members")
-    found = np.array([auc(column[validation], member[validation]) for column in table.T])
-    column = int(np.argmax(np.abs(found - 0.5)))
-    sign = 1 if found[column] >= 0.5 else -1
+    column, sign, learnt = direction(table[validation], member[validation])
     turned = sign * table[~validation, column]
     reached = auc(turned, member[~validation])
-    learnt = float(found[column] if sign == 1 else 1 - found[column])
     return Signed(sign, column, turned, reached, max(reached, 1 - reached), learnt)
+
+
+def direction(table: NDArray[np.floating], member: Mask) -> tuple[int, int, float]:
+    """The column of scores (C, s) whose AUC for ``member`` (C,) is furthest from .5 (the first of equals),
+    1 where larger means member there, else −1, and the AUC with that sign."""
+    found = np.array([auc(column, member) for column in table.T])
+    column = int(np.argmax(np.abs(found - 0.5)))
+    sign = 1 if found[column] >= 0.5 else -1
+    return column, sign, float(found[column] if sign == 1 else 1 - found[column])
 
 
 def mixture_log_odds(

@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.attacks.people.class_scores import ClassScores
 from leakrange.attacks.people.first_cut import first_cut, score_threshold
 from leakrange.attacks.people.supervised import cross_validated_scores
 from leakrange.attacks.people.unsupervised import signed
 from leakrange.metrics import auc, auc_interval, roc_curve, tpr_at_fpr
-from leakrange.reproduction.faceleaks.class_scores import ClassScores
 from leakrange.reproduction.faceleaks.world import Targets
 
 __all__ = ["class_based", "first_cut_rows", "judged"]

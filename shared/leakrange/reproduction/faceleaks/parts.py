@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks.people.attribute import auxiliary_curve, reference_curve
+from leakrange.attacks.people.class_scores import ClassScores, of_distances, of_vectors
 from leakrange.attacks.people.classes import equal_images
 from leakrange.attacks.people.covariance import covariance_scores
 from leakrange.attacks.people.topk import revealed_scores
@@ -17,7 +18,6 @@ from leakrange.metrics import auc, pair_distances
 from leakrange.metrics.verification import verification
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.faceleaks.channel import APIS, Api
-from leakrange.reproduction.faceleaks.class_scores import ClassScores, of_distances, of_vectors
 from leakrange.reproduction.faceleaks.defended import Defence, defences
 from leakrange.reproduction.faceleaks.membership import class_based, first_cut_rows
 from leakrange.reproduction.faceleaks.recogniser import deduced, recogniser

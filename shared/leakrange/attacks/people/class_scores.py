@@ -1,4 +1,4 @@
-"""Scores and features of the people attacked, from what an API answered about their images."""
+"""Scores and features of people, from what an API answered about images of them."""
 
 from __future__ import annotations
 

@@ -1,0 +1,53 @@
+"""First-cut membership inference as an attack of the fleet: every answer is judged by itself (FACELEAKS
+4.1)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.attacks import attacks
+from leakrange.attacks.people.classifiers import fitted_scores
+from leakrange.attacks.people.membership import PeopleAttack, PeopleEvidence, PeopleParameters, check_people
+from leakrange.attacks.people.unsupervised import direction
+
+__all__ = ["FirstCutAttack"]
+
+
+class FirstCutParameters(PeopleParameters):
+    """Which classifier is fitted on the known people's vectors; a distance is its own score."""
+
+    classifier: Literal["logistic", "forest", "svm"] = "logistic"
+
+
+@attacks.register("first-cut")
+class FirstCutAttack(PeopleAttack):
+    """A classifier of single answers, fitted on those about known people; of distances a threshold, whose
+    sign the known people give."""
+
+    name: ClassVar[str] = "first-cut"
+    summary: ClassVar[str] = "tells a teacher's members by single answers, as if records told of it"
+    paper: ClassVar[str] = "FACELEAKS"
+    equation: ClassVar[str] = "Section 4.1, Tables 1 and 2"
+    grants: ClassVar[tuple[str, ...]] = ("queries", "people whose membership is known")
+    Parameters: ClassVar[type[FirstCutParameters]] = FirstCutParameters
+
+    @classmethod
+    def fewest(cls, release: str) -> int:  # noqa: ARG003
+        """One will do."""
+        return 1
+
+    def score(self, evidence: PeopleEvidence) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """A score of each image, or pair, of the people asked after."""
+        check_people(evidence)
+        known = evidence.known[evidence.person]
+        member = evidence.member[evidence.person][known]
+        lessons, asked = evidence.lessons[known], evidence.releases[~known]
+        if evidence.release == "score":
+            _, sign, _ = direction(lessons, member)
+            scores = sign * asked[:, 0].astype(np.float64)
+        else:
+            scores = fitted_scores(self.parameters.classifier, lessons, member, asked, seed=evidence.seed)
+        return np.flatnonzero(~known), scores

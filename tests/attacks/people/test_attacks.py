@@ -1,0 +1,103 @@
+"""The registered attacks on people: they win where a teacher spreads its members otherwise, and lose where
+answers tell nothing."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from leakrange.attacks import attacks
+from leakrange.attacks.people.membership import PeopleAttack, PeopleEvidence
+from leakrange.metrics import auc
+from leakrange.wire.errors import InvalidInput
+
+PEOPLE, IMAGES, KNOWN = 80, 12, 15
+METHODS = [
+    ("class-based", {"method": "statistic"}),
+    ("class-based", {"method": "mixture"}),
+    ("class-based", {"method": "qda"}),
+    ("class-based", {"method": "logistic"}),
+]
+
+
+def evidence(release: str, *, apart: float, seed: int = 0) -> tuple[PeopleEvidence, np.ndarray]:
+    """Answers about people of whom half are members, whose vectors spread ``apart`` as far as others', and
+    the truth."""
+    rng = np.random.default_rng(seed)
+    member = rng.permutation(PEOPLE) < PEOPLE // 2
+    person = np.arange(PEOPLE * IMAGES) % PEOPLE
+    spread = np.where(member, apart, 1.0)[person][:, np.newaxis]
+    if release == "score":
+        releases = spread * (1.0 + 0.3 * rng.standard_normal((len(person), 1)))
+    else:
+        centre = rng.standard_normal((PEOPLE, 8))[person]
+        releases = 3.0 * centre + spread * rng.standard_normal((len(person), 8))
+    membership = np.full(PEOPLE, -1)
+    for kind in (True, False):
+        membership[np.flatnonzero(member == kind)[:KNOWN]] = int(kind)
+    told = releases.astype(np.float32)
+    return PeopleEvidence(told, told, person, membership, release), member
+
+
+def attack(name: str, **parameters: object) -> PeopleAttack:
+    entry = attacks[name]
+    assert issubclass(entry, PeopleAttack)
+    return entry(entry.Parameters.model_validate(parameters))
+
+
+def reached(name: str, parameters: dict[str, str], given: PeopleEvidence, member: np.ndarray) -> float:
+    places, scores = attack(name, **parameters).score(given)
+    asked = given.person[places]
+    assert not given.known[asked].any()
+    assert set(asked.tolist()) == set(np.flatnonzero(~given.known).tolist())
+    return float(auc(scores, member[asked]))
+
+
+@pytest.mark.parametrize("release", ["features", "softmax", "score"])
+@pytest.mark.parametrize(("name", "parameters"), METHODS)
+def test_a_class_tells_what_its_teacher_learnt(release: str, name: str, parameters: dict[str, str]) -> None:
+    assert reached(name, parameters, *evidence(release, apart=0.5)) > 0.9
+    chance = [reached(name, parameters, *evidence(release, apart=1.0, seed=seed)) for seed in range(5)]
+    assert 0.35 < np.mean(chance) < 0.65
+
+
+def test_the_sign_is_learnt_not_given() -> None:
+    for release in ("features", "score"):
+        assert reached("class-based", {}, *evidence(release, apart=2.0)) > 0.9
+
+
+def test_single_distances_tell_less_than_a_class_of_them_and_single_vectors_nothing() -> None:
+    near, member = evidence("score", apart=0.8)
+    single, together = (reached(name, {}, near, member) for name in ("first-cut", "class-based"))
+    assert 0.6 < single < together
+    for classifier in ("logistic", "forest", "svm"):
+        chance = [
+            reached("first-cut", {"classifier": classifier}, *evidence("features", apart=0.5, seed=seed))
+            for seed in range(5)
+        ]
+        assert 0.35 < np.mean(chance) < 0.65
+
+
+def test_who_is_unaware_of_a_defence_reads_defended_answers_by_what_it_learnt_without() -> None:
+    plain, member = evidence("score", apart=0.5)
+    turned = replace(plain, releases=-plain.lessons + 3.0)  # a defence that turns distances round
+    assert reached("class-based", {}, turned, member) < 0.1
+    assert reached("class-based", {}, replace(turned, lessons=turned.releases), member) > 0.9
+
+
+def test_evidence_that_cannot_be_used_is_refused() -> None:
+    given, _ = evidence("features", apart=0.5)
+    broken = given.releases.copy()
+    broken[3, 2] = np.nan
+    unknown = np.full(PEOPLE, -1)
+    for wrong in (
+        replace(given, releases=broken),
+        replace(given, membership=unknown),
+        replace(given, person=given.person[:-1]),
+        replace(given, membership=given.membership[:-5]),
+    ):
+        for name in ("class-based", "first-cut"):
+            with pytest.raises(InvalidInput):
+                attack(name).score(wrong)
