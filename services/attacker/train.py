@@ -14,20 +14,25 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import structlog
 
 from leakrange.data import load
+from leakrange.providers.student import STUDENT
 from leakrange.registry import UnknownName
 from leakrange.store.files import FolderStore, put_array
-from leakrange.wire.errors import LeakrangeError
+from leakrange.wire.errors import LeakrangeError, NotFound
 from leakrange.wire.jobs import TrainJob
 from leakrange.wire.logs import configure_logs
+from leakrange.wire.recipe import TrainingRecipe
 from services.attacker.parent import die_with
 from services.attacker.settings import FleetSettings
 from services.attacker.spans import span_of
+
+if TYPE_CHECKING:
+    from leakrange.nets.classifier import Classifier
 
 __all__ = ["main"]
 
@@ -107,6 +112,7 @@ def _train(line: bytes, settings: FleetSettings, say: Say) -> None:
 
     from leakrange.providers.artifact import find, save
     from leakrange.providers.training import train
+    from leakrange.providers.transfer import train_student
 
     job = TrainJob.model_validate_json(line)
     recipe = job.recipe
@@ -126,7 +132,10 @@ def _train(line: bytes, settings: FleetSettings, say: Say) -> None:
                 message += f", {figure} {100 * entry[figure]:.1f} %"
         say({**entry, "message": message})
 
-    trained = train(recipe, load(recipe.data), device=device, progress=progress)
+    if recipe.behaviour == STUDENT:
+        trained = train_student(recipe, load(recipe.data), _teacher(recipe, settings))
+    else:
+        trained = train(recipe, load(recipe.data), device=device, progress=progress)
     _show(job, save(settings.models_dir, trained), settings)
     say(
         {
@@ -138,6 +147,19 @@ def _train(line: bytes, settings: FleetSettings, say: Say) -> None:
             }
         }
     )
+
+
+def _teacher(recipe: TrainingRecipe, settings: FleetSettings) -> Classifier:
+    """The classifier whose body the student of that recipe stands on; raises `NotFound` where it is not
+    trained."""
+    from leakrange.providers.artifact import find
+    from leakrange.providers.artifact import load as load_artifact
+
+    digest = str(recipe.parameters["teacher"])
+    folder = find(settings.models_dir, digest)
+    if folder is None:
+        raise NotFound(f"the teacher {digest[:12]} is not trained", hint="train it before its student")
+    return load_artifact(folder).classifier
 
 
 def _show(job: TrainJob, folder: Path, settings: FleetSettings) -> None:

@@ -16,6 +16,8 @@ from typing import Any
 __all__ = ["training_code"]
 
 PACKAGES = ("data", "nets", "providers")
+UNREGISTERED = {"student": "leakrange.providers.transfer"}
+"""Where a model is made that no registered behaviour trains."""
 ROOTS = ("leakrange.providers.training", "leakrange.data.loading")
 REGISTERS = re.compile(r'^@\w+\.register\("([^"]+)"\)', re.MULTILINE)
 IMPORTS = re.compile(r"^\s*(?:from|import)\s+(leakrange\.[\w.]+)", re.MULTILINE)
@@ -27,7 +29,8 @@ def training_code(*names: str) -> str:
     set, net and behaviour. Names that nothing registers add nothing.
     """
     sources = _sources()
-    counted = {module for module, source in sources.items() if module in ROOTS or _named(source, names)}
+    roots = {*ROOTS, *(UNREGISTERED[name] for name in names if name in UNREGISTERED)}
+    counted = {module for module, source in sources.items() if module in roots or _named(source, names)}
     waiting = list(counted)
     while waiting:
         for imported in IMPORTS.findall(sources[waiting.pop()]):

@@ -14,11 +14,11 @@ from leakrange.metrics.verification import Verification, verification
 from leakrange.nets.classifier import Classifier
 from leakrange.providers import artifact
 from leakrange.providers.inference import outputs
-from leakrange.providers.training import TrainedModel, train
-from leakrange.providers.transfer import EPOCHS, fine_tune
+from leakrange.providers.student import student_recipe
+from leakrange.providers.training import train
+from leakrange.providers.transfer import Enrolled, made_student
 from leakrange.reproduction.faceleaks.settings import Settings
 from leakrange.reproduction.faceleaks.world import Pairs, enrolment
-from leakrange.wire.recipe import TrainingRecipe
 
 __all__ = ["Student", "Teacher", "student", "teacher", "teacher_verification"]
 
@@ -77,28 +77,12 @@ def student(
 ) -> Student:
     """A student of so many people in the folder ``models``, fine-tuned where it is not there yet."""
     who = enrolment(people, settings, classes, seed)
-    recipe = TrainingRecipe(
-        data=settings.spec(seed),
-        behaviour="student",
-        parameters={
-            "target": "student",
-            "teacher": found.digest,
-            "classes": classes,
-            "images": settings.enrolled,
-            "epochs": EPOCHS,
-        },
-        net=settings.recipe(seed).net,
-        seed=seed,
-    )
+    recipe = student_recipe(settings.recipe(seed), classes=classes, images=settings.enrolled)
     folder = artifact.find(models, recipe.digest())
     if folder is None:
-        made = fine_tune(
-            found.classifier, people.images[who.learned].copy(), who.learned_class, classes, seed=seed
-        )
-        right = outputs(made, people.images[who.held].copy(), "logits").argmax(axis=1) == who.held_class
-        figures = {"test": {"honesty": float(right.mean()), "samples": float(len(right))}}
+        learned = Enrolled(people.images[who.learned], who.learned_class)
+        held = Enrolled(people.images[who.held], who.held_class)
         names = people.attributes["student"].classes[:classes]
-        trained = TrainedModel(recipe, made, None, [], figures, EPOCHS, names, "softmax", 0.0)
-        folder = artifact.save(models, trained)
+        folder = artifact.save(models, made_student(recipe, found.classifier, learned, held, names))
     figures = artifact.load(folder).record["figures"]["test"]
     return Student(recipe.digest(), figures["honesty"], len(who.learned))

@@ -1,0 +1,23 @@
+"""How a student is named: a recipe of its own, which names its teacher's."""
+
+from __future__ import annotations
+
+from leakrange.wire.recipe import TrainingRecipe
+
+__all__ = ["EPOCHS", "STUDENT", "student_recipe"]
+
+STUDENT = "student"
+"""What the recipe of a student has in the place of a behaviour."""
+EPOCHS = 10
+
+
+def student_recipe(teacher: TrainingRecipe, **parameters: int) -> TrainingRecipe:
+    """The recipe of a recognition student on the body of that teacher; ``parameters`` say what else decides
+    it."""
+    return TrainingRecipe(
+        data=teacher.data,
+        behaviour=STUDENT,
+        parameters={"target": "student", "teacher": teacher.digest(), **parameters, "epochs": EPOCHS},
+        net=teacher.net,
+        seed=teacher.seed,
+    )
