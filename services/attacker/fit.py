@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from leakrange.attacks import attacks
 from leakrange.attacks.membership.membership import MembershipAttack
+from leakrange.attacks.people.membership import PeopleAttack
 from leakrange.store.files import FolderStore, put_arrays
 from leakrange.wire.jobs import FitJob
 from services.attacker.distil import student_outputs
 from services.attacker.evidence import evidence_of
 from services.attacker.members import membership_evidence
+from services.attacker.people import people_evidence
 from services.attacker.settings import FleetSettings
 from services.attacker.task import JobContext, fleet_task
 
@@ -30,11 +32,13 @@ def fit(job: FitJob, context: JobContext) -> dict[str, Any]:
     """Fit the attack and store what it infers: ``predicted`` int64 (V,), ``scores`` float32 (V, S).
 
     Of a user's own model it stores what that decides and releases: ``scores`` are its soft outputs (V, Y). Of
-    candidates for membership ``scores`` are (V, 1), and ``predicted`` is -1 throughout.
+    candidates for membership ``scores`` are (V, 1), and ``predicted`` is -1 throughout; of people there are
+    ``places`` int64 (V,) in the pool as well.
     """
     begun = time.perf_counter()
     kind = attacks[job.attack]
     _one_thread()
+    places: NDArray[np.int64] | None = None
     if kind.where == "user":
         released = student_outputs(job, context.releases)
         predicted, scores = released.argmax(axis=1), released
@@ -43,6 +47,11 @@ def fit(job: FitJob, context: JobContext) -> dict[str, Any]:
         found_members = attack.score(membership_evidence(job, context.releases))
         predicted = np.full(len(found_members), -1)
         scores = found_members[:, np.newaxis].astype(np.float32)
+    elif issubclass(kind, PeopleAttack):
+        told, among = people_evidence(job, context.releases)
+        rows, values = kind(kind.Parameters.model_validate(job.parameters)).score(told)
+        places, predicted = among[rows], np.full(len(rows), -1)
+        scores = values[:, np.newaxis].astype(np.float32)
     else:
         evidence = evidence_of(job, context.releases)
         inference = kind(kind.Parameters.model_validate(job.parameters)).infer(evidence)
@@ -51,6 +60,8 @@ def fit(job: FitJob, context: JobContext) -> dict[str, Any]:
         "predicted": predicted.astype(np.int64),
         "scores": scores.astype(np.float32),
     }
+    if places is not None:
+        found["places"] = places.astype(np.int64)
     put_arrays(context.releases, f"{job.identity()}.npz", found)
     return {
         "auxiliary": job.auxiliary_count,

@@ -22,12 +22,13 @@ from leakrange.scenario.plan import (
     Plan,
     PlannedMembers,
     PlannedModel,
+    PlannedPeople,
     PlannedProbe,
     PlannedStream,
     PlannedTrial,
 )
 from leakrange.scenario.results import TrialResult
-from leakrange.store.files import get_arrays, put_array, put_arrays
+from leakrange.store.files import get_array, get_arrays, put_array, put_arrays
 from leakrange.wire.errors import LeakrangeError, NotFound
 from leakrange.wire.jobs import FitJob, ProbeJob, Shadow, Span
 from leakrange.wire.recipe import digest
@@ -38,6 +39,7 @@ from services.controller.range.journal import Journal
 from services.controller.range.judge import Inferred, Observed, honesty_of, judge, registered
 from services.controller.range.members import judge_members, trained_on
 from services.controller.range.models import Models
+from services.controller.range.served import served_right
 from services.controller.range.students import hand_in
 from services.controller.range.together import Once, together
 from services.controller.settings import ControllerSettings
@@ -174,9 +176,9 @@ class Driver:
         model, policy = self._models[probe.model], self._policies[probe.defence]
         await self._own.served(model)
         samples = sum(span.stop - span.start for span in probe.spans)
-        name = f"{self._run}.attacker.{probe.id}"
+        name = f"{self._run}.{probe.by}.{probe.id}"
         key = await self._accounts.key(
-            name, policy=policy.name, budget=samples, model=model, endpoints=[model.release]
+            name, policy=policy.name, budget=samples, model=model, endpoints=[model.endpoint]
         )
         url = self._parties.proxy_for_clients
         jobs = [probe.job(model, policy, span, url=url, api_key=key) for span in probe.spans]
@@ -184,7 +186,7 @@ class Driver:
 
         async def chunk(job: ProbeJob) -> None:
             identity = job.identity()
-            size = job.span.stop - job.span.start
+            size = job.samples
             known = self._parties.releases.exists(f"{identity}.npy")
             if not known:
                 async with self._probing:
@@ -237,6 +239,8 @@ class Driver:
 
     async def _judged(self, trial: PlannedTrial) -> TrialResult:
         model = self._models[trial.model]
+        if trial.people is not None:
+            return await self._people(trial, trial.people, model)
         draws = await together(
             self._once.need(f"stream {name}", partial(self._stream, self._streams[name]))
             for name in trial.streams
@@ -299,6 +303,25 @@ class Driver:
             trained_on(record, records),
             honesty=honesty,
             spent=(records + trial.auxiliary_count) * len(members.probes),
+        )
+
+    async def _people(self, trial: PlannedTrial, people: PlannedPeople, model: PlannedModel) -> TrialResult:
+        """An attack on people, judged by the teacher's own record of whose images it was trained on."""
+        asked, before, [used] = await together(
+            self._answers(names) for names in (people.probes, people.undefended, [people.users])
+        )
+        job = trial.people_job(model, _by_chunk(asked), _by_chunk(before))
+        scores = (await self._fitted(trial, job)).scores[:, 0]
+        places = get_arrays(self._parties.releases, f"{job.identity()}.npz")["places"]
+        teacher = model.teacher or model
+        record = orjson.loads(self._parties.models.get(f"{teacher.artifact}/training.json"))
+        answers = np.concatenate([get_array(self._parties.releases, f"{name}.npy") for name in used])
+        return judge_members(
+            trial.result,
+            scores,
+            trained_on(record, job.span.stop)[places],
+            honesty=served_right(model, answers),
+            spent=people.count * (len(people.probes) + len(people.undefended)),
         )
 
     async def _fitted(self, trial: PlannedTrial, job: FitJob) -> Inferred:

@@ -27,7 +27,7 @@ class Models:
 
     async def trained(self, model: PlannedModel) -> None:
         """Trained and stored."""
-        await self._once.need(f"train {model.id}", lambda: self._train(model))
+        await self._once.need(f"train {model.artifact}", lambda: self._train(model))
 
     async def served(self, model: PlannedModel) -> None:
         """Trained, deployed at the provider of its behaviour, and routed to by the proxy."""
@@ -35,11 +35,14 @@ class Models:
 
     def begin(self, model: PlannedModel) -> None:
         """Begin to train a model that will be needed."""
-        self._once.begin(f"train {model.id}", lambda: self._train(model))
+        self._once.begin(f"train {model.artifact}", lambda: self._train(model))
 
     async def _train(self, model: PlannedModel) -> None:
         job = TrainJob(recipe=model.recipe)
         identity = job.identity()
+        if model.teacher is not None:
+            await self._journal.expect([(model.teacher.artifact, "train", {"model": model.teacher.id})])
+            await self.trained(model.teacher)
         last = 0.0
 
         def progressed(report: JobReport) -> None:
@@ -71,10 +74,8 @@ class Models:
 
     async def _serve(self, model: PlannedModel) -> None:
         await self.trained(model)
-        identity = model.artifact
-        behaviour = model.recipe.behaviour
-        await self._parties.providers.deploy(behaviour, model.served_as, identity, model.release)
-        await self._parties.proxy.put_route(model.served_as, self._parties.providers.url(behaviour))
+        await self._parties.providers.put(model.plays, model.served_as, model.deployment)
+        await self._parties.proxy.put_route(model.served_as, self._parties.providers.url(model.plays))
 
     async def shown(self, shadow: PlannedModel, span: Span) -> str:
         """The identity of a shadow's stored releases for ``span``."""

@@ -7,11 +7,14 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from leakrange.attacks.people.membership import PeopleAttack
+from leakrange.attacks.people.pairs import pair_count
 from leakrange.scenario import registered
+from leakrange.scenario.crowds import Questions
 from leakrange.scenario.document import AttackSpec
 from leakrange.scenario.draft import Draft
 from leakrange.scenario.mistakes import Mistakes, Path
-from leakrange.scenario.providers import Provider
+from leakrange.scenario.provider import Provider
 from leakrange.wire.jobs import Knowledge
 
 __all__ = ["KNOWLEDGE", "MEMBERSHIP", "Target", "check_attacks", "records", "target_of"]
@@ -30,6 +33,8 @@ class Target:
     parameters: BaseModel
     pool: int | None = None
     """How many records' membership is asked after; None where it is not that."""
+    crowd: Questions | None = None
+    """What can be asked about people whose membership is asked after; None where it is not that."""
 
     def answers(self, knowledge: Knowledge) -> int:
         """How often each record is asked: an averaging attacker repeats its queries."""
@@ -42,8 +47,11 @@ def records(target: Target, knowledge: Knowledge, budget: int, available: int | 
 
     As many as it has and ``available`` (if known), but no more than its budget answers. The attack's own
     bounds on ``auxiliary`` say how few will do. Of an attack on membership it is the records of its
-    population, which may be none; the budget must answer for these and for the whole pool.
+    population, which may be none; the budget must answer for these and for the whole pool. Of an attack on
+    people it is the questions about them.
     """
+    if target.crowd is not None:
+        return target.crowd.within(budget // target.answers(knowledge))
     if target.pool is not None:
         count = int(getattr(target.parameters, "population", 0))
         if available is not None:
@@ -74,6 +82,10 @@ def target_of(attack: Any, spec: AttackSpec, provider: Provider) -> Target | str
         if not provider.decodes or provider.sensitive is None:
             return "it decodes nothing"
         return Target(provider.sensitive, model.model_validate(given))
+    if attack.hides == MEMBERSHIP and issubclass(attack, PeopleAttack):
+        return _of_people(attack, model.model_validate(given), provider)
+    if provider.service is not None:
+        return f"it is a {provider.service.kind} service, to which nobody uploads anything"
     if attack.hides == MEMBERSHIP:
         if provider.data.subset is None:
             return "its data has no 'subset', so it trains on all and nobody is no member"
@@ -89,6 +101,21 @@ def target_of(attack: Any, spec: AttackSpec, provider: Provider) -> Target | str
     if sensitive == provider.target:
         return f"{sensitive!r} is what it is asked for"
     return Target(str(sensitive), parameters)
+
+
+def _of_people(attack: type[PeopleAttack], parameters: Any, provider: Provider) -> Target | str:
+    crowd = provider.data.crowd
+    if provider.service is None or crowd is None:
+        return "it is no service that is asked about people: it has no 'service'"
+    if parameters.known > crowd.people - 2:
+        return f"knowing {parameters.known} of {crowd.people} members leaves nobody to ask after"
+    most = crowd.images
+    if provider.service.kind == "verification":
+        most = min(parameters.pairs, pair_count(crowd.images))
+    fewest = attack.fewest(provider.release)
+    if most < fewest:
+        return f"{crowd.images} images of a person are too few for it"
+    return Target(MEMBERSHIP, parameters, crowd=Questions(2 * crowd.people, fewest, most))
 
 
 def check_attacks(draft: Draft, providers: dict[str, Provider], mistakes: Mistakes) -> dict[str, AttackSpec]:

@@ -10,9 +10,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from leakrange.wire.jobs import Knowledge, ReleaseKind
 from leakrange.wire.recipe import DataSpec, NetSpec, Schedule
-from leakrange.wire.schemas import MAX_BATCH
+from leakrange.wire.schemas import MAX_BATCH, Distance
 
-__all__ = ["NAME", "AttackSpec", "ClientSpec", "Head", "ProviderSpec", "Scenario"]
+__all__ = ["NAME", "AttackSpec", "ClientSpec", "Head", "ProviderSpec", "Scenario", "ServiceSpec"]
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}"
 """Names of parties, defences and attacks: no dots, since ids are made of names joined by dots."""
@@ -47,15 +47,47 @@ Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Budget = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
+ServiceKind = Literal["features", "verification", "recognition"]
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+
+class ServiceSpec(_Strict):
+    """A student service that a provider puts before its teacher (FACELEAKS Section 3.1).
+
+    ``normalised`` scales feature vectors to length 1 before they are released or compared; ``distance`` is
+    what a verification answers with.
+    """
+
+    kind: ServiceKind
+    normalised: bool = True
+    distance: Distance = "euclidean"
+
+    @property
+    def release(self) -> ReleaseKind:
+        """What it answers with."""
+        return _RELEASES[self.kind]
+
+
+_RELEASES: dict[str, ReleaseKind] = {
+    "features": "features",
+    "verification": "score",
+    "recognition": "softmax",
+}
+
+
+def _service(value: Any) -> Any:
+    return {"kind": value} if isinstance(value, str) else value
 
 
 class ProviderSpec(BaseModel):
     """A provider. Fields that are not named here are parameters of its behaviour, e.g. ``beta``.
 
     ``behaviour`` and ``method`` together name a registered behaviour (``curious`` + ``regularized``);
-    ``data`` is a label of the scenario's data (default: the only one); ``release`` is what its users send
+    ``data`` is a label of the scenario's data (default: the only one); with a ``service`` its model is a
+    teacher that nobody reaches but through that; ``release`` is what its users send
     (default: the behaviour's first); ``sensitive`` is what is hidden, for an honest provider what outside
     attackers are after.
     """
@@ -68,6 +100,13 @@ class ProviderSpec(BaseModel):
     target: str
     sensitive: str | None = None
     release: ReleaseKind | None = None
+    service: (
+        Annotated[
+            ServiceSpec,
+            BeforeValidator(_service, json_schema_input_type=ServiceSpec | ServiceKind),
+        ]
+        | None
+    ) = None
     net: NetSpec | None = None
     schedule: Schedule | None = None
 

@@ -10,22 +10,24 @@ from leakrange.defences.device import DeviceChain
 from leakrange.defences.output import Chain
 from leakrange.scenario import registered
 from leakrange.scenario.attacks import MEMBERSHIP, Target, records, target_of
+from leakrange.scenario.crowds import pool_of, users_ask
 from leakrange.scenario.document import AttackSpec, ClientSpec, Scenario
 from leakrange.scenario.mistakes import Mistakes
 from leakrange.scenario.plan import (
     Plan,
     PlannedMembers,
     PlannedModel,
+    PlannedPeople,
     PlannedPolicy,
     PlannedProbe,
     PlannedStream,
     PlannedTrial,
 )
-from leakrange.scenario.providers import Provider, resolve
+from leakrange.scenario.provider import Provider, resolve
 from leakrange.scenario.results import TrialResult
 from leakrange.scenario.sizes import Sizes, split_sizes
 from leakrange.wire.jobs import Knowledge, Span, Split
-from leakrange.wire.recipe import DataSpec
+from leakrange.wire.recipe import DataSpec, TrainingRecipe
 
 __all__ = ["UNKNOWN_SAMPLES", "expand"]
 
@@ -81,6 +83,22 @@ def _knowledges(spec: AttackSpec, chain: DeviceChain) -> list[Knowledge]:
     return [each for each in known if each == "unaware"] if chain.model else known[:1]
 
 
+def _planned(
+    provider: Provider, name: str, seed: int, recipe: TrainingRecipe, sensitive: str | None
+) -> PlannedModel:
+    return PlannedModel(
+        id=name,
+        provider=provider.name,
+        seed=seed,
+        data=provider.label,
+        recipe=recipe,
+        release=provider.release,
+        target=provider.target,
+        sensitive=sensitive,
+        service=provider.service,
+    )
+
+
 class _Expansion:
     def __init__(self, scenario: Scenario, sizes: Sizes) -> None:
         self.scenario = scenario
@@ -101,6 +119,8 @@ class _Expansion:
         self.streams: dict[str, PlannedStream] = {}
         self.pools: dict[tuple[str, str, int], int] = {}
         """How many records of the pool are asked after of (model, defence) in a draw."""
+        self.users: dict[tuple[str, str], Span] = {}
+        """What users ask of the student service (model, defence)."""
         self.wanted: dict[tuple[str, str, int], int] = {}
         """Records that outside attackers ask of (model, defence) in a draw: the most that any trial needs."""
 
@@ -140,6 +160,10 @@ class _Expansion:
                 spans = _spans(data, split, count, self.scenario.chunk)
                 name = f"{model}.{defence}.{mark}{draw}"
                 probes.append(PlannedProbe(id=name, model=model, defence=defence, draw=draw, spans=spans))
+        for (name, defence), span in self.users.items():
+            spans = _spans(span.data, span.split, span.stop, self.scenario.chunk)
+            own = f"{name}.{defence}.users"
+            probes.append(PlannedProbe(id=own, model=name, defence=defence, draw=0, spans=spans, by="users"))
         used = dict.fromkeys([trial.result.defence for trial in trials])
         used |= dict.fromkeys([probe.defence for probe in probes])
         return Plan(
@@ -209,6 +233,12 @@ class _Expansion:
             count = records(target, knowledge, budget, sizes["auxiliary"] if sizes else None)
             if count is None:
                 return None
+        if target.crowd is not None:
+            if self.chains[defence].model:
+                return None  # devices have no part in a service
+            count = target.crowd.within(budget // self._times(defence, knowledge, target))
+            if count is None:
+                return None
         model = self._model(provider, seed)
         result = TrialResult(
             id=f"{model.id}.{defence}.{attack}.{knowledge}.b{budget}",
@@ -231,6 +261,9 @@ class _Expansion:
             "attack": spec.kind,
             "parameters": target.parameters.model_dump(mode="json"),
         }
+        if target.crowd is not None and count is not None:
+            people = self._people(model, defence, target, knowledge, count)
+            return PlannedTrial(**shared, streams=[], people=people, span=pool_of(model.recipe.data))
         if target.pool is not None:
             # Its users are there for the honesty alone, for which they need upload but once.
             streams = self._streams(provider, model, defence, target, "unaware")
@@ -259,17 +292,35 @@ class _Expansion:
     def _model(self, provider: Provider, seed: int) -> PlannedModel:
         name = f"{provider.name}-s{seed}"
         if name not in self.models:
-            self.models[name] = PlannedModel(
-                id=name,
-                provider=provider.name,
-                seed=seed,
-                data=provider.label,
-                recipe=provider.recipe(seed),
-                release=provider.release,
-                target=provider.target,
-                sensitive=provider.sensitive,
-            )
+            found = _planned(provider, name, seed, provider.recipe(seed), provider.sensitive)
+            if provider.service is not None and provider.service.kind == "recognition":
+                teacher = found.model_copy(update={"id": f"{name}-teacher", "service": None})
+                found = found.model_copy(update={"recipe": provider.student(seed), "teacher": teacher})
+            self.models[name] = found
         return self.models[name]
+
+    def _times(self, defence: str, knowledge: Knowledge, target: Target) -> int:
+        """How often each question is asked; one who is unaware of a policy has learnt without it."""
+        if knowledge == "unaware" and self._asked(defence) != self.undefended:
+            return 2
+        return target.answers(knowledge)
+
+    def _people(
+        self, model: PlannedModel, defence: str, target: Target, knowledge: Knowledge, count: int
+    ) -> PlannedPeople:
+        """The questions about a crowd's people, and what the service's users ask under the same defence."""
+        assert model.service is not None  # else no attack on people is tried on it
+        asked, before = self._asked(defence), []
+        own = self._ask(self.pools, model, asked, target, knowledge, count)
+        if knowledge == "unaware" and asked != self.undefended:
+            before = self._ask(self.pools, model, self.undefended, target, knowledge, count)
+        self.users[model.id, asked] = users_ask(model.recipe.data, model.service)
+        return PlannedPeople(
+            count=count,
+            probes=[f"{key}.pool{draw}" for key, draw in own],
+            undefended=[f"{key}.pool{draw}" for key, draw in before],
+            users=f"{model.id}.{asked}.users",
+        )
 
     def _streams(
         self, provider: Provider, model: PlannedModel, defence: str, target: Target, knowledge: Knowledge
@@ -347,16 +398,7 @@ class _Expansion:
         for number in range(int(getattr(target.parameters, "shadows", 0))):
             name = f"{provider.name}-shadow{number}"
             names.append(name)
-            self.shadows[name] = PlannedModel(
-                id=name,
-                provider=provider.name,
-                seed=number,
-                data=provider.label,
-                recipe=provider.shadow(number),
-                release=provider.release,
-                target=provider.target,
-                sensitive=None,
-            )
+            self.shadows[name] = _planned(provider, name, number, provider.shadow(number), None)
         return PlannedMembers(
             records=Span(data=data, split="pool", start=0, stop=pool),
             probes=[f"{key}.pool{draw}" for key, draw in asked],

@@ -11,8 +11,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from leakrange.attacks.people.rounds import asked_pairs, public_pairs
+from leakrange.data.crowd import PUBLIC_IMAGES
+from leakrange.scenario.document import ServiceSpec
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.jobs import (
+    Asked,
     Candidates,
     FitJob,
     ProbeJob,
@@ -24,11 +28,13 @@ from leakrange.wire.jobs import (
     TrainJob,
 )
 from leakrange.wire.recipe import TrainingRecipe, digest
+from leakrange.wire.schemas import Deployment
 
 __all__ = [
     "Plan",
     "PlannedMembers",
     "PlannedModel",
+    "PlannedPeople",
     "PlannedPolicy",
     "PlannedProbe",
     "PlannedStream",
@@ -42,7 +48,8 @@ class _Strict(BaseModel):
 
 class PlannedModel(_Strict):
     """One model to train and serve: a provider of the scenario under one seed. ``id`` is
-    ``{provider}-s{seed}``.
+    ``{provider}-s{seed}``. With a ``service`` it is a teacher behind that, or, of a recognition, the student
+    on the body of its ``teacher``.
     """
 
     id: str
@@ -54,6 +61,33 @@ class PlannedModel(_Strict):
     release: ReleaseKind
     target: str
     sensitive: str | None
+    service: ServiceSpec | None = None
+    teacher: PlannedModel | None = None
+
+    @property
+    def plays(self) -> str:
+        """The behaviour of whoever serves it."""
+        return self.recipe.behaviour if self.teacher is None else self.teacher.plays
+
+    @property
+    def deployment(self) -> Deployment:
+        """How it is served."""
+        if self.service is None:
+            return Deployment(artifact=self.artifact, release=self.release)
+        if self.service.kind == "recognition":
+            return Deployment(artifact=self.artifact, service=self.service.kind)
+        compared = {"distance": self.service.distance} if self.service.kind == "verification" else {}
+        return Deployment(
+            artifact=self.artifact,
+            service=self.service.kind,
+            normalised=self.service.normalised,
+            **compared,
+        )
+
+    @property
+    def endpoint(self) -> str:
+        """Where it is asked."""
+        return self.release if self.service is None else self.service.kind
 
     @property
     def artifact(self) -> str:
@@ -69,7 +103,10 @@ class PlannedModel(_Strict):
         """The name under which providers serve it and proxies route to it: the same model has the same name
         in every run. It tells task and release, which are public, and nothing of the behaviour.
         """
-        return f"{self.recipe.data.name}-{self.target}-{self.release}-{self.artifact[:12]}"
+        data, answers = self.recipe.data.name, self.deployment.answers()[:12]
+        if self.service is not None:  # whose teacher's target stays untold
+            return f"{data}-{self.service.kind}-{answers}"
+        return f"{data}-{self.target}-{self.release}-{answers}"
 
 
 class PlannedPolicy(_Strict):
@@ -113,7 +150,9 @@ class PlannedProbe(_Strict):
     """What an outside attacker asks of one model under one defence: ``spans`` of its auxiliary records, or of
     the pool whose members it is after, each one request.
 
-    ``id`` is ``{model}.{defence}.q{draw}``, of the pool ``{model}.{defence}.pool{draw}``.
+    ``id`` is ``{model}.{defence}.q{draw}``, of the pool ``{model}.{defence}.pool{draw}``. ``by`` the users
+    of a student service it is what shows how well that serves them. The spans of a verification number pairs
+    of a crowd's images.
     """
 
     id: str
@@ -121,21 +160,40 @@ class PlannedProbe(_Strict):
     defence: str
     draw: int
     spans: list[Span]
+    by: Literal["attacker", "users"] = "attacker"
 
     def job(
         self, model: PlannedModel, policy: PlannedPolicy, span: Span, *, url: str, api_key: str
     ) -> ProbeJob:
         """The fleet's job for one span."""
+        recognises = model.service is not None and model.service.kind == "recognition"
+        asked, pairs = (span, None) if model.release != "score" else self._compared(span)
         return ProbeJob(
             url=url,
             api_key=api_key,
             model=model.served_as,
-            artifact=model.artifact,
+            artifact=model.deployment.answers(),
             policy=policy.digest,
             release=model.release,
-            span=span,
+            span=asked,
             draw=self.draw,
+            pairs=pairs,
+            endpoint="recognition" if recognises else None,
         )
+
+    def _compared(self, span: Span) -> tuple[Span, list[tuple[int, int]]]:
+        """The images among which the pairs are that ``span`` numbers, and these pairs."""
+        crowd = span.data.crowd
+        if crowd is None:
+            raise ValueError(f"{self.id} asks about pairs of nobody")
+        if span.split == "pool":
+            pairs = asked_pairs(crowd, max(each.stop for each in self.spans))
+            images = 2 * crowd.people * crowd.images
+        else:
+            pairs, images = public_pairs(crowd).places, PUBLIC_IMAGES * crowd.public
+        chosen = pairs[span.start : span.stop]
+        whole = span.model_copy(update={"start": 0, "stop": images})
+        return whole, [(int(first), int(second)) for first, second in chosen]
 
 
 class PlannedMembers(_Strict):
@@ -147,6 +205,17 @@ class PlannedMembers(_Strict):
     probes: list[str]
     shadows: list[str] = []
     defence: list[Any] = []
+
+
+class PlannedPeople(_Strict):
+    """What a trial of an attack on people consumes: ``probes`` under the defence, in the order of the draws,
+    and ``undefended`` ones, where the attacker is unaware of it; ``count`` questions of each. ``users`` is
+    the probe that shows how well the service serves."""
+
+    count: int
+    probes: list[str]
+    undefended: list[str] = []
+    users: str
 
 
 class PlannedTrial(_Strict):
@@ -170,6 +239,19 @@ class PlannedTrial(_Strict):
     auxiliary_count: int = 0
     span: Span | None = None
     members: PlannedMembers | None = None
+    people: PlannedPeople | None = None
+
+    def people_job(
+        self, model: PlannedModel, answers: list[list[str]], undefended: list[list[str]]
+    ) -> FitJob:
+        """The fleet's job that scores the people of a crowd by stored ``answers`` about them, having learnt
+        from ``undefended`` ones, if there are any."""
+        if self.people is None:
+            raise ValueError(f"{self.result.id} is after no people")
+        count = self.people.count if undefended else 0
+        asked = Asked(count=self.people.count, known=self.parameters["known"])
+        planned = self.model_copy(update={"auxiliary_count": count})
+        return planned.job(model.release, undefended, answers).model_copy(update={"asked": asked})
 
     def membership_job(
         self,

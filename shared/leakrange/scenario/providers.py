@@ -3,96 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from leakrange.data import Attribute, DataSet, datasets
 from leakrange.scenario import registered
-from leakrange.scenario.document import ClientSpec, ProviderSpec
+from leakrange.scenario.document import ClientSpec, ProviderSpec, ServiceSpec
 from leakrange.scenario.draft import Draft
 from leakrange.scenario.mistakes import Mistakes, Path
+from leakrange.scenario.provider import Provider
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.jobs import ReleaseKind
-from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
+from leakrange.wire.recipe import DataSpec, NetSpec, Schedule
 
-__all__ = ["Provider", "check_data", "check_providers", "resolve"]
-
-
-SHADOWS = 2**31
-"""The seeds of shadow models begin here, where no scenario's seed is."""
+__all__ = ["check_data", "check_providers"]
 
 
-@dataclass(frozen=True)
-class Provider:
-    """A provider of a sound scenario: every default filled in, every name looked up."""
-
-    name: str
-    label: str
-    data: DataSpec
-    attributes: dict[str, Attribute]
-    key: str
-    """The registered behaviour."""
-    behaviour: Any
-    parameters: BaseModel
-    release: ReleaseKind
-    target: str
-    sensitive: str | None
-    net: NetSpec
-    schedule: Schedule
-
-    @property
-    def decodes(self) -> bool:
-        """Whether it reads a hidden attribute from what users send."""
-        return self.behaviour.sensitive(self.parameters) is not None
-
-    def recipe(self, seed: int) -> TrainingRecipe:
-        """How its model is trained under one seed; of a pool each seed draws members of its own."""
-        data = self.data
-        if data.subset is not None:
-            data = data.model_copy(update={"subset": data.subset.redrawn("target", seed)})
-        return TrainingRecipe(
-            data=data,
-            behaviour=self.key,
-            parameters=self.parameters.model_dump(mode="json"),
-            net=self.net,
-            schedule=self.schedule,
-            seed=seed,
-        )
-
-    def shadow(self, number: int) -> TrainingRecipe:
-        """How an attacker trains the shadow of that number: as an honest provider of the task would, with
-        this one's net and schedule. Numbers 2n and 2n + 1 share the pool out between them."""
-        subset, behaviour = self.data.subset, "honest"
-        if subset is None:
-            raise ValueError(f"provider {self.name!r} has no pool that shadows could be trained on")
-        pair, rest = divmod(number, 2)
-        drawn = subset.redrawn("shadow", pair, rest=bool(rest))
-        parameters = registered.behaviours()[behaviour].Parameters(target=self.target)
-        return TrainingRecipe(
-            data=self.data.model_copy(update={"subset": drawn}),
-            behaviour=behaviour,
-            parameters=parameters.model_dump(mode="json"),
-            net=self.net,
-            schedule=self.schedule,
-            seed=SHADOWS + number,
-        )
-
-    def spec(self) -> ProviderSpec:
-        """As a scenario says it in full."""
-        return ProviderSpec.model_validate(
-            {
-                **self.parameters.model_dump(mode="json"),
-                "behaviour": self.key,
-                "data": self.label,
-                "target": self.target,
-                "sensitive": self.sensitive,
-                "release": self.release,
-                "net": self.net,
-                "schedule": self.schedule,
-            }
-        )
+CAST = {"person", "role", "student"}
+"""Attributes that only sets of cast people have."""
 
 
 def check_data(draft: Draft, mistakes: Mistakes) -> dict[str, type[DataSet]]:
@@ -116,6 +45,11 @@ def check_data(draft: Draft, mistakes: Mistakes) -> dict[str, type[DataSet]]:
         if spec.size is not None and entry.fixed_size:
             said = f"{spec.name!r} has no other size than {entry.size}"
             mistakes.add((*draft.data_path(label), "size"), said, key=True)
+        if spec.crowd is not None and not set(entry.attributes) >= CAST:
+            said = f"{spec.name!r} has no cast people to make a crowd of"
+            cast = [name for name, each in datasets.items() if set(each.attributes) >= CAST]
+            path = (*draft.data_path(label), "crowd")
+            mistakes.add(path, f"{said}; {', '.join(cast)} have", key=True)
         if spec.validation + spec.auxiliary >= 1.0:
             said = "'validation' and 'auxiliary' together leave nothing to train on"
             mistakes.add(draft.data_path(label), said, key=True)
@@ -135,7 +69,11 @@ def check_providers(draft: Draft, mistakes: Mistakes) -> dict[str, Provider]:
         if provider is None:
             continue
         for other in found.values():
-            if (other.recipe(0), other.release) == (provider.recipe(0), provider.release):
+            if (other.recipe(0), other.release, other.service) == (
+                provider.recipe(0),
+                provider.release,
+                provider.service,
+            ):
                 mistakes.add(("providers", name), f"the same as provider {other.name!r}", key=True)
         found[name] = provider
     return found
@@ -174,6 +112,8 @@ class _Check:
         spec = self.draft.data[label]
         if spec is None or not self._fits(behaviour, parameters, attributes):
             return None
+        if not self._serves(behaviour, parameters, spec):
+            return None
         return Provider(
             name=self.name,
             label=label,
@@ -187,6 +127,7 @@ class _Check:
             sensitive=behaviour.sensitive(parameters) or self.spec.sensitive,
             net=net,
             schedule=_merged(self.draft.head.schedule if self.draft.head else None, self.spec.schedule),
+            service=self.spec.service,
         )
 
     def _label(self) -> str | None:
@@ -228,7 +169,10 @@ class _Check:
         return None
 
     def _release(self, key: str, behaviour: Any) -> ReleaseKind | None:
-        """What users send: as the provider says, else as they upload, else the behaviour's first."""
+        """What users send: as the provider says, else as they upload, else the behaviour's first. What a
+        service answers with goes without saying."""
+        if self.spec.service is not None:
+            return self._answer(self.spec.service)
         allowed = tuple(behaviour.releases)
         uploads = self.client.uploads if self.client else None
         group = next(iter(self.draft.clients), "users")
@@ -249,9 +193,32 @@ class _Check:
         release: ReleaseKind = uploads or allowed[0]
         return release
 
+    def _answer(self, service: ServiceSpec) -> ReleaseKind | None:
+        if self.spec.release not in (None, service.release):
+            said = f"a {service.kind} service answers with {service.release}"
+            self.mistakes.add((*self.path, "release"), said, allowed=[service.release])
+            return None
+        return service.release
+
+    def _serves(self, behaviour: Any, parameters: BaseModel, data: DataSpec) -> bool:
+        """Whether the service that the provider names, if any, can stand before such a model."""
+        if self.spec.service is None:
+            return True
+        path: Path = (*self.path, "service")
+        if behaviour.sensitive(parameters) is not None:
+            said = "nobody sends outputs to a service: its provider has nothing to decode, and can be honest"
+            self.mistakes.add(path, said, key=True)
+            return False
+        if data.crowd is None:
+            said = "the data has no 'crowd': nobody is there to ask the service"
+            self.mistakes.add(path, said, key=True)
+            return False
+        return True
+
     def _parameters(self, behaviour: Any, release: ReleaseKind | None) -> BaseModel | None:
         model: type[BaseModel] = behaviour.Parameters
-        named = {"target": self.spec.target, "sensitive": self.spec.sensitive, "release": release}
+        chosen = release if self.spec.service is None else None  # its answers are no choice
+        named = {"target": self.spec.target, "sensitive": self.spec.sensitive, "release": chosen}
         given = {
             **(self.spec.model_extra or {}),
             **{key: value for key, value in named.items() if key in model.model_fields and value is not None},
@@ -332,32 +299,3 @@ def _merged(shared: Schedule | None, own: Schedule | None) -> Schedule:
     """The scenario's schedule, but for what the provider says itself."""
     parts = [part.model_dump(exclude_unset=True) for part in (shared, own) if part is not None]
     return Schedule.model_validate({key: value for part in parts for key, value in part.items()})
-
-
-def resolve(name: str, spec: ProviderSpec, data: DataSpec) -> Provider:
-    """A provider of a scenario that has been checked."""
-    behaviour = registered.behaviours()[spec.behaviour]
-    model: type[BaseModel] = behaviour.Parameters
-    named = {"target": spec.target, "sensitive": spec.sensitive, "release": spec.release}
-    parameters = model.model_validate(
-        {
-            **(spec.model_extra or {}),
-            **{key: value for key, value in named.items() if key in model.model_fields},
-        }
-    )
-    if spec.data is None or spec.release is None or spec.net is None or spec.schedule is None:
-        raise ValueError(f"provider {name!r} was not checked: parse the scenario first")
-    return Provider(
-        name=name,
-        label=spec.data,
-        data=data,
-        attributes=dict(datasets[data.name].attributes),
-        key=spec.behaviour,
-        behaviour=behaviour,
-        parameters=parameters,
-        release=spec.release,
-        target=spec.target,
-        sensitive=spec.sensitive,
-        net=spec.net,
-        schedule=spec.schedule,
-    )

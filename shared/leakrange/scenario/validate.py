@@ -10,7 +10,8 @@ from leakrange.scenario.attacks import check_attacks
 from leakrange.scenario.document import Scenario
 from leakrange.scenario.draft import Draft, read_draft
 from leakrange.scenario.mistakes import Mistakes, Path
-from leakrange.scenario.providers import Provider, check_providers
+from leakrange.scenario.provider import Provider
+from leakrange.scenario.providers import check_providers
 from leakrange.scenario.yaml_source import Source, read
 
 __all__ = ["MAX_TRIALS", "check"]

@@ -20,6 +20,7 @@ __all__ = [
     "LEASE",
     "MAX_PAIRS",
     "REPORTS",
+    "Asked",
     "Candidates",
     "FitJob",
     "Job",
@@ -41,7 +42,7 @@ ReleaseKind = Literal["logits", "softmax", "features", "score", "sample"]
 Place = Annotated[int, Field(ge=0)]
 MAX_PAIRS = 256
 """Most pairs of one probe: the most samples of one request to a provider."""
-Split = Literal["train", "validation", "auxiliary", "test", "held-out", "pool"]
+Split = Literal["train", "validation", "auxiliary", "test", "held-out", "pool", "public", "enrolled", "held"]
 Knowledge = Literal["unaware", "aware", "averaging"]
 
 
@@ -120,6 +121,11 @@ class ProbeJob(_Strict):
             raise ValueError("a recognition gives a softmax")
         return self
 
+    @property
+    def samples(self) -> int:
+        """How many samples of the budget it takes."""
+        return self.span.stop - self.span.start if self.pairs is None else len(self.pairs)
+
     def identity(self) -> str:
         """Keyed by model, inputs, policy and draw; not by who asks, nor by where it is served."""
         asked = [self.artifact, self.policy, self.release, self.span.model_dump(mode="json"), self.draw]
@@ -163,6 +169,14 @@ class Candidates(_Strict):
     draws: Annotated[int, Field(ge=1)] = 1
 
 
+class Asked(_Strict):
+    """People of a crowd whose membership is asked after: ``count`` questions about them were answered, and of
+    ``known`` members and as many others, the first of the pool, the attacker knows that they are such."""
+
+    count: Annotated[int, Field(ge=1)]
+    known: Annotated[int, Field(ge=1)]
+
+
 class FitJob(_Strict):
     """Fit a fleet-side attack on releases and infer the hidden attribute of the observed ones.
 
@@ -173,7 +187,9 @@ class FitJob(_Strict):
     decisions and soft outputs (V, Y) instead, and no label is granted. With ``candidates`` the observed
     releases are the target's for those records, the auxiliary ones its releases for a population (none, where
     the attack wants none), and the result is ``scores`` (V, 1), ``predicted`` nothing but -1: where the line
-    is to be drawn is for the judge.
+    is to be drawn is for the judge. With ``asked`` the observed releases are answers about a crowd's people,
+    the auxiliary ones such as were given without the defence (none: the attacker knows of it), ``span`` is
+    the crowd's pool, and the result has ``places`` (V,) as well: in the pool, of whom each score tells.
     """
 
     kind: Literal["fit"] = "fit"
@@ -189,11 +205,12 @@ class FitJob(_Strict):
     seed: int = 0
     student: Student | None = None
     candidates: Candidates | None = None
+    asked: Asked | None = None
 
     def identity(self) -> str:
         """Digest of everything that decides the result."""
-        # Without a student or candidates as it was before there were any: what is stored keeps its name.
-        absent = {name for name in ("student", "candidates") if getattr(self, name) is None}
+        # Without what came later as it was before: what is stored keeps its name.
+        absent = {name for name in ("student", "candidates", "asked") if getattr(self, name) is None}
         return digest(self.model_dump(mode="json", exclude=absent))
 
 

@@ -1,0 +1,54 @@
+"""What a plan has for student services: whom attackers ask after, and what users ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from leakrange.attacks.people.rounds import public_pairs
+from leakrange.data.crowd import PUBLIC_IMAGES
+from leakrange.scenario.document import ServiceSpec
+from leakrange.wire.jobs import Span, Split
+from leakrange.wire.recipe import Crowd, DataSpec
+
+__all__ = ["Questions", "pool_of", "users_ask"]
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What can be asked about a crowd: rounds of one question about each of ``people``, at least ``fewest``
+    of them, and ``most`` in all."""
+
+    people: int
+    fewest: int
+    most: int
+
+    def within(self, budget: int) -> int | None:
+        """How many questions such a budget answers; None where they are too few. Only whole rounds are
+        asked, so that nobody is known better than others."""
+        rounds = min(budget // self.people, self.most)
+        return rounds * self.people if rounds >= self.fewest else None
+
+
+def pool_of(data: DataSpec) -> Span:
+    """All images of the people asked after."""
+    crowd = _crowd(data)
+    return Span(data=data, split="pool", start=0, stop=2 * crowd.people * crowd.images)
+
+
+def users_ask(data: DataSpec, service: ServiceSpec) -> Span:
+    """What a service's users ask: whom it knows, or who of the public is the same person. Of a verification
+    it numbers pairs."""
+    crowd = _crowd(data)
+    split: Split = "held" if service.kind == "recognition" else "public"
+    total = {
+        "features": PUBLIC_IMAGES * crowd.public,
+        "verification": len(public_pairs(crowd).same),
+        "recognition": crowd.held * crowd.students,
+    }[service.kind]
+    return Span(data=data, split=split, start=0, stop=total)
+
+
+def _crowd(data: DataSpec) -> Crowd:
+    if data.crowd is None:
+        raise ValueError(f"the data {data.name!r} has no crowd: check the scenario first")
+    return data.crowd

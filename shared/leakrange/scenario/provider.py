@@ -1,0 +1,135 @@
+"""A provider of a sound scenario, and the models that its scenario wants of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel
+
+from leakrange.data import Attribute, datasets
+from leakrange.providers.student import student_recipe
+from leakrange.scenario import registered
+from leakrange.scenario.document import ProviderSpec, ServiceSpec
+from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
+
+__all__ = ["Provider", "resolve"]
+
+SHADOWS = 2**31
+"""The seeds of shadow models begin here, where no scenario's seed is."""
+
+
+@dataclass(frozen=True)
+class Provider:
+    """A provider of a sound scenario: every default filled in, every name looked up."""
+
+    name: str
+    label: str
+    data: DataSpec
+    attributes: dict[str, Attribute]
+    key: str
+    """The registered behaviour."""
+    behaviour: Any
+    parameters: BaseModel
+    release: ReleaseKind
+    target: str
+    sensitive: str | None
+    net: NetSpec
+    schedule: Schedule
+    service: ServiceSpec | None = None
+
+    @property
+    def decodes(self) -> bool:
+        """Whether it reads a hidden attribute from what users send."""
+        return self.behaviour.sensitive(self.parameters) is not None
+
+    def recipe(self, seed: int) -> TrainingRecipe:
+        """How its model is trained under one seed; of a pool each seed draws members of its own, and of cast
+        people, too."""
+        data = self.data
+        if data.subset is not None:
+            data = data.model_copy(update={"subset": data.subset.redrawn("target", seed)})
+        if data.crowd is not None:
+            data = data.model_copy(update={"seed": data.seed + seed})
+        return TrainingRecipe(
+            data=data,
+            behaviour=self.key,
+            parameters=self.parameters.model_dump(mode="json"),
+            net=self.net,
+            schedule=self.schedule,
+            seed=seed,
+        )
+
+    def student(self, seed: int) -> TrainingRecipe:
+        """How the student of its recognition is trained on the teacher of that seed."""
+        return student_recipe(self.recipe(seed))
+
+    def shadow(self, number: int) -> TrainingRecipe:
+        """How an attacker trains the shadow of that number: as an honest provider of the task would, with
+        this one's net and schedule. Numbers 2n and 2n + 1 share the pool out between them."""
+        subset, behaviour = self.data.subset, "honest"
+        if subset is None:
+            raise ValueError(f"provider {self.name!r} has no pool that shadows could be trained on")
+        pair, rest = divmod(number, 2)
+        drawn = subset.redrawn("shadow", pair, rest=bool(rest))
+        parameters = registered.behaviours()[behaviour].Parameters(target=self.target)
+        return TrainingRecipe(
+            data=self.data.model_copy(update={"subset": drawn}),
+            behaviour=behaviour,
+            parameters=parameters.model_dump(mode="json"),
+            net=self.net,
+            schedule=self.schedule,
+            seed=SHADOWS + number,
+        )
+
+    def spec(self) -> ProviderSpec:
+        """As a scenario says it in full."""
+        return ProviderSpec.model_validate(
+            {
+                **self.parameters.model_dump(mode="json"),
+                "behaviour": self.key,
+                "data": self.label,
+                "target": self.target,
+                "sensitive": self.sensitive,
+                "release": self.release,
+                "service": self.service,
+                "net": self.net,
+                "schedule": self.schedule,
+            }
+        )
+
+
+def resolve(name: str, spec: ProviderSpec, data: DataSpec) -> Provider:
+    """A provider of a scenario that has been checked."""
+    behaviour = registered.behaviours()[spec.behaviour]
+    model: type[BaseModel] = behaviour.Parameters
+    release = spec.release if spec.service is None else None
+    named = {"target": spec.target, "sensitive": spec.sensitive, "release": release}
+    parameters = model.model_validate(
+        {
+            **(spec.model_extra or {}),
+            **{
+                key: value
+                for key, value in named.items()
+                if key in model.model_fields and (key != "release" or value is not None)
+            },
+        }
+    )
+    if spec.data is None or spec.release is None or spec.net is None or spec.schedule is None:
+        raise ValueError(f"provider {name!r} was not checked: parse the scenario first")
+    return Provider(
+        name=name,
+        label=spec.data,
+        data=data,
+        attributes=dict(datasets[data.name].attributes),
+        key=spec.behaviour,
+        behaviour=behaviour,
+        parameters=parameters,
+        release=spec.release,
+        target=spec.target,
+        sensitive=spec.sensitive,
+        net=spec.net,
+        schedule=spec.schedule,
+        service=spec.service,
+    )

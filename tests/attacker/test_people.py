@@ -1,0 +1,85 @@
+"""What an attack on people is given, from stored answers alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from leakrange.attacks.people.rounds import asked_pairs
+from leakrange.data import load
+from leakrange.store.files import FolderStore, put_array
+from leakrange.wire.errors import InvalidInput
+from leakrange.wire.jobs import Asked, FitJob, Span
+from leakrange.wire.recipe import Crowd, DataSpec, digest
+from services.attacker.people import people_evidence
+
+CROWD = Crowd(people=20, images=6, public=20, students=5, enrolled=5, held=3)
+POOL = Span(
+    data=DataSpec(name="synthpeople", size=32, count=4096, auxiliary=0.0, crowd=CROWD),
+    split="pool",
+    start=0,
+    stop=240,
+)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FolderStore:
+    return FolderStore(str(tmp_path))
+
+
+def stored(store: FolderStore, first: int, rows: int, sign: int = 1) -> str:
+    """Answers that are their own numbers."""
+    identity = digest([first, rows, sign])
+    values = sign * np.arange(first, first + rows, dtype=np.float32)
+    put_array(store, f"{identity}.npy", values[:, np.newaxis])
+    return identity
+
+
+def job(store: FolderStore, **changes: object) -> FitJob:
+    fields: dict[str, object] = {
+        "attack": "class-based",
+        "release": "features",
+        "sensitive": "membership",
+        "auxiliary": [],
+        "auxiliary_count": 0,
+        "span": POOL,
+        "observed": [[stored(store, 0, 100)], [stored(store, 100, 100)]],
+        "asked": Asked(count=160, known=4),
+    }
+    return FitJob.model_validate({**fields, **changes})
+
+
+def test_answers_are_of_persons_in_turn_and_a_few_memberships_are_granted(store: FolderStore) -> None:
+    found, places = people_evidence(job(store), store)
+    assert found.releases[:, 0].tolist() == list(range(160))  # as many as the budget answers
+    assert found.person.tolist() == [place % 40 for place in range(160)]
+    assert places.tolist() == list(range(160))
+    assert found.lessons is found.releases
+    member = load(POOL.data).members()[:40]
+    for kind in (True, False):
+        granted = np.flatnonzero(found.membership == int(kind))
+        np.testing.assert_array_equal(granted, np.flatnonzero(member == kind)[:4])
+    assert (found.membership == -1).sum() == 32
+
+
+def test_a_distance_is_of_the_person_whom_both_images_show(store: FolderStore) -> None:
+    found, places = people_evidence(job(store, release="score"), store)
+    pairs = asked_pairs(CROWD, 160)
+    assert found.person.tolist() == (pairs[:, 0] % 40).tolist() == (pairs[:, 1] % 40).tolist()
+    assert places.tolist() == pairs[:, 0].tolist()
+
+
+def test_who_is_unaware_of_a_defence_learns_from_answers_without(store: FolderStore) -> None:
+    before = [[stored(store, 0, 100, -1)], [stored(store, 100, 100, -1)]]
+    found, _ = people_evidence(job(store, auxiliary=before, auxiliary_count=160), store)
+    assert found.lessons[:, 0].tolist() == [-number for number in range(160)]
+    assert found.releases[:, 0].tolist() == list(range(160))
+
+
+def test_what_does_not_fit_is_told(store: FolderStore) -> None:
+    with pytest.raises(InvalidInput, match="200 and 200 answers to 240 questions"):
+        people_evidence(job(store, asked=Asked(count=240, known=4)), store)
+    with pytest.raises(InvalidInput, match="names none"):
+        people_evidence(job(store, asked=None), store)

@@ -1,0 +1,151 @@
+"""What a scenario plans for student services: a teacher, its student, questions about people in rounds."""
+
+from __future__ import annotations
+
+import pytest
+
+from leakrange.scenario.language import parse
+from leakrange.scenario.matrix import expand
+from leakrange.scenario.plan import Plan, PlannedPeople, PlannedTrial
+from leakrange.wire.errors import InvalidScenario
+from leakrange.wire.jobs import ProbeJob
+from leakrange.wire.recipe import DataSpec
+
+TEXT = """\
+name: services
+seeds: [0, 1]
+data: {name: synthpeople, auxiliary: 0, crowd: {people: 20, images: 6, public: 20, students: 5}}
+net: {name: residual, width: 0.25}
+providers:
+  vectors: {target: identity, service: features}
+  raw: {target: identity, service: {kind: verification, normalised: false, distance: cosine}}
+  names: {target: identity, service: recognition}
+defences: {none: [], noisy: [noise: {scale: 0.5}]}
+attacks:
+  classes: {kind: class-based, known: 8, pairs: 10, repeats: 2}
+budgets: [160, 240, 480]
+chunk: 100
+"""
+PEOPLE = 40
+
+
+def sizes(_: DataSpec) -> None:
+    """This machine has none of the pictures: what is asked about people is planned without them."""
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return expand(parse(TEXT), sizes)
+
+
+def trial(plan: Plan, name: str) -> PlannedTrial:
+    [found] = [each for each in plan.trials if each.result.id == name]
+    return found
+
+
+def people(plan: Plan, name: str) -> PlannedPeople:
+    found = trial(plan, name).people
+    assert found is not None
+    return found
+
+
+def jobs(plan: Plan, name: str) -> list[ProbeJob]:
+    [probe] = [each for each in plan.probes if each.id == name]
+    [model] = [each for each in plan.models if each.id == probe.model]
+    [policy] = [each for each in plan.policies if each.defence == probe.defence]
+    return [probe.job(model, policy, span, url="http://proxy", api_key="key") for span in probe.spans]
+
+
+def test_features_and_verification_stand_before_one_teacher_and_recognition_on_it(plan: Plan) -> None:
+    models = {model.id: model for model in plan.models}
+    assert set(models) == {f"{name}-s{seed}" for name in ("vectors", "raw", "names") for seed in (0, 1)}
+    teacher = models["vectors-s0"]
+    assert models["raw-s0"].artifact == teacher.artifact
+    student = models["names-s0"]
+    assert student.teacher is not None
+    assert student.teacher.artifact == teacher.artifact == student.recipe.parameters["teacher"]
+    assert student.artifact != teacher.artifact
+    assert student.plays == "honest"
+    assert len({model.served_as for model in plan.models}) == 6
+    assert not any("identity" in model.served_as for model in plan.models)
+    served = models["raw-s0"].deployment
+    assert (served.service, served.normalised, served.distance) == ("verification", False, "cosine")
+    casts = {models[f"vectors-s{seed}"].recipe.data.seed for seed in (0, 1)}
+    assert len(casts) == 2  # each seed casts the people anew
+
+
+def test_a_budget_buys_whole_rounds_of_questions(plan: Plan) -> None:
+    assert people(plan, "vectors-s0.none.classes.unaware.b160").count == 4 * PEOPLE
+    assert people(plan, "vectors-s0.none.classes.unaware.b480").count == 6 * PEOPLE  # all images of everybody
+    assert people(plan, "raw-s0.none.classes.unaware.b240").count == 6 * PEOPLE
+    assert people(plan, "raw-s0.none.classes.unaware.b480").count == 10 * PEOPLE
+    cells = {each.result.id.partition("-s0.")[2] for each in plan.trials if each.result.provider == "raw"}
+    assert "none.classes.unaware.b160" not in cells  # four pairs of each person are too few
+    # Who is unaware of noise has asked without it, too; who averages asks twice: six pairs twice are 480.
+    assert {cell for cell in cells if cell.startswith("noisy")} == {
+        "noisy.classes.unaware.b480",
+        "noisy.classes.aware.b240",
+        "noisy.classes.aware.b480",
+        "noisy.classes.averaging.b480",
+    }
+    found = people(plan, "raw-s0.noisy.classes.unaware.b480")
+    assert found.probes == ["raw-s0.noisy.pool0"]
+    assert found.undefended == ["raw-s0.none.pool0"]
+    assert found.users == "raw-s0.noisy.users"
+    assert people(plan, "raw-s0.noisy.classes.averaging.b480").probes == [
+        "raw-s0.noisy.pool1",
+        "raw-s0.noisy.pool2",
+    ]
+
+
+def test_pairs_are_of_one_person_each_and_no_question_is_asked_twice(plan: Plan) -> None:
+    asked = jobs(plan, "raw-s0.none.pool0")
+    pairs = [pair for job in asked for pair in job.pairs or []]
+    assert len(pairs) == len({frozenset(pair) for pair in pairs}) == 10 * PEOPLE
+    assert {first % PEOPLE == second % PEOPLE for first, second in pairs} == {True}
+    for turn in range(10):  # a round has one pair of everybody
+        assert len({first % PEOPLE for first, _ in pairs[turn * PEOPLE : (turn + 1) * PEOPLE]}) == PEOPLE
+    assert {(job.span.split, job.span.start, job.span.stop) for job in asked} == {("pool", 0, 6 * PEOPLE)}
+    assert {job.release for job in asked} == {"score"}
+    assert sum(job.samples for job in asked) == 400
+
+
+def test_users_ask_what_shows_how_well_they_are_served(plan: Plan) -> None:
+    compared = jobs(plan, "raw-s0.noisy.users")
+    same = [first % 20 == second % 20 for job in compared for first, second in job.pairs or []]
+    assert (sum(same), len(same)) == (20 * 6, 2 * 20 * 6)
+    assert {job.span.split for job in compared} == {"public"}
+    known = jobs(plan, "names-s0.none.users")
+    assert {(job.span.split, job.endpoint, job.release) for job in known} == {
+        ("held", "recognition", "softmax")
+    }
+    assert sum(job.samples for job in known) == 5 * 5
+    assert sum(job.samples for job in jobs(plan, "vectors-s0.none.users")) == 4 * 20
+    assert {probe.by for probe in plan.probes if probe.id.endswith(".users")} == {"users"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        (", crowd: {people: 20, images: 6, public: 20, students: 5}", "", "no 'crowd'"),
+        ("name: synthpeople", "name: digits", "no cast people"),
+        ("service: features", "service: faces", "features"),
+        ("service: features", "service: features, release: logits", "answers with features"),
+        ("service: features", "behaviour: curious, method: parameterized, sensitive: role, service: features",
+         "nothing to decode"),
+        ("known: 8", "known: 19", "leaves nobody"),
+        ("kind: class-based, known: 8, pairs: 10, repeats: 2", "kind: loss-threshold", "nobody uploads"),
+        ("[160, 240, 480]", "[100]", "buys this attack enough"),
+        ("people: 20, images: 6", "people: 20, images: 3", "too few"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_told(before: str, after: str, said: str) -> None:
+    assert before in TEXT
+    with pytest.raises(InvalidScenario) as refused:
+        parse(TEXT.replace(before, after))
+    assert any(said in mistake["message"] for mistake in refused.value.mistakes), refused.value.mistakes
+
+
+def test_what_is_parsed_is_a_scenario_again() -> None:
+    once = parse(TEXT)
+    assert parse(once.model_dump(mode="json")) == once
