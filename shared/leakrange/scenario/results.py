@@ -71,8 +71,10 @@ class TrialResult(_Strict):
 
     ``majority`` is the share of the commonest sensitive class among the victims; ``nag`` is (curiosity −
     majority) / (1 − majority), 0 where negative. ``honesty`` is the accuracy of the decisions that users got
-    under this defence. Of an attack on membership, ``sensitive`` is "membership", ``victims`` are the records
-    of the test half, and ``curiosity`` is how often these are told right at the threshold.
+    under this defence; of a student service how often it was right for its users, of features and distances
+    by verification (`services.controller.range.served`). Of an attack on membership, ``sensitive`` is
+    "membership", ``victims`` are the records of the test half, and ``curiosity`` is how often these are told
+    right at the threshold.
     """
 
     id: str

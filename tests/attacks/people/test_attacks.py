@@ -47,7 +47,7 @@ def attack(name: str, **parameters: object) -> PeopleAttack:
     return entry(entry.Parameters.model_validate(parameters))
 
 
-def reached(name: str, parameters: dict[str, str], given: PeopleEvidence, member: np.ndarray) -> float:
+def reached(name: str, parameters: dict[str, object], given: PeopleEvidence, member: np.ndarray) -> float:
     places, scores = attack(name, **parameters).score(given)
     asked = given.person[places]
     assert not given.known[asked].any()
@@ -85,6 +85,26 @@ def test_who_is_unaware_of_a_defence_reads_defended_answers_by_what_it_learnt_wi
     turned = replace(plain, releases=-plain.lessons + 3.0)  # a defence that turns distances round
     assert reached("class-based", {}, turned, member) < 0.1
     assert reached("class-based", {}, replace(turned, lessons=turned.releases), member) > 0.9
+
+
+def test_confidences_near_nought_and_one_tell_in_logarithms() -> None:
+    def saturated(seed: int) -> tuple[PeopleEvidence, np.ndarray]:
+        logits, member = evidence("softmax", apart=0.6, seed=seed)
+        powers = np.exp(4.0 * logits.releases - (4.0 * logits.releases).max(axis=1, keepdims=True))
+        soft = (powers / powers.sum(axis=1, keepdims=True)).astype(np.float32)
+        return replace(logits, releases=soft, lessons=soft), member
+
+    for method in ("qda", "logistic"):
+        plain, told = (
+            np.mean(
+                [
+                    reached("class-based", {"method": method, "logarithm": logarithm}, *saturated(seed))
+                    for seed in range(4)
+                ]
+            )
+            for logarithm in (False, True)
+        )
+        assert told > max(0.75, plain + 0.1), method
 
 
 def test_evidence_that_cannot_be_used_is_refused() -> None:

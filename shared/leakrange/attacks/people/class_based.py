@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks import attacks
-from leakrange.attacks.people.class_scores import ClassScores, of_distances, of_vectors
+from leakrange.attacks.people.class_scores import ClassScores, log_confidences, of_distances, of_vectors
 from leakrange.attacks.people.classifiers import choose_setting, fitted_scores
 from leakrange.attacks.people.membership import (
     PeopleAttack,
@@ -34,9 +34,11 @@ class ClassBasedParameters(PeopleParameters):
     distances. ``mixture``: a component of a Gaussian mixture. Of both the known people give the sign, and
     which of them is taken, alone. ``qda`` and ``logistic`` are fitted on the known people: on the statistics
     of distances, or on as many principal components of the covariances as the paper has, but no more than
-    one for five known people.
+    one for five known people. ``logarithm``: of a recognition's confidences the logarithms are read, which
+    the paper's attacker does not.
     """
 
+    logarithm: bool = False
     method: Literal["statistic", "mixture", "qda", "logistic"] = "statistic"
 
 
@@ -85,8 +87,11 @@ class ClassBased(PeopleAttack):
         order = np.argsort(evidence.person, kind="stable")
         if evidence.release == "score":
             return of_distances(releases[order], evidence.person[order], mixture=mixture, seed=evidence.seed)
-        api = "recognition" if evidence.release == "softmax" else "features"
-        return of_vectors(api, releases[order], len(evidence.membership), mixture=mixture, seed=evidence.seed)
+        people = len(evidence.membership)
+        if evidence.release == "features":
+            return of_vectors("features", releases[order], people, mixture=mixture, seed=evidence.seed)
+        values = log_confidences(releases) if self.parameters.logarithm else releases
+        return of_vectors("recognition", values[order], people, mixture=mixture, seed=evidence.seed)
 
 
 def _by_sign(

@@ -13,13 +13,16 @@ from leakrange.attacks.people.pair_statistics import STATISTICS, class_statistic
 from leakrange.attacks.people.projection import Projection
 from leakrange.attacks.people.unsupervised import mixture_log_odds
 
-__all__ = ["ClassScores", "of_distances", "of_vectors"]
+__all__ = ["ClassScores", "log_confidences", "of_distances", "of_vectors"]
 
 NORMS = ((1.0, 1.0), (1.0, 0.0), (2.0, 1.0), (2.0, 0.0))
 """p and λ of Eq. 3; λ = 0 leaves the variances alone."""
 COMPONENTS = {"features": 50, "recognition": 15}
 """Principal components of the upper triangles (Sections 5.1 and 5.3)."""
 MIXTURE = {"features": 2, "recognition": 3, "verification": 3}
+
+SMALLEST = 1e-6
+"""Of a confidence whose logarithm is taken."""
 
 Floats = NDArray[np.float64]
 
@@ -65,6 +68,15 @@ def of_distances(
         odds = mixture_log_odds(statistics, MIXTURE["verification"], scale="each", seed=seed)
         families["mixture"] = _components(odds)
     return _joined(families, statistics, None)
+
+
+def log_confidences(releases: NDArray[np.floating]) -> NDArray[np.float64]:
+    """The logarithms of a recognition's confidences (N, C).
+
+    Confidences stand near 0 and 1, where they hardly tell one image from another; their logarithms do.
+    """
+    logarithms: NDArray[np.float64] = np.log(np.maximum(releases, SMALLEST).astype(np.float64))
+    return logarithms
 
 
 def _components(odds: Floats) -> dict[str, Floats]:
