@@ -89,7 +89,7 @@ def faceleaks(
 
     def works(where: Range | None, models: Path | None) -> list[PartWork]:
         return [
-            PartWork(each, seed, settings, where, models, any_code)
+            PartWork(seed, each, settings, where, models, any_code=any_code)
             for seed in range(seeds)
             for each in PARTS
             if each in chosen
