@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from leakrange.wire.names import NAME
 from leakrange.wire.schemas import Upload
 from leakrange.wire.tensors import JSON, NPY
 
@@ -14,7 +15,7 @@ PERSON = {
     "name": "person",
     "in": "path",
     "required": True,
-    "schema": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"},
+    "schema": {"type": "string", "pattern": f"^{NAME}$"},
 }
 MODEL = {"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}
 PIXELS = {

@@ -10,8 +10,8 @@ from fastapi import APIRouter, Request, Response
 from numpy.typing import NDArray
 
 from leakrange.metrics import pair_distances
-from leakrange.wire.errors import InvalidInput
 from leakrange.wire.images import ImageLimits, decode_images
+from leakrange.wire.names import asked_person, check_person
 from leakrange.wire.pairs import MARK, decode_pairs, image_marks, same_person
 from leakrange.wire.schemas import Gallery, GalleryEntry, Scores
 from leakrange.wire.tensors import negotiate
@@ -35,7 +35,7 @@ def verification_routes(settings: ProviderSettings, models: Models) -> APIRouter
         """Distances within pairs of images; with ``person``, of images to that person's template."""
         verifier = models.verifier(request.path_params["model"], "verification")
         wanted = negotiate(request.headers.get("accept"))
-        if (person := _person(request)) is not None:
+        if (person := asked_person(request.scope["query_string"].decode("latin-1"))) is not None:
             return await against(verifier, person, request, wanted)
         shape = verifier.card.input_shape
         pairs, marks = await read_body(request, partial(_read_pairs, shape=shape, limits=limits))
@@ -56,8 +56,7 @@ def verification_routes(settings: ProviderSettings, models: Models) -> APIRouter
     async def enrol(request: Request) -> Response:
         """Enrol a person, or replace one, by the mean of the images' vectors."""
         verifier = models.verifier(request.path_params["model"], "gallery")
-        person = request.path_params["person"]
-        verifier.gallery.check(person)
+        person = check_person(request.path_params["person"])
         images, marks = await read_images(verifier, request, ImageLimits(samples=settings.gallery_images))
         template = await verifier.gallery.enrol(person, await verifier.vectors.of(images, marks), marks)
         entry = GalleryEntry(person=person, images=template.images)
@@ -98,16 +97,6 @@ def _read_pairs(content_type: str | None, body: bytes, **how: Any) -> Marked:
 def _read_images(content_type: str | None, body: bytes, **how: Any) -> Marked:
     images = decode_images(content_type, body, **how)
     return images, image_marks(images)
-
-
-def _person(request: Request) -> str | None:
-    """The query parameter ``person``; raises `InvalidInput` for any other."""
-    given = request.query_params.multi_items()
-    if not given:
-        return None
-    if len(given) > 1 or given[0][0] != "person":
-        raise InvalidInput("the only query parameter is one 'person'")
-    return given[0][1]
 
 
 def _answer(
