@@ -143,5 +143,4 @@ def _range(state: Path | None, own: Path) -> Iterator[tuple[Range, Path]]:
 def _addresses(record: RangeRecord) -> Range:
     from leakrange.reproduction.faceleaks.channel import Range
 
-    port = next(party.port for party in record.parties if party.name == PROVIDER)
-    return Range(record.proxy, f"http://127.0.0.1:{port}", record.operator_key)
+    return Range(record.proxy, record.url(PROVIDER), record.operator_key)
