@@ -18,8 +18,9 @@ from leakrange.reproduction.faceleaks.class_scores import of_distances, of_vecto
 from leakrange.reproduction.faceleaks.defended import defences
 from leakrange.reproduction.faceleaks.membership import class_based, first_cut_rows, judged
 from leakrange.reproduction.faceleaks.part_work import PartWork
-from leakrange.reproduction.faceleaks.results import document
-from leakrange.reproduction.faceleaks.settings import Settings
+from leakrange.reproduction.faceleaks.parts import MEASURES
+from leakrange.reproduction.faceleaks.results import SECTIONS, document
+from leakrange.reproduction.faceleaks.settings import PARTS, Settings
 from leakrange.reproduction.faceleaks.world import Targets, enrolment, records, targets, threshold_pairs
 
 SETTINGS = Settings(data="synthpeople", size=32, images=12, tested=40, validated=20, pairs=20, classes=10)
@@ -137,6 +138,10 @@ def test_every_defence_fits_the_release_of_its_api() -> None:
             chain = Chain.parse(list(defence.chain))
             assert chain.refuse(kinds[api]) is None, (api, defence.title)  # type: ignore[arg-type]
             assert defence.fresh != chain.deterministic, defence.title
+
+
+def test_every_part_is_measured_and_shown() -> None:
+    assert set(PARTS) == set(MEASURES) == set(SECTIONS)
 
 
 def row(api: str, variant: str, strategy: str, method: str) -> dict[str, object]:

@@ -18,15 +18,14 @@ from clients.cli.embedded.launcher import Settings as RangeSettings
 from clients.cli.embedded.launcher import detach, stop
 from clients.cli.embedded.state import RangeRecord, StateFolder
 from clients.cli.exits import CliError, Exit
+from leakrange.reproduction.faceleaks.settings import PARTS, Settings
 from leakrange.wire.errors import LeakrangeError
 
 if TYPE_CHECKING:
     from leakrange.reproduction.faceleaks.channel import Range
-    from leakrange.reproduction.faceleaks.settings import Settings
 
 __all__ = ["faceleaks"]
 
-PARTS = ("models", "membership", "labels", "defences", "attributes")
 PROVIDER = "provider-honest"
 
 
@@ -68,7 +67,6 @@ def faceleaks(
     """
     from leakrange.reproduction.faceleaks.part_work import PartWork
     from leakrange.reproduction.faceleaks.results import document
-    from leakrange.reproduction.faceleaks.settings import Settings
 
     chosen = list(part or PARTS)
     if unknown := sorted(set(chosen) - set(PARTS)):

@@ -8,7 +8,7 @@ from typing import Any
 
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.faceleaks.channel import Range
-from leakrange.reproduction.faceleaks.settings import Settings
+from leakrange.reproduction.faceleaks.settings import Part, Settings
 from leakrange.reproduction.seed_work import SeedWork
 from leakrange.reproduction.work import Progress
 
@@ -17,10 +17,10 @@ __all__ = ["PartWork"]
 
 @dataclass(frozen=True)
 class PartWork(SeedWork):
-    """``part`` of `parts.PARTS` under one seed. ``where`` is the range whose services are asked, and
+    """``part`` under one seed. ``where`` is the range whose services are asked, and
     ``models`` the folder that its provider serves from; None to show what is there only."""
 
-    part: str
+    part: Part
     settings: Settings
     where: Range | None
     models: Path | None
@@ -41,11 +41,11 @@ class PartWork(SeedWork):
     def measure(self, store: Path, progress: Progress, /) -> Cell:
         """Make the models that are missing, ask what was not asked yet, measure."""
         from leakrange.reproduction.faceleaks.channel import Channel
-        from leakrange.reproduction.faceleaks.parts import PARTS
+        from leakrange.reproduction.faceleaks.parts import MEASURES
         from leakrange.reproduction.faceleaks.scene import Scene
 
         assert self.where is not None
         assert self.models is not None
         channel = Channel(self.where, store)
-        cell = PARTS[self.part](Scene(self.settings, self.seed, self.models, channel), progress)
+        cell = MEASURES[self.part](Scene(self.settings, self.seed, self.models, channel), progress)
         return cell | {"asked": channel.asked, "code": self.code()}

@@ -22,9 +22,10 @@ from leakrange.reproduction.faceleaks.defended import Defence, defences
 from leakrange.reproduction.faceleaks.membership import class_based, first_cut_rows
 from leakrange.reproduction.faceleaks.recogniser import deduced, recogniser
 from leakrange.reproduction.faceleaks.scene import Scene
+from leakrange.reproduction.faceleaks.settings import Part
 from leakrange.reproduction.faceleaks.world import enrolment, records
 
-__all__ = ["PARTS"]
+__all__ = ["MEASURES"]
 
 Tell = Callable[[float], None]
 FEWEST = 4
@@ -176,7 +177,7 @@ def labels(scene: Scene, tell: Tell) -> Cell:
     return cell
 
 
-PARTS: Mapping[str, Callable[[Scene, Tell], Cell]] = MappingProxyType(
+MEASURES: Mapping[Part, Callable[[Scene, Tell], Cell]] = MappingProxyType(
     {
         "models": models,
         "membership": membership,
@@ -185,7 +186,7 @@ PARTS: Mapping[str, Callable[[Scene, Tell], Cell]] = MappingProxyType(
         "attributes": attribute,
     }
 )
-"""In the order in which they are measured."""
+"""How each part is measured."""
 
 
 def _sizes(scene: Scene) -> list[int]:

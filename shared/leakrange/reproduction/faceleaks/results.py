@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -16,9 +17,9 @@ from leakrange.reproduction.faceleaks.channel import APIS
 from leakrange.reproduction.faceleaks.part_work import PartWork
 from leakrange.reproduction.faceleaks.pictures import against, distributions, rocs
 from leakrange.reproduction.faceleaks.recogniser import REFERENCES
-from leakrange.reproduction.faceleaks.settings import PAPER, Settings
+from leakrange.reproduction.faceleaks.settings import PAPER, PARTS, Part, Settings
 
-__all__ = ["document"]
+__all__ = ["SECTIONS", "document"]
 
 TITLE = "FaceLeaks"
 ABOUT = (
@@ -33,23 +34,16 @@ PRIMARY = {"features": "S", "verification": "mean", "recognition": "S"}
 """The score without auxiliary data that a curve is drawn of."""
 SUPERVISED = {"features": "qda", "verification": "logistic", "recognition": "qda"}
 
-Cells = Mapping[str, Sequence[Cell]]
+Cells = Mapping[Part, Sequence[Cell]]
 
 
 def document(works: Sequence[PartWork], settings: Settings, store: Path, command: str) -> Document:
     """The page of what the store has of ``works``."""
-    cells: dict[str, list[Cell]] = {}
+    cells: dict[Part, list[Cell]] = {}
     for work in works:
         if (cell := work.cell(store)) is not None:
             cells.setdefault(work.part, []).append(cell)
-    makers = {
-        "models": _models,
-        "membership": _membership,
-        "labels": _labels,
-        "defences": _defences,
-        "attributes": _attributes,
-    }
-    sections = [section for part, make in makers.items() if cells.get(part) for section in make(cells[part])]
+    sections = [section for part in PARTS if part in cells for section in SECTIONS[part](cells[part])]
     return Document(TITLE, command, ABOUT, _differences(cells, settings), sections)
 
 
@@ -331,3 +325,15 @@ def _attributes(cells: Sequence[Cell]) -> list[Section]:
             pictures=numbers,
         )
     ]
+
+
+SECTIONS: Mapping[Part, Callable[[Sequence[Cell]], list[Section]]] = MappingProxyType(
+    {
+        "models": _models,
+        "membership": _membership,
+        "labels": _labels,
+        "defences": _defences,
+        "attributes": _attributes,
+    }
+)
+"""What the page shows of each part's cells, one of each seed."""
