@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from leakrange.report.charts.canvas import Picture
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.document import Column, Document, Figure, Line, Section
 from leakrange.reproduction.faceleaks import paper
@@ -35,6 +36,20 @@ PRIMARY = {"features": "S", "verification": "mean", "recognition": "S"}
 SUPERVISED = {"features": "qda", "verification": "logistic", "recognition": "qda"}
 
 Cells = Mapping[Part, Sequence[Cell]]
+Row = Mapping[str, Any]
+
+
+class Attack(NamedTuple):
+    """What tells rows of a cell apart."""
+
+    api: str
+    variant: str
+    strategy: str
+    method: str
+
+
+Rows = Mapping[Attack, Sequence[Row]]
+"""Of each attack, one row of every seed."""
 
 
 def document(works: Sequence[PartWork], settings: Settings, store: Path, command: str) -> Document:
@@ -111,9 +126,11 @@ def _models(cells: Sequence[Cell]) -> list[Section]:
 
 
 def _membership(cells: Sequence[Cell]) -> list[Section]:
-    first = _rows(cells, lambda row: row["strategy"] == "first-cut" and "precision" in row)
+    rows = _rows(cells)
     tables = []
-    for (api, variant, _, method), own in first.items():
+    for (api, variant, strategy, method), own in rows.items():
+        if strategy != "first-cut" or "precision" not in own[0]:
+            continue
         classifier, _, folds = method.partition(", ")
         printed = paper.FIRST_CUT.get((api, classifier)) if folds == "folds by person" else None
         columns = [
@@ -122,7 +139,7 @@ def _membership(cells: Sequence[Cell]) -> list[Section]:
         ]
         tables.append(Line([api, variant, method], columns, [str(len(own))]))
     aucs = []
-    for (api, variant, strategy, method), own in _rows(cells, lambda _: True).items():
+    for (api, variant, strategy, method), own in rows.items():
         value = paper.AUC.get((api, strategy, method)) if variant != "raw" else None
         column = Column(Figure(value) if value else None, [row["auc"] for row in own], 3)
         aucs.append(Line([api, variant, strategy, method], [column], [*_beside(own), str(len(own))]))
@@ -142,28 +159,27 @@ def _membership(cells: Sequence[Cell]) -> list[Section]:
             ["AUC"],
             ["95 % interval, seed 0", "unsigned", "TPR at 0.1 % FPR", "TPR at 1 % FPR", "seeds"],
             aucs,
-            pictures=[*_curves(cells), *_statistics(cells[0]), _spent(cells)],
+            pictures=[*_curves(rows), *_statistics(cells[0]), _spent(cells)],
         ),
     ]
 
 
-def _rows(cells: Sequence[Cell], wanted: Any) -> dict[tuple[str, str, str, str], list[dict[str, Any]]]:
-    found: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
+def _rows(cells: Sequence[Cell]) -> Rows:
+    found: dict[Attack, list[Row]] = {}
     for cell in cells:
         for row in cell["rows"]:
-            if wanted(row):
-                key = (row["api"], row["variant"], row["strategy"], row["method"])
-                found.setdefault(key, []).append(row)
+            attack = Attack(row["api"], row["variant"], row["strategy"], row["method"])
+            found.setdefault(attack, []).append(row)
     return found
 
 
-def _beside(own: Sequence[Mapping[str, Any]]) -> list[str]:
+def _beside(own: Sequence[Row]) -> list[str]:
     """What stands beside an AUC."""
     means = [float(np.mean([row[name] for row in own])) for name in ("unsigned", "tpr_at_01", "tpr_at_1")]
     return [f"[{own[0]['low']:.3f}, {own[0]['high']:.3f}]", *(f"{mean:.3f}" for mean in means)]
 
 
-def _curves(cells: Sequence[Cell]) -> list[Any]:
+def _curves(rows: Rows) -> list[Picture]:
     pictures = []
     for api in APIS:
         chosen = [
@@ -172,18 +188,15 @@ def _curves(cells: Sequence[Cell]) -> list[Any]:
             ("class-based, auxiliary data", SUPERVISED[api]),
         ]
         variant = "" if api == "recognition" else "normalised"
-        rows = _rows(
-            cells, lambda row, api=api, variant=variant: (row["api"], row["variant"]) == (api, variant)
-        )
-        lines = [
-            (f"{strategy}: {method}", [(r["fpr"], r["tpr"]) for r in rows[api, variant, strategy, method]])
-            for strategy, method in chosen
-        ]
+        lines = []
+        for strategy, method in chosen:
+            own = rows[Attack(api, variant, strategy, method)]
+            lines.append((f"{strategy}: {method}", [(row["fpr"], row["tpr"]) for row in own]))
         pictures.append(rocs(f"ROC curves, {api}", lines))
     return pictures
 
 
-def _statistics(cell: Cell) -> list[Any]:
+def _statistics(cell: Cell) -> list[Picture]:
     return [
         distributions(f"Distribution, {name}", own["name"], own["members"], own["others"])
         for name, own in cell["statistics"].items()
@@ -191,7 +204,7 @@ def _statistics(cell: Cell) -> list[Any]:
     ]
 
 
-def _spent(cells: Sequence[Cell]) -> Any:
+def _spent(cells: Sequence[Cell]) -> Picture:
     return against(
         "Verification under a budget",
         "pairs asked of each person",
