@@ -18,7 +18,7 @@ from leakrange.metrics.verification import verification
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.faceleaks.channel import APIS, Api
 from leakrange.reproduction.faceleaks.class_scores import ClassScores, of_distances, of_vectors
-from leakrange.reproduction.faceleaks.defended import Defence, defences
+from leakrange.reproduction.faceleaks.defended import NONE, Defence, defences
 from leakrange.reproduction.faceleaks.membership import class_based, first_cut_rows
 from leakrange.reproduction.faceleaks.recogniser import deduced, recogniser
 from leakrange.reproduction.faceleaks.scene import Scene
@@ -30,7 +30,6 @@ __all__ = ["MEASURES"]
 Tell = Callable[[float], None]
 FEWEST = 4
 """Images of a class that a covariance is taken of, at least."""
-NONE = Defence("none", ())
 CLASSES = (5, 10, 20)
 REFERENCES = 20
 RECORDS = 400

@@ -15,6 +15,7 @@ from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.document import Column, Document, Figure, Line, Section
 from leakrange.reproduction.faceleaks import paper
 from leakrange.reproduction.faceleaks.channel import APIS
+from leakrange.reproduction.faceleaks.defended import NONE, Defence, defences
 from leakrange.reproduction.faceleaks.part_work import PartWork
 from leakrange.reproduction.faceleaks.pictures import against, distributions, rocs
 from leakrange.reproduction.faceleaks.recogniser import REFERENCES
@@ -252,9 +253,13 @@ def _defences(cells: Sequence[Cell]) -> list[Section]:
     for cell in cells:
         for row in cell["rows"]:
             found.setdefault((row["api"], row["defence"], row["reading"]), []).append(row)
+    tried: dict[tuple[str, str], Defence] = {
+        (api, each.title): each for api in APIS for each in defences(api)
+    }
     lines = []
     for (api, defence, reading), own in found.items():
-        aware = Column(_printed(api, defence, reading), [row["aware"]["auc"] for row in own], 3)
+        printed = _printed(api, tried.get((api, defence)), reading)
+        aware = Column(printed, [row["aware"]["auc"] for row in own], 3)
         others = [
             _mean([row[knowledge]["auc"] for row in own if knowledge in row])
             for knowledge in ("unaware", "averaging")
@@ -280,15 +285,18 @@ def _defences(cells: Sequence[Cell]) -> list[Section]:
     ]
 
 
-def _printed(api: str, defence: str, reading: str) -> Figure | None:
-    if defence == "none":
+def _printed(api: str, defence: Defence | None, reading: str) -> Figure | None:
+    """What the paper prints; nothing of a defence that is not tried any more."""
+    if defence is None:
+        return None
+    if defence == NONE:
         return Figure(paper.UNDEFENDED[api])
-    if defence.startswith("noise η = "):
-        return paper.NOISE.get((api, float(defence.removeprefix("noise η = "))))
-    if defence == "rounded to 1 significant":
+    if defence.eta is not None and defence.fresh:  # the paper's noise is drawn anew
+        return paper.NOISE.get((api, defence.eta))
+    if defence.figures == 1:
         return Figure(paper.ROUNDED[api])
-    if defence.startswith("top-"):
-        value = paper.TOP_K.get((reading, int(defence.removeprefix("top-"))))
+    if defence.k is not None:
+        value = paper.TOP_K.get((reading, defence.k))
         return None if value is None else Figure(value)
     return None
 
