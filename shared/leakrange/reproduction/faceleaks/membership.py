@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks.people.first_cut import first_cut, score_threshold
+from leakrange.attacks.people.folds import FoldsBy
 from leakrange.attacks.people.supervised import cross_validated_scores
 from leakrange.attacks.people.unsupervised import signed
 from leakrange.metrics import auc, auc_interval, roc_curve, tpr_at_fpr
@@ -20,6 +21,8 @@ __all__ = ["class_based", "first_cut_rows", "judged"]
 POINTS = 60
 """Of a curve that is kept."""
 CLASSIFIERS: tuple[Literal["logistic", "forest", "svm"], ...] = ("logistic", "forest", "svm")
+FOLDS_BY: tuple[FoldsBy, ...] = ("person", "record")
+SUPERVISED: tuple[Literal["qda", "logistic"], ...] = ("qda", "logistic")
 Row = dict[str, Any]
 
 
@@ -41,15 +44,8 @@ def first_cut_rows(
     member = who.member[person][kept]
     rows = []
     for classifier in CLASSIFIERS:
-        for folds_by in ("person", "record"):
-            cut = first_cut(
-                releases[kept],
-                member,
-                person[kept],
-                classifier,
-                "person" if folds_by == "person" else "record",
-                seed=seed,
-            )
+        for folds_by in FOLDS_BY:
+            cut = first_cut(releases[kept], member, person[kept], classifier, folds_by, seed=seed)
             row = judged(
                 api, "first-cut", f"{classifier}, folds by {folds_by}", cut.out_of_fold.scores, member
             )
@@ -91,14 +87,9 @@ def class_based(
         chosen = found.names[list(columns)[learnt.column]]
         rows.append(row | {"sign": learnt.sign, "chosen": chosen, "validation_auc": learnt.validation_auc})
     if supervised:
-        for classifier in ("qda", "logistic"):
-            scores = cross_validated_scores(
-                found.features[who.tested],
-                member,
-                "qda" if classifier == "qda" else "logistic",
-                found.components,
-                seed=seed,
-            )
+        features = found.features[who.tested]
+        for classifier in SUPERVISED:
+            scores = cross_validated_scores(features, member, classifier, found.components, seed=seed)
             mean = float(np.mean(scores.aucs(member)))
             rows.append(judged(api, "class-based, auxiliary data", classifier, scores.scores, member, mean))
     return rows
