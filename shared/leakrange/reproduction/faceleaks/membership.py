@@ -12,7 +12,7 @@ from leakrange.attacks.people.first_cut import first_cut, score_threshold
 from leakrange.attacks.people.folds import FoldsBy
 from leakrange.attacks.people.supervised import cross_validated_scores
 from leakrange.attacks.people.unsupervised import signed
-from leakrange.metrics import auc, auc_interval, roc_curve, tpr_at_fpr
+from leakrange.metrics import roc_curve, separation
 from leakrange.reproduction.faceleaks.class_scores import ClassScores
 from leakrange.reproduction.faceleaks.world import Targets
 
@@ -106,19 +106,19 @@ def judged(
     """One row: AUC with its interval, unsigned AUC, TPR at .1 % and 1 % FPR, and the curve. ``area`` is the
     AUC where it is another than that of all scores together: the mean over folds, whose scores have scales
     of their own."""
-    area = auc(scores, member) if area is None else area
-    low, high = auc_interval(area, int(member.sum()), int((~member).sum()))
+    found = separation(scores, member, area)
+    low, high = found.auc_interval
     curve = roc_curve(scores, member, POINTS)
     return {
         "api": api,
         "strategy": strategy,
         "method": method,
-        "auc": area,
+        "auc": found.auc,
         "low": low,
         "high": high,
-        "unsigned": max(area, 1.0 - area),
-        "tpr_at_01": tpr_at_fpr(scores, member, 0.001),
-        "tpr_at_1": tpr_at_fpr(scores, member, 0.01),
+        "unsigned": found.unsigned_auc,
+        "tpr_at_01": found.tpr_at_0001,
+        "tpr_at_1": found.tpr_at_001,
         "fpr": [round(float(x), 5) for x in curve.fpr],
         "tpr": [round(float(x), 5) for x in curve.tpr],
     }
