@@ -23,30 +23,26 @@ PIXELS = {
     "type": "array",
     "items": {"type": "array", "items": {"type": "array", "items": {}}},
 }
-IMAGES = {
-    "parameters": [MODEL],
-    "requestBody": {
+
+
+def _images(json: dict[str, Any], files: str | None = None) -> dict[str, Any]:
+    """A body of images: ``json`` says how as JSON, ``files`` which they are where that matters."""
+    form = {"type": "object", "properties": {"files": {"type": "array", "items": BINARY["schema"]}}}
+    return {
         "required": True,
         "content": {
-            JSON: {
-                "schema": {
-                    "type": "object",
-                    "required": ["inputs"],
-                    "properties": {"inputs": PIXELS},
-                    "additionalProperties": False,
-                }
-            },
+            JSON: {"schema": {"type": "object", **json, "additionalProperties": False}},
             NPY: BINARY,
             "image/png": BINARY,
             "image/jpeg": BINARY,
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "properties": {"files": {"type": "array", "items": BINARY["schema"]}},
-                }
-            },
+            "multipart/form-data": {"schema": form if files is None else {"description": files, **form}},
         },
-    },
+    }
+
+
+IMAGES = {
+    "parameters": [MODEL],
+    "requestBody": _images({"required": ["inputs"], "properties": {"inputs": PIXELS}}),
 }
 ENROLMENT = IMAGES | {"parameters": [MODEL, PERSON]}
 VERIFICATION = {
@@ -59,37 +55,21 @@ VERIFICATION = {
             "description": "Compare images with this enrolled person; then the body holds images, not pairs",
         },
     ],
-    "requestBody": {
-        "required": True,
-        "content": {
-            JSON: {
-                "schema": {
-                    "type": "object",
-                    "minProperties": 1,
-                    "maxProperties": 1,
-                    "properties": {
-                        "pairs": {
-                            "description": "(B, 2, H, W, C): integers 0..255 or floats in [0, 1]",
-                            "type": "array",
-                            "items": {"type": "array", "minItems": 2, "maxItems": 2, "items": {}},
-                        },
-                        "inputs": PIXELS,
-                    },
-                    "additionalProperties": False,
-                }
-            },
-            NPY: BINARY,
-            "image/png": BINARY,
-            "image/jpeg": BINARY,
-            "multipart/form-data": {
-                "schema": {
-                    "description": "Two files a pair, in order; with a person, one file an image",
-                    "type": "object",
-                    "properties": {"files": {"type": "array", "items": BINARY["schema"]}},
-                }
+    "requestBody": _images(
+        {
+            "minProperties": 1,
+            "maxProperties": 1,
+            "properties": {
+                "pairs": {
+                    "description": "(B, 2, H, W, C): integers 0..255 or floats in [0, 1]",
+                    "type": "array",
+                    "items": {"type": "array", "minItems": 2, "maxItems": 2, "items": {}},
+                },
+                "inputs": PIXELS,
             },
         },
-    },
+        files="Two files a pair, in order; with a person, one file an image",
+    ),
 }
 OUTPUTS = {
     "parameters": [
