@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-
 import uvicorn
-from pydantic import ValidationError
 
 from leakrange.wire.logs import configure_logs
+from leakrange.wire.settings import read_settings
 from services.proxy.main import proxy
 from services.proxy.settings import ProxySettings
 
 
 def main() -> None:
     """Serve until told to stop; requests under way are finished first."""
-    try:
-        settings = ProxySettings()
-    except ValidationError as error:
-        # Without the values: one of them may be a secret.
-        told = (
-            f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors(include_input=False)
-        )
-        sys.exit("the proxy's settings cannot be taken:\n  " + "\n  ".join(told))
+    settings = read_settings(ProxySettings, "proxy")
     configure_logs("proxy", settings.log_level)
     uvicorn.run(
         proxy(settings),
