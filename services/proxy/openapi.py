@@ -47,12 +47,7 @@ MODEL = {
     "required": True,
     "schema": {"type": "string", "pattern": f"^{NAME}$"},
 }
-PERSON = {
-    "name": "person",
-    "in": "path",
-    "required": True,
-    "schema": {"type": "string", "pattern": f"^{NAME}$"},
-}
+PERSON = MODEL | {"name": "person"}
 AGAINST = PERSON | {
     "in": "query",
     "required": False,
