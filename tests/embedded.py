@@ -112,4 +112,4 @@ class EmbeddedRange:
 
     def pid(self, name: str) -> int | None:
         """The process of one party, None while it is restarting."""
-        return next(party.pid for party in self.record.parties if party.name == name)
+        return self.record.party(name).pid

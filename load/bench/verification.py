@@ -51,16 +51,10 @@ class Range:
     folder: StateFolder
     record: RangeRecord
 
-    def port(self, party: str) -> int:
-        """Where a party listens."""
-        found = next(each.port for each in self.record.parties if each.name == party)
-        assert found is not None
-        return found
-
     @property
     def redis_url(self) -> str:
         """The broker."""
-        return f"redis://:{self.folder.secret('redis')}@127.0.0.1:{self.port('redis')}/0"
+        return f"redis://:{self.folder.secret('redis')}@127.0.0.1:{self.record.port('redis')}/0"
 
     def operate(self, method: str, url: str, json: Any = None) -> Any:
         """Ask what only the operator may."""
@@ -81,7 +75,7 @@ def serve(made: Range, queries: int) -> tuple[Deployment, str]:
     )
     saved = artifact.save(made.folder.models, train(recipe, load(FACES)))
     deployment = Deployment(artifact=saved.name, service="verification", normalised=True, threshold=1.0)
-    provider, admin = f"http://127.0.0.1:{made.port('provider-honest')}", f"{made.record.proxy}/admin"
+    provider, admin = made.record.url("provider-honest"), f"{made.record.proxy}/admin"
     made.operate("PUT", f"{provider}/v1/operator/models/faces", deployment.model_dump(mode="json"))
     made.operate("PUT", f"{admin}/routes/faces", {"upstream": provider})
     key = {"id": "bench", "name": "bench", "budget": queries, "endpoints": ["verification"]}
@@ -128,7 +122,7 @@ def probe(made: Range, jobs: list[ProbeJob]) -> tuple[float, list[JobReport]]:
 
 def passes(made: Range) -> int:
     """Images that went through the net of ``faces``."""
-    told = httpx.get(f"http://127.0.0.1:{made.port('provider-honest')}/metrics", trust_env=False).text
+    told = httpx.get(f"{made.record.url('provider-honest')}/metrics", trust_env=False).text
     found = [line for line in told.splitlines() if line.startswith("leakrange_provider_samples_total{")]
     return round(sum(float(line.rpartition(" ")[2]) for line in found if 'model="faces"' in line))
 

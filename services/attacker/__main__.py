@@ -6,12 +6,11 @@ import argparse
 import logging
 import os
 import socket
-import sys
 
 from celery.signals import setup_logging
-from pydantic import ValidationError
 
 from leakrange.wire.logs import configure_logs
+from leakrange.wire.settings import read_settings
 from services.attacker.celery_app import TASKS, create_celery
 from services.attacker.settings import FleetSettings
 
@@ -23,14 +22,7 @@ QUEUES = tuple(task.kind for task in TASKS)
 def main() -> None:
     """Run a worker until SIGTERM or SIGINT, which let it finish the jobs at hand."""
     options = _options()
-    try:
-        settings = FleetSettings()
-    except ValidationError as error:
-        # Without the values: one of them may hold a password.
-        told = (
-            f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors(include_input=False)
-        )
-        sys.exit("the worker's settings cannot be taken:\n  " + "\n  ".join(told))
+    settings = read_settings(FleetSettings, "worker")
     # Before any import that counts cores: jobs share them, and OpenMP's threads do not survive a fork.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
 

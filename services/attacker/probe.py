@@ -36,12 +36,8 @@ class _Connection:
         if self._transport is None:
             self._transport = AiohttpTransport(timeout=self._timeout, connections=4)
         client = NativeClient(self._transport, job.url, job.api_key)
-        identity = job.identity()
-        if job.pairs is not None:
-            return await client.verify(job.model, samples, idempotency_key=identity)
-        if job.endpoint == "recognition":
-            return await client.recognise(job.model, samples, idempotency_key=identity)
-        return await client.query(job.model, job.release, samples, idempotency_key=identity)
+        endpoint = "verification" if job.pairs is not None else job.endpoint or job.release
+        return await client.query(job.model, endpoint, samples, idempotency_key=job.identity())
 
     def close(self) -> None:
         if self._transport is not None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.wire.errors import Conflict, InvalidInput, NotFound
+from leakrange.wire.names import check_person
 from leakrange.wire.pairs import joint_mark
 from services.provider.gallery_store import GalleryStore, Template
 
 __all__ = ["PersonGallery"]
-
-PERSON = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 class PersonGallery:
@@ -38,20 +36,11 @@ class PersonGallery:
 
     def __getitem__(self, person: str) -> Template:
         """Raises `InvalidInput` for what is no name, `NotFound` for a stranger."""
-        self.check(person)
+        check_person(person)
         try:
             return self._templates[person]
         except KeyError:
             raise NotFound(f"no person {person!r} is enrolled with the model {self._model!r}") from None
-
-    @staticmethod
-    def check(person: str) -> None:
-        """Raise `InvalidInput` for what is no person's name."""
-        if not PERSON.fullmatch(person):
-            raise InvalidInput(
-                f"{person[:40]!r} is no person's name",
-                hint="1 to 128 ASCII letters, digits, '.', '_' and '-', the first a letter or a digit",
-            )
 
     async def enrol(self, person: str, vectors: NDArray[np.float32], marks: list[bytes]) -> Template:
         """Keep the mean of the vectors (B, F) of the different ones among images with those marks.
@@ -59,7 +48,7 @@ class PersonGallery:
         Replaces whoever has that name. Raises `InvalidInput` where the gallery is full, `Conflict` where the
         model was replaced meanwhile.
         """
-        self.check(person)
+        check_person(person)
         different = dict(zip(marks, vectors, strict=True))
         mean = np.stack(list(different.values())).astype(np.float64).mean(axis=0).astype(np.float32)
         template = Template(person, mean, len(different), joint_mark(different))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -31,7 +30,7 @@ from services.provider.settings import ProviderSettings
 from services.provider.store import Store
 from services.provider.vectors import Vectors
 
-__all__ = ["UPLOADED", "Models", "ServedModel", "Verifier"]
+__all__ = ["UPLOADED", "Models", "ServedModel"]
 
 log = structlog.get_logger("services.provider.models")
 UPLOADED: tuple[ReleaseKind, ...] = ("logits", "softmax")
@@ -39,8 +38,8 @@ UPLOADED: tuple[ReleaseKind, ...] = ("logits", "softmax")
 
 
 class ServedModel:
-    """One version of a model in memory: its card, its public file (empty where it has none), and a queue for
-    each release.
+    """One version of a model in memory: its card, its public file (empty where it has none), a queue for each
+    release, and the persons enrolled with it, if it is a verification.
 
     Whoever holds it may go on using it after another version has taken its name.
     """
@@ -56,7 +55,7 @@ class ServedModel:
     ) -> None:
         self.deployment = deployment
         self.decoder = artifact.decoder
-        self.verifier: Verifier | None = None
+        self.gallery: PersonGallery | None = None
         self.card = model_card(name, deployment, artifact, max_batch=settings.max_batch)
         self.public = b""
         if deployment.service == "classifier":
@@ -77,33 +76,26 @@ class ServedModel:
                 model=name,
                 release=kind,
             )
-
-        self.vectors: Vectors | None = None
+        self._vectors: Vectors | None = None
         if deployment.service != "classifier":
             [only] = self._queues
-            self.vectors = Vectors(partial(self._pass, only), most=settings.kept_vectors)
+            self._vectors = Vectors(partial(self._pass, only), most=settings.kept_vectors)
 
-    async def release(self, kind: str, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+    async def release(
+        self, kind: str, images: NDArray[np.uint8], marks: list[bytes] | None = None
+    ) -> NDArray[np.float32]:
         """Releases (B, N) of uint8 images (B, H, W, C) of the model's shape; `Unavailable` when full.
 
         A student service keeps what it has computed: its users ask about the same faces again and again.
+        ``marks`` are the images' `image_marks`, where the caller has them.
         """
-        if self.vectors is not None:
-            return await self.vectors.of(images, image_marks(images))
+        if self._vectors is not None:
+            return await self._vectors.of(images, image_marks(images) if marks is None else marks)
         return await self._pass(kind, images)
 
     async def _pass(self, kind: str, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         values = await self._queues[kind].answer(images)
         return unit_length(values) if self.deployment.normalised else values
-
-
-@dataclass(frozen=True)
-class Verifier:
-    """What compares faces: the card of its model, feature vectors of images, enrolled persons."""
-
-    card: ModelCard
-    vectors: Vectors
-    gallery: PersonGallery
 
 
 class Models:
@@ -133,11 +125,11 @@ class Models:
         check_endpoint(served.card, endpoint)
         return served
 
-    def verifier(self, name: str, endpoint: str) -> Verifier:
-        """What compares faces under that name now; raises `UnknownModel`, `NotFound`."""
-        verifier = self.answering(name, endpoint).verifier
-        assert verifier is not None  # only a verification has such endpoints
-        return verifier
+    def verifier(self, name: str, endpoint: str) -> tuple[ServedModel, PersonGallery]:
+        """What compares faces under that name now, and whom it knows; raises `UnknownModel`, `NotFound`."""
+        served = self.answering(name, endpoint)
+        assert served.gallery is not None  # only a verification has such endpoints
+        return served, served.gallery
 
     def folder(self, digest: str) -> Path:
         """The folder of an artifact; raises `NotFound`."""
@@ -191,9 +183,7 @@ class Models:
 
         served = await asyncio.to_thread(load)
         if deployment.service == "verification":
-            gallery = await self._gallery(name, deployment)
-            assert served.vectors is not None
-            served.verifier = Verifier(served.card, served.vectors, gallery)
+            served.gallery = await self._gallery(name, deployment)
         else:
             await self._close_gallery(name, self._served.get(name))
         self._served[name] = served
@@ -204,15 +194,15 @@ class Models:
         basis = digest([deployment.artifact, deployment.normalised])
         there = self._served.get(name)
         if there is not None:
-            if there.verifier is not None and there.verifier.gallery.basis == basis:
-                return there.verifier.gallery
+            if there.gallery is not None and there.gallery.basis == basis:
+                return there.gallery
             await self._close_gallery(name, there)
         kept = await self._galleries.load(name, basis)
         return PersonGallery(self._galleries, name, basis, kept, most=self._settings.gallery_persons)
 
     async def _close_gallery(self, name: str, there: ServedModel | None) -> None:
         """Forget everybody who is enrolled under ``name``, where ``there`` is served now or was last."""
-        if there is not None and there.verifier is not None:
-            await there.verifier.gallery.close()
+        if there is not None and there.gallery is not None:
+            await there.gallery.close()
         else:
             await self._galleries.delete_all(name)

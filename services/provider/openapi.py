@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from leakrange.wire.names import NAME
 from leakrange.wire.schemas import Upload
 from leakrange.wire.tensors import JSON, NPY
 
@@ -14,7 +15,7 @@ PERSON = {
     "name": "person",
     "in": "path",
     "required": True,
-    "schema": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"},
+    "schema": {"type": "string", "pattern": f"^{NAME}$"},
 }
 MODEL = {"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}
 PIXELS = {
@@ -22,30 +23,26 @@ PIXELS = {
     "type": "array",
     "items": {"type": "array", "items": {"type": "array", "items": {}}},
 }
-IMAGES = {
-    "parameters": [MODEL],
-    "requestBody": {
+
+
+def _images(json: dict[str, Any], files: str | None = None) -> dict[str, Any]:
+    """A body of images: ``json`` says how as JSON, ``files`` which they are where that matters."""
+    form = {"type": "object", "properties": {"files": {"type": "array", "items": BINARY["schema"]}}}
+    return {
         "required": True,
         "content": {
-            JSON: {
-                "schema": {
-                    "type": "object",
-                    "required": ["inputs"],
-                    "properties": {"inputs": PIXELS},
-                    "additionalProperties": False,
-                }
-            },
+            JSON: {"schema": {"type": "object", **json, "additionalProperties": False}},
             NPY: BINARY,
             "image/png": BINARY,
             "image/jpeg": BINARY,
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "properties": {"files": {"type": "array", "items": BINARY["schema"]}},
-                }
-            },
+            "multipart/form-data": {"schema": form if files is None else {"description": files, **form}},
         },
-    },
+    }
+
+
+IMAGES = {
+    "parameters": [MODEL],
+    "requestBody": _images({"required": ["inputs"], "properties": {"inputs": PIXELS}}),
 }
 ENROLMENT = IMAGES | {"parameters": [MODEL, PERSON]}
 VERIFICATION = {
@@ -58,37 +55,21 @@ VERIFICATION = {
             "description": "Compare images with this enrolled person; then the body holds images, not pairs",
         },
     ],
-    "requestBody": {
-        "required": True,
-        "content": {
-            JSON: {
-                "schema": {
-                    "type": "object",
-                    "minProperties": 1,
-                    "maxProperties": 1,
-                    "properties": {
-                        "pairs": {
-                            "description": "(B, 2, H, W, C): integers 0..255 or floats in [0, 1]",
-                            "type": "array",
-                            "items": {"type": "array", "minItems": 2, "maxItems": 2, "items": {}},
-                        },
-                        "inputs": PIXELS,
-                    },
-                    "additionalProperties": False,
-                }
-            },
-            NPY: BINARY,
-            "image/png": BINARY,
-            "image/jpeg": BINARY,
-            "multipart/form-data": {
-                "schema": {
-                    "description": "Two files a pair, in order; with a person, one file an image",
-                    "type": "object",
-                    "properties": {"files": {"type": "array", "items": BINARY["schema"]}},
-                }
+    "requestBody": _images(
+        {
+            "minProperties": 1,
+            "maxProperties": 1,
+            "properties": {
+                "pairs": {
+                    "description": "(B, 2, H, W, C): integers 0..255 or floats in [0, 1]",
+                    "type": "array",
+                    "items": {"type": "array", "minItems": 2, "maxItems": 2, "items": {}},
+                },
+                "inputs": PIXELS,
             },
         },
-    },
+        files="Two files a pair, in order; with a person, one file an image",
+    ),
 }
 OUTPUTS = {
     "parameters": [

@@ -10,13 +10,14 @@ from fastapi import APIRouter, Request, Response
 from numpy.typing import NDArray
 
 from leakrange.metrics import pair_distances
-from leakrange.wire.errors import InvalidInput
 from leakrange.wire.images import ImageLimits, decode_images
+from leakrange.wire.names import asked_person, check_person
 from leakrange.wire.pairs import MARK, decode_pairs, image_marks, same_person
-from leakrange.wire.schemas import Gallery, GalleryEntry, Scores
+from leakrange.wire.schemas import Gallery, GalleryEntry, ModelCard, Scores
 from leakrange.wire.tensors import negotiate
+from services.provider.gallery_store import Template
 from services.provider.hot_path import BareRoute, read_body, values_response
-from services.provider.models import Models, Verifier
+from services.provider.models import Models, ServedModel
 from services.provider.openapi import ENROLMENT, RELEASES, VERIFICATION
 from services.provider.settings import ProviderSettings
 
@@ -33,33 +34,32 @@ def verification_routes(settings: ProviderSettings, models: Models) -> APIRouter
 
     async def verification(request: Request) -> Response:
         """Distances within pairs of images; with ``person``, of images to that person's template."""
-        verifier = models.verifier(request.path_params["model"], "verification")
+        served, enrolled = models.verifier(request.path_params["model"], "verification")
         wanted = negotiate(request.headers.get("accept"))
-        if (person := _person(request)) is not None:
-            return await against(verifier, person, request, wanted)
-        shape = verifier.card.input_shape
+        if (person := asked_person(request.scope["query_string"].decode("latin-1"))) is not None:
+            template = enrolled[person]  # a stranger is refused before the images are read
+            return await against(served, template, request, wanted)
+        shape = served.card.input_shape
         pairs, marks = await read_body(request, partial(_read_pairs, shape=shape, limits=limits))
-        vectors = await verifier.vectors.of(pairs.reshape(-1, *shape), marks)
-        return _answer(verifier, pair_distances(vectors[::2], vectors[1::2], verifier.card.distance), wanted)
+        vectors = await served.release("features", pairs.reshape(-1, *shape), marks)
+        return _answer(served.card, pair_distances(vectors[::2], vectors[1::2], served.card.distance), wanted)
 
-    async def against(verifier: Verifier, person: str, request: Request, wanted: str) -> Response:
-        template = verifier.gallery[person]  # a stranger is refused before the images are read
-        images, marks = await read_images(verifier, request, limits)
-        vectors = await verifier.vectors.of(images, marks)
+    async def against(served: ServedModel, template: Template, request: Request, wanted: str) -> Response:
+        images, marks = await read_images(served, request, limits)
+        vectors = await served.release("features", images, marks)
         templates = np.broadcast_to(template.vector, vectors.shape)
-        distances = pair_distances(vectors, templates, verifier.card.distance)
-        return _answer(verifier, distances, wanted, {MARK: template.mark.hex()})
+        distances = pair_distances(vectors, templates, served.card.distance)
+        return _answer(served.card, distances, wanted, {MARK: template.mark.hex()})
 
-    async def read_images(verifier: Verifier, request: Request, within: ImageLimits) -> Marked:
-        return await read_body(request, partial(_read_images, shape=verifier.card.input_shape, limits=within))
+    async def read_images(served: ServedModel, request: Request, within: ImageLimits) -> Marked:
+        return await read_body(request, partial(_read_images, shape=served.card.input_shape, limits=within))
 
     async def enrol(request: Request) -> Response:
         """Enrol a person, or replace one, by the mean of the images' vectors."""
-        verifier = models.verifier(request.path_params["model"], "gallery")
-        person = request.path_params["person"]
-        verifier.gallery.check(person)
-        images, marks = await read_images(verifier, request, ImageLimits(samples=settings.gallery_images))
-        template = await verifier.gallery.enrol(person, await verifier.vectors.of(images, marks), marks)
+        served, enrolled = models.verifier(request.path_params["model"], "gallery")
+        person = check_person(request.path_params["person"])
+        images, marks = await read_images(served, request, ImageLimits(samples=settings.gallery_images))
+        template = await enrolled.enrol(person, await served.release("features", images, marks), marks)
         entry = GalleryEntry(person=person, images=template.images)
         return Response(entry.model_dump_json(), media_type="application/json")
 
@@ -77,14 +77,15 @@ def verification_routes(settings: ProviderSettings, models: Models) -> APIRouter
     @router.get("/gallery")
     async def gallery(model: str) -> Gallery:
         """Who is enrolled with a verification model."""
-        verifier = models.verifier(model, "gallery")
-        persons = [GalleryEntry(person=each.person, images=each.images) for each in verifier.gallery]
-        return Gallery(model=verifier.card.name, version=verifier.card.version, persons=persons)
+        served, enrolled = models.verifier(model, "gallery")
+        persons = [GalleryEntry(person=each.person, images=each.images) for each in enrolled]
+        return Gallery(model=served.card.name, version=served.card.version, persons=persons)
 
     @router.delete("/gallery/{person}", status_code=204)
     async def remove(model: str, person: str) -> Response:
         """Forget a person."""
-        await models.verifier(model, "gallery").gallery.remove(person)
+        _, enrolled = models.verifier(model, "gallery")
+        await enrolled.remove(person)
         return Response(status_code=204)
 
     return router
@@ -100,19 +101,9 @@ def _read_images(content_type: str | None, body: bytes, **how: Any) -> Marked:
     return images, image_marks(images)
 
 
-def _person(request: Request) -> str | None:
-    """The query parameter ``person``; raises `InvalidInput` for any other."""
-    given = request.query_params.multi_items()
-    if not given:
-        return None
-    if len(given) > 1 or given[0][0] != "person":
-        raise InvalidInput("the only query parameter is one 'person'")
-    return given[0][1]
-
-
 def _answer(
-    verifier: Verifier, distances: NDArray[np.float32], wanted: str, headers: dict[str, str] | None = None
+    card: ModelCard, distances: NDArray[np.float32], wanted: str, headers: dict[str, str] | None = None
 ) -> Response:
-    values, threshold = distances[:, np.newaxis], verifier.card.threshold
+    values, threshold = distances[:, np.newaxis], card.threshold
     same = {} if threshold is None else {"same": same_person(values, threshold)}
-    return values_response(verifier.card, "score", values, wanted, headers, **same)
+    return values_response(card, "score", values, wanted, headers, **same)

@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-
-import uvicorn
-from pydantic import ValidationError
-
 from leakrange.wire.logs import configure_logs
+from leakrange.wire.serving import serve
+from leakrange.wire.settings import read_settings
 from services.proxy.main import proxy
 from services.proxy.settings import ProxySettings
 
 
 def main() -> None:
     """Serve until told to stop; requests under way are finished first."""
-    try:
-        settings = ProxySettings()
-    except ValidationError as error:
-        # Without the values: one of them may be a secret.
-        told = (
-            f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors(include_input=False)
-        )
-        sys.exit("the proxy's settings cannot be taken:\n  " + "\n  ".join(told))
+    settings = read_settings(ProxySettings, "proxy")
     configure_logs("proxy", settings.log_level)
-    uvicorn.run(
-        proxy(settings),
-        host=settings.host,
-        port=settings.port,
-        loop="uvloop",
-        http="httptools",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=round(settings.upstream_timeout),
-    )
+    serve(proxy(settings), settings, grace=round(settings.upstream_timeout), server_header=False)
 
 
 if __name__ == "__main__":

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import time
 from collections.abc import Awaitable, Callable
-from typing import Final
 
 import orjson
 import structlog
@@ -24,6 +22,7 @@ from leakrange.wire.errors import (
     UnknownModel,
 )
 from leakrange.wire.images import ImageLimits
+from leakrange.wire.names import is_name
 from leakrange.wire.tensors import JSON, negotiate
 from services.proxy.exchange import Answer, Disconnected, MethodNotAllowed, Request
 from services.proxy.forward import Asked, Forward
@@ -46,8 +45,6 @@ from services.proxy.snapshot import GALLERY, RELEASES, UPLOADS
 __all__ = ["DataPath"]
 
 log = structlog.get_logger("leakrange.proxy")
-
-NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 class DataPath:
@@ -96,7 +93,7 @@ class DataPath:
 
     def _handler(self, request: Request, send: Send) -> tuple[str, Awaitable[Answer | None]]:
         parts = request.path.split("/")[2:]
-        if parts[0] != "models" or len(parts) > 4 or (len(parts) > 1 and not NAME.fullmatch(parts[1])):
+        if parts[0] != "models" or len(parts) > 4 or (len(parts) > 1 and not is_name(parts[1])):
             raise NotFound("no such path", hint="the native API is under /v1/models")
         if len(parts) == 4:
             if parts[2] != GALLERY:

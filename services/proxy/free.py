@@ -10,11 +10,11 @@ from starlette.types import Send
 
 from leakrange.wire.app import bearer
 from leakrange.wire.errors import Unavailable, UpstreamFailed
+from leakrange.wire.names import check_person
 from leakrange.wire.tensors import JSON
 from services.proxy.exchange import Answer, Request
 from services.proxy.keys import fingerprint
 from services.proxy.parties import Parties
-from services.proxy.queries import check_person
 from services.proxy.snapshot import GALLERY, KeyRecord, Snapshot
 
 __all__ = ["Free"]

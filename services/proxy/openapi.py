@@ -7,6 +7,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from leakrange.wire.app import PROBLEM
+from leakrange.wire.names import NAME
 from leakrange.wire.schemas import Decisions, Gallery, GalleryEntry, ModelCard, Releases, Scores, Upload
 from leakrange.wire.tensors import JSON, NPY
 from services.proxy.snapshot import GALLERY, RELEASES, UPLOADS
@@ -44,14 +45,9 @@ MODEL = {
     "name": "model",
     "in": "path",
     "required": True,
-    "schema": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"},
+    "schema": {"type": "string", "pattern": f"^{NAME}$"},
 }
-PERSON = {
-    "name": "person",
-    "in": "path",
-    "required": True,
-    "schema": {"type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$"},
-}
+PERSON = MODEL | {"name": "person"}
 AGAINST = PERSON | {
     "in": "query",
     "required": False,

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
-from urllib.parse import parse_qsl
 
 from leakrange.defences.output import Release
-from leakrange.wire.errors import InvalidInput, UpstreamFailed
+from leakrange.wire.errors import UpstreamFailed
 from leakrange.wire.images import ImageLimits, count_images, decode_images
+from leakrange.wire.names import asked_person, check_person
 from leakrange.wire.pairs import count_pairs, decode_pairs, image_marks
 from services.proxy.exchange import Request
 from services.proxy.releases import pair_digests, query_digests
 from services.proxy.snapshot import GALLERY, RELEASES
 
-__all__ = ["Naming", "Query", "check_person"]
+__all__ = ["Naming", "Query"]
 
-PERSON: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 Naming = Callable[[bytes | None], list[bytes]]
 """Gives a digest for each sample of a query; where it is about a person, from the mark that the provider
 answered with."""
@@ -41,7 +38,7 @@ class Query:
     ) -> Query:
         """Count what ``body`` asks; raises what it deserves. ``person`` is the one that the path names."""
         content_type = request.headers.get("content-type")
-        if endpoint == "verification" and (person := _asked_person(request.query)) is None:
+        if endpoint == "verification" and (person := asked_person(request.query)) is None:
             count = count_pairs(content_type, body, limits=limits)
         else:
             count = count_images(content_type, body, limits=limits)
@@ -93,25 +90,3 @@ class Query:
             return pair_digests(secret, model, [(template, mark) for mark in marks])
 
         return against
-
-
-def check_person(person: str) -> str:
-    """``person``; raises `InvalidInput` for what is no name, so that it leads nowhere else in a path."""
-    if not PERSON.fullmatch(person):
-        raise InvalidInput(
-            f"{person[:40]!r} is no person's name",
-            hint="1 to 128 ASCII letters, digits, '.', '_' and '-', the first a letter or a digit",
-        )
-    return person
-
-
-def _asked_person(query: str) -> str | None:
-    try:
-        given = parse_qsl(query, keep_blank_values=True, max_num_fields=2)
-    except ValueError as error:
-        raise InvalidInput("the query string has too many fields") from error
-    if not given:
-        return None
-    if len(given) > 1 or given[0][0] != "person":
-        raise InvalidInput("the only query parameter is one 'person'")
-    return given[0][1]

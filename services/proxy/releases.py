@@ -12,6 +12,7 @@ import orjson
 from numpy.typing import NDArray
 
 from leakrange.defences.output import Chain, Release, ReleaseContext
+from leakrange.wire.digests import digest_each
 from leakrange.wire.errors import InvalidInput, LeakrangeError, UnsupportedMedia, UpstreamFailed
 from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.pairs import same_person
@@ -76,24 +77,14 @@ def query_digests(
     """
     named = hashlib.blake2b(key=secret, digest_size=32, person=b"query")
     named.update(repr((model, endpoint, kind, samples.shape[1:], samples.dtype.str)).encode())
-    digests = []
-    for sample in samples:
-        of_this = named.copy()
-        of_this.update(np.ascontiguousarray(sample).data)
-        digests.append(of_this.digest())
-    return digests
+    return digest_each(named, (np.ascontiguousarray(sample).data for sample in samples))
 
 
 def pair_digests(secret: bytes, model: str, pairs: list[tuple[bytes, bytes]]) -> list[bytes]:
     """Per pair of marks a digest of the query how far the two are apart, whichever comes first."""
     named = hashlib.blake2b(key=secret, digest_size=32, person=b"pair")
     named.update(repr((model, "verification")).encode())
-    digests = []
-    for pair in pairs:
-        of_this = named.copy()
-        of_this.update(b"".join(sorted(pair)))
-        digests.append(of_this.digest())
-    return digests
+    return digest_each(named, (b"".join(sorted(pair)) for pair in pairs))
 
 
 def answered_rows(content_type: str | None, body: bytes) -> int:

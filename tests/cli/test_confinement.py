@@ -40,8 +40,7 @@ def test_every_party_listens_on_this_machine_alone(embedded_range: EmbeddedRange
 
 
 def test_redis_wants_a_password(embedded_range: EmbeddedRange) -> None:
-    port = next(party.port for party in embedded_range.record.parties if party.name == "redis")
-    assert port is not None
+    port = embedded_range.record.port("redis")
     with redis.Redis(port=port) as client, pytest.raises(redis.AuthenticationError):
         client.ping()
     password = embedded_range.folder.secret("redis")

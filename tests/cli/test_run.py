@@ -88,4 +88,4 @@ def _states(standing: EmbeddedRange) -> list[str]:
 
 
 def _controller(standing: EmbeddedRange) -> PartyRecord:
-    return next(party for party in standing.record.parties if party.name == "controller")
+    return standing.record.party("controller")

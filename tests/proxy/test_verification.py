@@ -241,14 +241,14 @@ async def test_the_house_client_verifies_enrols_and_recognises(live: Range, dire
         client = NativeClient(transport, live.url, live.key(11))
         card = await client.card("faces")
         assert (card.service, card.threshold, card.classes) == ("verification", THRESHOLD, [])
-        scores = await client.verify("faces", pairs, idempotency_key="k")
+        scores = await client.query("faces", "verification", pairs, idempotency_key="k")
         assert_array_equal(scores, clean(direct, pairs))
         assert (await client.enrol("faces", "ann", pairs[:2, 0])).images == 2
         assert (await client.verify_person("faces", "ann", pairs[:, 1])).shape == (3, 1)
-        confidence = await client.recognise("people", pairs[:, 0])
+        confidence = await client.query("people", "recognition", pairs[:, 0])
         assert confidence.shape == (3, len(CLASSES))
         np.testing.assert_allclose(confidence.sum(axis=1), 1.0, rtol=1e-5)
         with pytest.raises(BudgetExhausted):
-            await client.verify("faces", pairs[:1])
+            await client.query("faces", "verification", pairs[:1])
     finally:
         await transport.close()

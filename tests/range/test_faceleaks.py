@@ -24,8 +24,7 @@ def test_what_was_answered_is_paid_for_once_and_not_asked_again(
     embedded_range: EmbeddedRange, tmp_path: Path
 ) -> None:
     record = embedded_range.record
-    port = next(party.port for party in record.parties if party.name == "provider-honest")
-    where = Range(record.proxy, f"http://127.0.0.1:{port}", record.operator_key)
+    where = Range(record.proxy, record.url("provider-honest"), record.operator_key)
     scene = Scene(SETTINGS, 0, embedded_range.folder.models, Channel(where, tmp_path))
 
     students = models(scene, lambda _: None)

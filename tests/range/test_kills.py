@@ -41,7 +41,7 @@ def kill(embedded: EmbeddedRange, name: str) -> None:
 
 
 def restarts(embedded: EmbeddedRange, name: str) -> int:
-    return next(party.restarts for party in embedded.record.parties if party.name == name)
+    return embedded.record.party(name).restarts
 
 
 def test_a_killed_attacker_loses_nothing_and_pays_nothing_twice(
@@ -105,14 +105,13 @@ def test_trials_of_a_provider_that_stays_away_fail_by_its_name_and_the_others_go
 ) -> None:
     """A second controller in the same range, that is told a wrong address."""
     record, folder = embedded_range.record, embedded_range.folder
-    ports = {party.name: party.port for party in record.parties}
     made = ControllerSettings(
         operator_key=SecretStr(record.operator_key),
         database_url=f"sqlite:///{tmp_path}/other.sqlite",
-        redis_url=f"redis://:{folder.secret('redis')}@127.0.0.1:{ports['redis']}/0",
+        redis_url=f"redis://:{folder.secret('redis')}@127.0.0.1:{record.port('redis')}/0",
         models_dir=folder.models,
         releases_dir=folder.releases,
-        providers={"honest": f"http://127.0.0.1:{ports['provider-honest']}", "curious": NOWHERE},
+        providers={"honest": record.url("provider-honest"), "curious": NOWHERE},
         proxy_url=record.proxy,
         edge_url=record.edge,
         attempts=2,
@@ -148,7 +147,7 @@ def test_a_cancelled_run_frees_its_workers(
     assert over.events[-1]["data"]["state"] == "cancelled"
     assert embedded_range.pid("trainer") == trainer
     with redis.Redis(
-        port=next(party.port for party in embedded_range.record.parties if party.name == "redis"),
+        port=embedded_range.record.port("redis"),
         password=embedded_range.folder.secret("redis"),
     ) as broker:
         wait_for(lambda: not any(broker.llen(queue) for queue in ("train", "probe", "fit")), "empty queues")

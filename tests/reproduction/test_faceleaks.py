@@ -18,8 +18,9 @@ from leakrange.reproduction.faceleaks.channel import APIS
 from leakrange.reproduction.faceleaks.defended import defences
 from leakrange.reproduction.faceleaks.membership import class_based, first_cut_rows, judged
 from leakrange.reproduction.faceleaks.part_work import PartWork
-from leakrange.reproduction.faceleaks.results import document
-from leakrange.reproduction.faceleaks.settings import Settings
+from leakrange.reproduction.faceleaks.parts import MEASURES
+from leakrange.reproduction.faceleaks.results import SECTIONS, document
+from leakrange.reproduction.faceleaks.settings import PARTS, Settings
 from leakrange.reproduction.faceleaks.world import Targets, enrolment, records, targets, threshold_pairs
 
 SETTINGS = Settings(data="synthpeople", size=32, images=12, tested=40, validated=20, pairs=20, classes=10)
@@ -139,6 +140,10 @@ def test_every_defence_fits_the_release_of_its_api() -> None:
             assert defence.fresh != chain.deterministic, defence.title
 
 
+def test_every_part_is_measured_and_shown() -> None:
+    assert set(PARTS) == set(MEASURES) == set(SECTIONS)
+
+
 def row(api: str, variant: str, strategy: str, method: str) -> dict[str, object]:
     rng = np.random.default_rng(0)
     found = judged(api, strategy, method, rng.random(40), np.arange(40) < 20)
@@ -171,11 +176,11 @@ def test_the_page_shows_every_part_that_there_is_and_stands_alone(tmp_path: Path
             "classes": curve,
         },
     }
-    works = [PartWork(part, seed, SETTINGS, None, None) for seed in range(2) for part in ("models", *content)]
+    works = [PartWork(seed, part, SETTINGS, None, None) for seed in range(2) for part in ("models", *content)]
     for work in works:
         assert not work.done(tmp_path)
         if work.part in content:
-            cells.put(work.identity(), work._code(), content[work.part] | {"asked": 7, "code": "c0de"})
+            cells.put(work.identity(), work.code(), content[work.part] | {"asked": 7, "code": "c0de"})
             assert work.done(tmp_path)
     found = document(works, SETTINGS, tmp_path, "leakrange reproduce faceleaks")
     text, page, files = markdown(found, "faceleaks"), html(found), pictures(found)

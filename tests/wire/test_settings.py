@@ -7,7 +7,7 @@ import sys
 import pytest
 from pydantic import ValidationError
 
-from leakrange.wire.settings import ServiceSettings
+from leakrange.wire.settings import ServiceSettings, read_settings
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,6 +24,18 @@ def test_weak_operator_keys_are_refused(monkeypatch: pytest.MonkeyPatch, key: st
     monkeypatch.setenv("LEAKRANGE_OPERATOR_KEY", key)
     with pytest.raises(ValidationError, match="random secret"):
         ServiceSettings()
+
+
+def test_settings_are_refused_without_telling_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEAKRANGE_OPERATOR_KEY", "hunter2")
+    monkeypatch.setenv("LEAKRANGE_PORT", "high")
+    with pytest.raises(SystemExit) as ended:
+        read_settings(ServiceSettings, "provider")
+    told = str(ended.value)
+    assert told.startswith("the provider's settings cannot be taken:\n  ")
+    assert "port: " in told
+    assert "operator_key: " in told
+    assert "hunter2" not in told
 
 
 def test_logs_are_one_json_object_a_line() -> None:

@@ -39,6 +39,24 @@ class RangeRecord(BaseModel):
     operator_key: str
     parties: list[PartyRecord]
 
+    def party(self, name: str) -> PartyRecord:
+        """The party of that name; raises `KeyError`."""
+        for party in self.parties:
+            if party.name == name:
+                return party
+        raise KeyError(name)
+
+    def port(self, name: str) -> int:
+        """Where the party of that name listens; raises `KeyError`, also for one that does not listen."""
+        port = self.party(name).port
+        if port is None:
+            raise KeyError(name)
+        return port
+
+    def url(self, name: str) -> str:
+        """Where the party of that name answers over HTTP; raises `KeyError` as `port` does."""
+        return f"http://127.0.0.1:{self.port(name)}"
+
 
 class StateFolder:
     """The files of a range below ``root``. Secrets are readable by their owner alone."""

@@ -12,12 +12,19 @@ from leakrange.metrics.intervals import (
     summarise,
     wilson_interval,
 )
-from leakrange.metrics.membership import MembershipReport, best_threshold, membership_report
+from leakrange.metrics.membership import (
+    MembershipReport,
+    Separation,
+    best_threshold,
+    membership_report,
+    separation,
+)
 from leakrange.metrics.roc import RocCurve, auc, mean_auc, roc_curve, tpr_at_fpr
 
 __all__ = [
     "MembershipReport",
     "RocCurve",
+    "Separation",
     "accuracy",
     "auc",
     "auc_interval",
@@ -31,6 +38,7 @@ __all__ = [
     "nag",
     "pair_distances",
     "roc_curve",
+    "separation",
     "student_interval",
     "student_quantile",
     "summarise",

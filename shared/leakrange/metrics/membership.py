@@ -10,20 +10,16 @@ from numpy.typing import NDArray
 from leakrange.metrics.intervals import auc_interval
 from leakrange.metrics.roc import auc, tpr_at_fpr
 
-__all__ = ["MembershipReport", "best_threshold", "membership_report"]
+__all__ = ["MembershipReport", "Separation", "best_threshold", "membership_report", "separation"]
 
 
 @dataclass(frozen=True)
-class MembershipReport:
-    """Figures of a membership attack, shares in [0, 1].
+class Separation:
+    """How far scores tell members from others, shares in [0, 1]; no threshold is chosen.
 
     ``auc``, its 95 % interval over records, and ``unsigned_auc`` = max(auc, 1 − auc), which an attacker
     reaches who learns on other records which end of the scores is the members'. ``tpr_at_001`` and
     ``tpr_at_0001``: members found at 1 % and 0.1 % of non-members accused (Carlini et al. 2022, Section III).
-    These are of all records. The others are of the test half, at ``threshold``, which has the highest
-    balanced accuracy on the validation half: ``balanced_accuracy``, and of members ``precision`` (0 where
-    nobody is accused), ``recall`` and ``f1``; ``guessed`` (N,) says of all records which reach the threshold,
-    ``tested`` (N,) which are of the test half.
     """
 
     auc: float
@@ -31,6 +27,18 @@ class MembershipReport:
     unsigned_auc: float
     tpr_at_001: float
     tpr_at_0001: float
+
+
+@dataclass(frozen=True)
+class MembershipReport(Separation):
+    """Figures of a membership attack, shares in [0, 1].
+
+    The separation is of all records. The others are of the test half, at ``threshold``, which has the highest
+    balanced accuracy on the validation half: ``balanced_accuracy``, and of members ``precision`` (0 where
+    nobody is accused), ``recall`` and ``f1``; ``guessed`` (N,) says of all records which reach the threshold,
+    ``tested`` (N,) which are of the test half.
+    """
+
     threshold: float
     balanced_accuracy: float
     precision: float
@@ -38,6 +46,24 @@ class MembershipReport:
     f1: float
     guessed: NDArray[np.bool_]
     tested: NDArray[np.bool_]
+
+
+def separation(
+    scores: NDArray[np.floating], members: NDArray[np.bool_], area: float | None = None
+) -> Separation:
+    """That of ``scores`` (N,), higher meaning member, from the truth ``members`` (N,).
+
+    ``area`` is the AUC where it is another than that of all scores together. Raises `ValueError` for scores
+    that are not finite, arrays that do not fit, or where there are no members or no others.
+    """
+    area = auc(scores, members) if area is None else area
+    return Separation(
+        auc=area,
+        auc_interval=auc_interval(area, int(members.sum()), int((~members).sum())),
+        unsigned_auc=max(area, 1.0 - area),
+        tpr_at_001=tpr_at_fpr(scores, members, 0.01),
+        tpr_at_0001=tpr_at_fpr(scores, members, 0.001),
+    )
 
 
 def membership_report(
@@ -48,9 +74,8 @@ def membership_report(
     ``seed`` halves the records at random, members and others each. Raises `ValueError` for scores that are
     not finite, arrays that do not fit, or fewer than two members or two others.
     """
-    area = auc(scores, members)
-    inside, outside = int(members.sum()), int((~members).sum())
-    if min(inside, outside) < 2:
+    separated = separation(scores, members)
+    if min(int(members.sum()), int((~members).sum())) < 2:
         raise ValueError("a membership report needs two members and two others, or more")
     tested = _half(members, seed)
     threshold = best_threshold(scores[~tested], members[~tested])
@@ -60,11 +85,7 @@ def membership_report(
     recall, spared = found / int(truth.sum()), float((~said[~truth]).mean())
     precision = found / int(said.sum()) if said.any() else 0.0
     return MembershipReport(
-        auc=area,
-        auc_interval=auc_interval(area, inside, outside),
-        unsigned_auc=max(area, 1.0 - area),
-        tpr_at_001=tpr_at_fpr(scores, members, 0.01),
-        tpr_at_0001=tpr_at_fpr(scores, members, 0.001),
+        **vars(separated),
         threshold=threshold,
         balanced_accuracy=(recall + spared) / 2,
         precision=precision,

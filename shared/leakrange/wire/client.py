@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
 from urllib.parse import quote
 
 import numpy as np
@@ -18,7 +19,10 @@ from leakrange.wire.schemas import Decisions, GalleryEntry, ModelCard
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy, release_array
 from leakrange.wire.transport import Answer, Transport
 
-__all__ = ["NativeClient", "call", "raise_problem"]
+__all__ = ["Endpoint", "NativeClient", "call", "raise_problem"]
+
+Endpoint = ReleaseKind | Literal["verification", "recognition"]
+"""Where samples are asked about: most are named as the release that they give."""
 
 
 @contextmanager
@@ -60,25 +64,15 @@ class NativeClient:
     async def query(
         self,
         model: str,
-        release: ReleaseKind,
-        images: NDArray[np.uint8],
+        endpoint: Endpoint,
+        samples: NDArray[np.uint8],
         *,
         idempotency_key: str | None = None,
     ) -> NDArray[np.float32]:
-        """The ``release`` (samples, N) of uint8 images (samples, H, W, C)."""
-        return await self._released(f"{model}/{release}", images, idempotency_key)
-
-    async def recognise(
-        self, model: str, images: NDArray[np.uint8], *, idempotency_key: str | None = None
-    ) -> NDArray[np.float32]:
-        """A recognition's confidences (samples, C) in its identities, of uint8 images (samples, H, W, C)."""
-        return await self._released(f"{model}/recognition", images, idempotency_key)
-
-    async def verify(
-        self, model: str, pairs: NDArray[np.uint8], *, idempotency_key: str | None = None
-    ) -> NDArray[np.float32]:
-        """A verification's distances (pairs, 1) within pairs of uint8 images (pairs, 2, H, W, C)."""
-        return await self._released(f"{model}/verification", pairs, idempotency_key)
+        """What an endpoint releases (samples, N) of uint8 images (samples, H, W, C): a recognition its
+        confidences in its identities, a verification the distances (samples, 1) within pairs of images
+        (samples, 2, H, W, C)."""
+        return await self._released(f"{model}/{endpoint}", samples, idempotency_key)
 
     async def verify_person(
         self, model: str, person: str, images: NDArray[np.uint8], *, idempotency_key: str | None = None

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.wire.digests import digest_each
 from leakrange.wire.errors import BodyTooLarge, InvalidInput, UnsupportedMedia
 from leakrange.wire.images import (
     MULTIPART,
@@ -85,12 +86,7 @@ def count_pairs(content_type: str | None, body: bytes, *, limits: ImageLimits) -
 def image_marks(images: NDArray[np.uint8]) -> list[bytes]:
     """What names each image of uint8 (B, H, W, C): 32 bytes, the same for the same pixels in every party."""
     named = hashlib.blake2b(repr(images.shape[1:]).encode(), digest_size=32, person=b"image")
-    marks = []
-    for image in images:
-        of_this = named.copy()
-        of_this.update(np.ascontiguousarray(image).data)
-        marks.append(of_this.digest())
-    return marks
+    return digest_each(named, (np.ascontiguousarray(image).data for image in images))
 
 
 def joint_mark(marks: Iterable[bytes]) -> bytes:

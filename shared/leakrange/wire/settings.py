@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import sys
+from typing import Annotated, Literal, TypeVar
 
-from pydantic import AfterValidator, SecretStr
+from pydantic import AfterValidator, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-__all__ = ["OperatorKey", "ServiceSettings"]
+__all__ = ["OperatorKey", "ServiceSettings", "read_settings"]
+
+T = TypeVar("T", bound=BaseSettings)
 
 PLACEHOLDERS = ("changeme", "change-me", "changethis", "secret", "password", "operator")
 
@@ -38,3 +41,15 @@ class ServiceSettings(BaseSettings):
     operator_key: OperatorKey
     max_body: int = 32 * 1024 * 1024
     """Bytes of one request body; more is 413."""
+
+
+def read_settings(kind: type[T], party: str) -> T:
+    """The settings of ``party`` from the environment; ends the process where they cannot be taken."""
+    try:
+        return kind()
+    except ValidationError as error:
+        # Without the values: one of them may be a secret.
+        told = (
+            f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors(include_input=False)
+        )
+        sys.exit(f"the {party}'s settings cannot be taken:\n  " + "\n  ".join(told))

@@ -18,15 +18,14 @@ from clients.cli.embedded.launcher import Settings as RangeSettings
 from clients.cli.embedded.launcher import detach, stop
 from clients.cli.embedded.state import RangeRecord, StateFolder
 from clients.cli.exits import CliError, Exit
+from leakrange.reproduction.faceleaks.settings import PARTS, Settings
 from leakrange.wire.errors import LeakrangeError
 
 if TYPE_CHECKING:
     from leakrange.reproduction.faceleaks.channel import Range
-    from leakrange.reproduction.faceleaks.settings import Settings
 
 __all__ = ["faceleaks"]
 
-PARTS = ("models", "membership", "labels", "defences", "attributes")
 PROVIDER = "provider-honest"
 
 
@@ -68,7 +67,6 @@ def faceleaks(
     """
     from leakrange.reproduction.faceleaks.part_work import PartWork
     from leakrange.reproduction.faceleaks.results import document
-    from leakrange.reproduction.faceleaks.settings import Settings
 
     chosen = list(part or PARTS)
     if unknown := sorted(set(chosen) - set(PARTS)):
@@ -89,7 +87,7 @@ def faceleaks(
 
     def works(where: Range | None, models: Path | None) -> list[PartWork]:
         return [
-            PartWork(each, seed, settings, where, models, any_code)
+            PartWork(seed, each, settings, where, models, any_code=any_code)
             for seed in range(seeds)
             for each in PARTS
             if each in chosen
@@ -143,5 +141,4 @@ def _range(state: Path | None, own: Path) -> Iterator[tuple[Range, Path]]:
 def _addresses(record: RangeRecord) -> Range:
     from leakrange.reproduction.faceleaks.channel import Range
 
-    port = next(party.port for party in record.parties if party.name == PROVIDER)
-    return Range(record.proxy, f"http://127.0.0.1:{port}", record.operator_key)
+    return Range(record.proxy, record.url(PROVIDER), record.operator_key)

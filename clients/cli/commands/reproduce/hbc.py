@@ -103,9 +103,11 @@ def hbc(
             device=device,
             any_code=any_code,
         )
-        mixtures = [BlackBoxWork(seed, any_code) for seed in range(seeds)] if BLACK_BOX in chosen else []
+        mixtures = (
+            [BlackBoxWork(seed, any_code=any_code) for seed in range(seeds)] if BLACK_BOX in chosen else []
+        )
         population = max(POPULATION, seeds) if DETECTION in chosen else 0
-        models = [DetectionWork(seed, any_code) for seed in range(population)]
+        models = [DetectionWork(seed, any_code=any_code) for seed in range(population)]
         planned: list[Work] = [*mixtures, *models, *works(trials(kept, range(seeds), settings), settings)]
         if not show:
             do(planned, store, jobs)

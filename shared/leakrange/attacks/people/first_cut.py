@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from leakrange.attacks.people.classes import class_membership
 from leakrange.attacks.people.classifiers import fitted_scores
 from leakrange.attacks.people.folds import FOLDS, FoldsBy, OutOfFold, even_folds, out_of_fold, person_folds
-from leakrange.attacks.people.projection import Projection
+from leakrange.attacks.people.projection import projected
 from leakrange.attacks.people.unsupervised import Signed, signed
 from leakrange.metrics.intervals import summarise
 from leakrange.wire.errors import InvalidInput
@@ -69,10 +69,7 @@ def first_cut(
     fold = person_folds(person, member, folds, seed) if by_person else even_folds(member, folds, seed)
 
     def score(train: NDArray[np.intp], test: NDArray[np.intp]) -> NDArray[np.float64]:
-        known, asked = releases[train], releases[test]
-        if components is not None:
-            projection = Projection.fit(known, components)
-            known, asked = projection.apply(known), projection.apply(asked)
+        known, asked = projected(releases[train], releases[test], components)
         return fitted_scores(classifier, known, member[train], asked, seed=seed)
 
     found = out_of_fold(fold, score)

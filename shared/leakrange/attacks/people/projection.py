@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["Projection"]
+__all__ = ["Projection", "projected"]
 
 Vectors = NDArray[np.floating]
 
@@ -50,3 +50,11 @@ class Projection:
         """Coordinates (n, c) of ``vectors`` (n, d) along the axes."""
         coordinates: NDArray[np.float64] = (vectors - self.mean) @ self.axes
         return coordinates
+
+
+def projected(known: Vectors, asked: Vectors, components: int | None) -> tuple[Vectors, Vectors]:
+    """Both along the axes that are fitted on ``known`` alone; as they are where ``components`` is None."""
+    if components is None:
+        return known, asked
+    fitted = Projection.fit(known, components)
+    return fitted.apply(known), fitted.apply(asked)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from leakrange.attacks.people.classifiers import choose_setting, fitted_scores
 from leakrange.attacks.people.folds import FOLDS, OutOfFold, even_folds, out_of_fold
-from leakrange.attacks.people.projection import Projection
+from leakrange.attacks.people.projection import projected
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["cross_validated_scores"]
@@ -37,10 +37,7 @@ def cross_validated_scores(
         raise InvalidInput(f"features {features.shape} of {len(member)} classes")
 
     def score(train: NDArray[np.intp], test: NDArray[np.intp]) -> NDArray[np.float64]:
-        known, asked = features[train], features[test]
-        if components is not None:
-            projection = Projection.fit(known, components)
-            known, asked = projection.apply(known), projection.apply(asked)
+        known, asked = projected(features[train], features[test], components)
         setting = choose_setting(classifier, known, member[train], seed=seed)
         return fitted_scores(classifier, known, member[train], asked, setting, seed)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
+import numpy as np
+
 from leakrange.data.catalogue import Content, DataSet, datasets
 from leakrange.data.faces.traits import FACE_ATTRIBUTES, IDENTITIES
 from leakrange.data.people import Casting, cast, people_attributes
@@ -47,7 +49,7 @@ class SynthPeople(DataSet):
         """The people as ``spec.seed`` draws and casts them."""
         drawn = SynthFaces.read(spec.model_copy(update={"count": spec.count or cls.default_count}))
         every = drawn.labels["identity"]
-        roles = cast(every, every * 0 + range(len(every)), CASTING, spec.seed)
+        roles = cast(every, np.arange(len(every)), CASTING, spec.seed)
         return Content(
             images=drawn.images[roles.kept],
             labels=roles.labels()

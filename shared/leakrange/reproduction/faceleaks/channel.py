@@ -104,7 +104,9 @@ class Channel:
             async def chunk(start: int) -> NDArray[np.float32]:
                 async with gate:
                     part = np.ascontiguousarray(images[samples[start : start + CHUNK]])
-                    found = await self._send(client, service, part, f"{identity}:{start}")
+                    found = await client.query(
+                        service.model, service.api, part, idempotency_key=f"{identity}:{start}"
+                    )
                     self.asked += len(part)
                     tell(len(part))
                     return found
@@ -114,15 +116,6 @@ class Channel:
             )
         finally:
             await transport.close()
-
-    async def _send(
-        self, client: NativeClient, service: Service, part: NDArray[np.uint8], name: str
-    ) -> NDArray[np.float32]:
-        if service.api == "verification":
-            return await client.verify(service.model, part, idempotency_key=name)
-        if service.api == "recognition":
-            return await client.recognise(service.model, part, idempotency_key=name)
-        return await client.query(service.model, "features", part, idempotency_key=name)
 
     async def _prepare(
         self, transport: AiohttpTransport, service: Service, policy: Chain, identity: str, budget: int

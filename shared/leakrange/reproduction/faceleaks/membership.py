@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from leakrange.attacks.people.class_scores import ClassScores
 from leakrange.attacks.people.first_cut import first_cut, score_threshold
+from leakrange.attacks.people.folds import FoldsBy
 from leakrange.attacks.people.supervised import cross_validated_scores
 from leakrange.attacks.people.unsupervised import signed
-from leakrange.metrics import auc, auc_interval, roc_curve, tpr_at_fpr
+from leakrange.metrics import roc_curve, separation
 from leakrange.reproduction.faceleaks.world import Targets
 
 __all__ = ["class_based", "first_cut_rows", "judged"]
@@ -20,6 +21,8 @@ __all__ = ["class_based", "first_cut_rows", "judged"]
 POINTS = 60
 """Of a curve that is kept."""
 CLASSIFIERS: tuple[Literal["logistic", "forest", "svm"], ...] = ("logistic", "forest", "svm")
+FOLDS_BY: tuple[FoldsBy, ...] = ("person", "record")
+SUPERVISED: tuple[Literal["qda", "logistic"], ...] = ("qda", "logistic")
 Row = dict[str, Any]
 
 
@@ -41,15 +44,8 @@ def first_cut_rows(
     member = who.member[person][kept]
     rows = []
     for classifier in CLASSIFIERS:
-        for folds_by in ("person", "record"):
-            cut = first_cut(
-                releases[kept],
-                member,
-                person[kept],
-                classifier,
-                "person" if folds_by == "person" else "record",
-                seed=seed,
-            )
+        for folds_by in FOLDS_BY:
+            cut = first_cut(releases[kept], member, person[kept], classifier, folds_by, seed=seed)
             row = judged(
                 api, "first-cut", f"{classifier}, folds by {folds_by}", cut.out_of_fold.scores, member
             )
@@ -91,14 +87,9 @@ def class_based(
         chosen = found.names[list(columns)[learnt.column]]
         rows.append(row | {"sign": learnt.sign, "chosen": chosen, "validation_auc": learnt.validation_auc})
     if supervised:
-        for classifier in ("qda", "logistic"):
-            scores = cross_validated_scores(
-                found.features[who.tested],
-                member,
-                "qda" if classifier == "qda" else "logistic",
-                found.components,
-                seed=seed,
-            )
+        features = found.features[who.tested]
+        for classifier in SUPERVISED:
+            scores = cross_validated_scores(features, member, classifier, found.components, seed=seed)
             mean = float(np.mean(scores.aucs(member)))
             rows.append(judged(api, "class-based, auxiliary data", classifier, scores.scores, member, mean))
     return rows
@@ -115,19 +106,19 @@ def judged(
     """One row: AUC with its interval, unsigned AUC, TPR at .1 % and 1 % FPR, and the curve. ``area`` is the
     AUC where it is another than that of all scores together: the mean over folds, whose scores have scales
     of their own."""
-    area = auc(scores, member) if area is None else area
-    low, high = auc_interval(area, int(member.sum()), int((~member).sum()))
+    found = separation(scores, member, area)
+    low, high = found.auc_interval
     curve = roc_curve(scores, member, POINTS)
     return {
         "api": api,
         "strategy": strategy,
         "method": method,
-        "auc": area,
+        "auc": found.auc,
         "low": low,
         "high": high,
-        "unsigned": max(area, 1.0 - area),
-        "tpr_at_01": tpr_at_fpr(scores, member, 0.001),
-        "tpr_at_1": tpr_at_fpr(scores, member, 0.01),
+        "unsigned": found.unsigned_auc,
+        "tpr_at_01": found.tpr_at_0001,
+        "tpr_at_1": found.tpr_at_001,
         "fpr": [round(float(x), 5) for x in curve.fpr],
         "tpr": [round(float(x), 5) for x in curve.tpr],
     }

@@ -6,25 +6,24 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from leakrange.reproduction.cells import Cell, Cells
+from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.faceleaks.channel import Range
-from leakrange.reproduction.faceleaks.settings import Settings
+from leakrange.reproduction.faceleaks.settings import Part, Settings
+from leakrange.reproduction.seed_work import SeedWork
 from leakrange.reproduction.work import Progress
 
 __all__ = ["PartWork"]
 
 
 @dataclass(frozen=True)
-class PartWork:
-    """``part`` of `parts.PARTS` under ``seed``. ``where`` is the range whose services are asked, and
+class PartWork(SeedWork):
+    """``part`` under one seed. ``where`` is the range whose services are asked, and
     ``models`` the folder that its provider serves from; None to show what is there only."""
 
-    part: str
-    seed: int
+    part: Part
     settings: Settings
     where: Range | None
     models: Path | None
-    any_code: bool = False
 
     @property
     def title(self) -> str:
@@ -35,26 +34,18 @@ class PartWork:
         """Of its cell: all that decides it but the code."""
         return ["faceleaks", self.part, self.seed, asdict(self.settings)]
 
-    def cell(self, store: Path) -> Cell | None:
-        """What was measured, if it was."""
-        return Cells(store).get(self.identity(), self._code(), any_code=self.any_code)
+    def code(self) -> str:
+        """Of the teacher's recipe."""
+        return self.settings.recipe(self.seed).code
 
-    def done(self, store: Path) -> bool:
-        """Whether the cell is there."""
-        return self.cell(store) is not None
-
-    def carry_out(self, store: Path, progress: Progress) -> None:
-        """Make the models that are missing, ask what was not asked yet, measure, keep."""
+    def measure(self, store: Path, progress: Progress, /) -> Cell:
+        """Make the models that are missing, ask what was not asked yet, measure."""
         from leakrange.reproduction.faceleaks.channel import Channel
-        from leakrange.reproduction.faceleaks.parts import PARTS
+        from leakrange.reproduction.faceleaks.parts import MEASURES
         from leakrange.reproduction.faceleaks.scene import Scene
 
         assert self.where is not None
         assert self.models is not None
         channel = Channel(self.where, store)
-        cell = PARTS[self.part](Scene(self.settings, self.seed, self.models, channel), progress)
-        cell["asked"], cell["code"] = channel.asked, self._code()
-        Cells(store).put(self.identity(), self._code(), cell)
-
-    def _code(self) -> str:
-        return self.settings.recipe(self.seed).code
+        cell = MEASURES[self.part](Scene(self.settings, self.seed, self.models, channel), progress)
+        return cell | {"asked": channel.asked, "code": self.code()}

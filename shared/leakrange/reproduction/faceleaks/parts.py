@@ -18,18 +18,18 @@ from leakrange.metrics import auc, pair_distances
 from leakrange.metrics.verification import verification
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.faceleaks.channel import APIS, Api
-from leakrange.reproduction.faceleaks.defended import Defence, defences
+from leakrange.reproduction.faceleaks.defended import NONE, Defence, defences
 from leakrange.reproduction.faceleaks.membership import class_based, first_cut_rows
 from leakrange.reproduction.faceleaks.recogniser import deduced, recogniser
 from leakrange.reproduction.faceleaks.scene import Scene
+from leakrange.reproduction.faceleaks.settings import Part
 from leakrange.reproduction.faceleaks.world import enrolment, records
 
-__all__ = ["PARTS"]
+__all__ = ["MEASURES"]
 
 Tell = Callable[[float], None]
 FEWEST = 4
 """Images of a class that a covariance is taken of, at least."""
-NONE = Defence("none", ())
 CLASSES = (5, 10, 20)
 REFERENCES = 20
 RECORDS = 400
@@ -176,7 +176,7 @@ def labels(scene: Scene, tell: Tell) -> Cell:
     return cell
 
 
-PARTS: Mapping[str, Callable[[Scene, Tell], Cell]] = MappingProxyType(
+MEASURES: Mapping[Part, Callable[[Scene, Tell], Cell]] = MappingProxyType(
     {
         "models": models,
         "membership": membership,
@@ -185,7 +185,7 @@ PARTS: Mapping[str, Callable[[Scene, Tell], Cell]] = MappingProxyType(
         "attributes": attribute,
     }
 )
-"""In the order in which they are measured."""
+"""How each part is measured."""
 
 
 def _sizes(scene: Scene) -> list[int]:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from leakrange.report.charts.canvas import Picture
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.document import Column, Document, Figure, Line, Section
 from leakrange.reproduction.faceleaks import paper
 from leakrange.reproduction.faceleaks.channel import APIS
+from leakrange.reproduction.faceleaks.defended import NONE, Defence, defences
 from leakrange.reproduction.faceleaks.part_work import PartWork
 from leakrange.reproduction.faceleaks.pictures import against, distributions, rocs
 from leakrange.reproduction.faceleaks.recogniser import REFERENCES
-from leakrange.reproduction.faceleaks.settings import PAPER, Settings
+from leakrange.reproduction.faceleaks.settings import PAPER, PARTS, Part, Settings
 
-__all__ = ["document"]
+__all__ = ["SECTIONS", "document"]
 
 TITLE = "FaceLeaks"
 ABOUT = (
@@ -33,23 +36,30 @@ PRIMARY = {"features": "S", "verification": "mean", "recognition": "S"}
 """The score without auxiliary data that a curve is drawn of."""
 SUPERVISED = {"features": "qda", "verification": "logistic", "recognition": "qda"}
 
-Cells = Mapping[str, Sequence[Cell]]
+Cells = Mapping[Part, Sequence[Cell]]
+Row = Mapping[str, Any]
+
+
+class Attack(NamedTuple):
+    """What tells rows of a cell apart."""
+
+    api: str
+    variant: str
+    strategy: str
+    method: str
+
+
+Rows = Mapping[Attack, Sequence[Row]]
+"""Of each attack, one row of every seed."""
 
 
 def document(works: Sequence[PartWork], settings: Settings, store: Path, command: str) -> Document:
     """The page of what the store has of ``works``."""
-    cells: dict[str, list[Cell]] = {}
+    cells: dict[Part, list[Cell]] = {}
     for work in works:
         if (cell := work.cell(store)) is not None:
             cells.setdefault(work.part, []).append(cell)
-    makers = {
-        "models": _models,
-        "membership": _membership,
-        "labels": _labels,
-        "defences": _defences,
-        "attributes": _attributes,
-    }
-    sections = [section for part, make in makers.items() if cells.get(part) for section in make(cells[part])]
+    sections = [section for part in PARTS if part in cells for section in SECTIONS[part](cells[part])]
     return Document(TITLE, command, ABOUT, _differences(cells, settings), sections)
 
 
@@ -117,9 +127,11 @@ def _models(cells: Sequence[Cell]) -> list[Section]:
 
 
 def _membership(cells: Sequence[Cell]) -> list[Section]:
-    first = _rows(cells, lambda row: row["strategy"] == "first-cut" and "precision" in row)
+    rows = _rows(cells)
     tables = []
-    for (api, variant, _, method), own in first.items():
+    for (api, variant, strategy, method), own in rows.items():
+        if strategy != "first-cut" or "precision" not in own[0]:
+            continue
         classifier, _, folds = method.partition(", ")
         printed = paper.FIRST_CUT.get((api, classifier)) if folds == "folds by person" else None
         columns = [
@@ -128,7 +140,7 @@ def _membership(cells: Sequence[Cell]) -> list[Section]:
         ]
         tables.append(Line([api, variant, method], columns, [str(len(own))]))
     aucs = []
-    for (api, variant, strategy, method), own in _rows(cells, lambda _: True).items():
+    for (api, variant, strategy, method), own in rows.items():
         value = paper.AUC.get((api, strategy, method)) if variant != "raw" else None
         column = Column(Figure(value) if value else None, [row["auc"] for row in own], 3)
         aucs.append(Line([api, variant, strategy, method], [column], [*_beside(own), str(len(own))]))
@@ -148,28 +160,27 @@ def _membership(cells: Sequence[Cell]) -> list[Section]:
             ["AUC"],
             ["95 % interval, seed 0", "unsigned", "TPR at 0.1 % FPR", "TPR at 1 % FPR", "seeds"],
             aucs,
-            pictures=[*_curves(cells), *_statistics(cells[0]), _spent(cells)],
+            pictures=[*_curves(rows), *_statistics(cells[0]), _spent(cells)],
         ),
     ]
 
 
-def _rows(cells: Sequence[Cell], wanted: Any) -> dict[tuple[str, str, str, str], list[dict[str, Any]]]:
-    found: dict[tuple[str, str, str, str], list[dict[str, Any]]] = {}
+def _rows(cells: Sequence[Cell]) -> Rows:
+    found: dict[Attack, list[Row]] = {}
     for cell in cells:
         for row in cell["rows"]:
-            if wanted(row):
-                key = (row["api"], row["variant"], row["strategy"], row["method"])
-                found.setdefault(key, []).append(row)
+            attack = Attack(row["api"], row["variant"], row["strategy"], row["method"])
+            found.setdefault(attack, []).append(row)
     return found
 
 
-def _beside(own: Sequence[Mapping[str, Any]]) -> list[str]:
+def _beside(own: Sequence[Row]) -> list[str]:
     """What stands beside an AUC."""
     means = [float(np.mean([row[name] for row in own])) for name in ("unsigned", "tpr_at_01", "tpr_at_1")]
     return [f"[{own[0]['low']:.3f}, {own[0]['high']:.3f}]", *(f"{mean:.3f}" for mean in means)]
 
 
-def _curves(cells: Sequence[Cell]) -> list[Any]:
+def _curves(rows: Rows) -> list[Picture]:
     pictures = []
     for api in APIS:
         chosen = [
@@ -178,18 +189,15 @@ def _curves(cells: Sequence[Cell]) -> list[Any]:
             ("class-based, auxiliary data", SUPERVISED[api]),
         ]
         variant = "" if api == "recognition" else "normalised"
-        rows = _rows(
-            cells, lambda row, api=api, variant=variant: (row["api"], row["variant"]) == (api, variant)
-        )
-        lines = [
-            (f"{strategy}: {method}", [(r["fpr"], r["tpr"]) for r in rows[api, variant, strategy, method]])
-            for strategy, method in chosen
-        ]
+        lines = []
+        for strategy, method in chosen:
+            own = rows[Attack(api, variant, strategy, method)]
+            lines.append((f"{strategy}: {method}", [(row["fpr"], row["tpr"]) for row in own]))
         pictures.append(rocs(f"ROC curves, {api}", lines))
     return pictures
 
 
-def _statistics(cell: Cell) -> list[Any]:
+def _statistics(cell: Cell) -> list[Picture]:
     return [
         distributions(f"Distribution, {name}", own["name"], own["members"], own["others"])
         for name, own in cell["statistics"].items()
@@ -197,7 +205,7 @@ def _statistics(cell: Cell) -> list[Any]:
     ]
 
 
-def _spent(cells: Sequence[Cell]) -> Any:
+def _spent(cells: Sequence[Cell]) -> Picture:
     return against(
         "Verification under a budget",
         "pairs asked of each person",
@@ -245,9 +253,13 @@ def _defences(cells: Sequence[Cell]) -> list[Section]:
     for cell in cells:
         for row in cell["rows"]:
             found.setdefault((row["api"], row["defence"], row["reading"]), []).append(row)
+    tried: dict[tuple[str, str], Defence] = {
+        (api, each.title): each for api in APIS for each in defences(api)
+    }
     lines = []
     for (api, defence, reading), own in found.items():
-        aware = Column(_printed(api, defence, reading), [row["aware"]["auc"] for row in own], 3)
+        printed = _printed(api, tried.get((api, defence)), reading)
+        aware = Column(printed, [row["aware"]["auc"] for row in own], 3)
         others = [
             _mean([row[knowledge]["auc"] for row in own if knowledge in row])
             for knowledge in ("unaware", "averaging")
@@ -273,15 +285,18 @@ def _defences(cells: Sequence[Cell]) -> list[Section]:
     ]
 
 
-def _printed(api: str, defence: str, reading: str) -> Figure | None:
-    if defence == "none":
+def _printed(api: str, defence: Defence | None, reading: str) -> Figure | None:
+    """What the paper prints; nothing of a defence that is not tried any more."""
+    if defence is None:
+        return None
+    if defence == NONE:
         return Figure(paper.UNDEFENDED[api])
-    if defence.startswith("noise η = "):
-        return paper.NOISE.get((api, float(defence.removeprefix("noise η = "))))
-    if defence == "rounded to 1 significant":
+    if defence.eta is not None and defence.fresh:  # the paper's noise is drawn anew
+        return paper.NOISE.get((api, defence.eta))
+    if defence.figures == 1:
         return Figure(paper.ROUNDED[api])
-    if defence.startswith("top-"):
-        value = paper.TOP_K.get((reading, int(defence.removeprefix("top-"))))
+    if defence.k is not None:
+        value = paper.TOP_K.get((reading, defence.k))
         return None if value is None else Figure(value)
     return None
 
@@ -331,3 +346,15 @@ def _attributes(cells: Sequence[Cell]) -> list[Section]:
             pictures=numbers,
         )
     ]
+
+
+SECTIONS: Mapping[Part, Callable[[Sequence[Cell]], list[Section]]] = MappingProxyType(
+    {
+        "models": _models,
+        "membership": _membership,
+        "labels": _labels,
+        "defences": _defences,
+        "attributes": _attributes,
+    }
+)
+"""What the page shows of each part's cells, one of each seed."""

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 
-__all__ = ["PAPER", "Settings"]
+__all__ = ["PAPER", "PARTS", "Part", "Settings"]
+
+Part = Literal["models", "membership", "labels", "defences", "attributes"]
+PARTS: tuple[Part, ...] = get_args(Part)
+"""In the order in which they are measured and shown."""
 
 PAPER = {
     "teacher": "Inception-ResNet-v1 at 160×160, 512 features, 8,631 people of VGGFace2",

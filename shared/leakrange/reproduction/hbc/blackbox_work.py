@@ -16,7 +16,7 @@ from leakrange.reproduction.hbc.blackbox import (
     measure_frontier,
     measure_mixtures,
 )
-from leakrange.reproduction.hbc.seed_work import SeedWork
+from leakrange.reproduction.seed_work import SeedWork
 from leakrange.reproduction.work import Progress
 from leakrange.wire.training_code import training_code
 
@@ -42,7 +42,7 @@ class BlackBoxWork(SeedWork):
         """Of both behaviours."""
         return training_code("quadrants", "linear", *BEHAVIOURS)
 
-    def measure(self, progress: Progress) -> Cell:
+    def measure(self, _store: Path, progress: Progress, /) -> Cell:
         """Train the two mixtures and a logistic regression for every β^s."""
         mixtures = measure_mixtures(seeds=[self.seed])
         progress(0.2)

@@ -11,7 +11,7 @@ from typing import Any
 from leakrange.audit.entropy import EntropyStatistics, detection, entropy_statistics
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.document import Column, Line, Section
-from leakrange.reproduction.hbc.seed_work import SeedWork
+from leakrange.reproduction.seed_work import SeedWork
 from leakrange.reproduction.work import Progress
 from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 
@@ -64,7 +64,7 @@ class DetectionWork(SeedWork):
         """Of every kind's recipe."""
         return "-".join(dict.fromkeys(_recipe(kind, self.seed).code for kind in KINDS))
 
-    def measure(self, progress: Progress) -> Cell:
+    def measure(self, _store: Path, progress: Progress, /) -> Cell:
         """Train the models, and keep statistics alone."""
         from leakrange.data import load
         from leakrange.providers.inference import outputs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ class SeedWork(ABC):
     """One cell under one seed; with ``any_code``, what an earlier training code gave will do."""
 
     seed: int
-    any_code: bool = False
+    any_code: bool = field(default=False, kw_only=True)
 
     @property
     @abstractmethod
@@ -34,8 +34,8 @@ class SeedWork(ABC):
         """That version."""
 
     @abstractmethod
-    def measure(self, progress: Progress) -> Cell:
-        """Make the cell."""
+    def measure(self, store: Path, progress: Progress, /) -> Cell:
+        """Make the cell; ``store`` may keep what stands behind it."""
 
     def cell(self, store: Path) -> Cell | None:
         """What was measured, if it was."""
@@ -47,4 +47,4 @@ class SeedWork(ABC):
 
     def carry_out(self, store: Path, progress: Progress) -> None:
         """Make the cell and keep it."""
-        Cells(store).put(self.identity(), self.code(), self.measure(progress))
+        Cells(store).put(self.identity(), self.code(), self.measure(store, progress))

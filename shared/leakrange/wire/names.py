@@ -1,0 +1,46 @@
+"""What a model or an enrolled person may be called, and where a request names the person."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import parse_qsl
+
+from leakrange.wire.errors import InvalidInput
+
+__all__ = ["NAME", "asked_person", "check_person", "is_name"]
+
+NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
+"""A regular expression, without anchors: nothing that it matches leads elsewhere in a path."""
+_NAME: Final = re.compile(NAME)
+
+
+def is_name(text: str) -> bool:
+    """Whether a model or a person may be called so."""
+    return _NAME.fullmatch(text) is not None
+
+
+def check_person(person: str) -> str:
+    """``person``; raises `InvalidInput` for what is no name."""
+    if not is_name(person):
+        raise InvalidInput(
+            f"{person[:40]!r} is no person's name",
+            hint="1 to 128 ASCII letters, digits, '.', '_' and '-', the first a letter or a digit",
+        )
+    return person
+
+
+def asked_person(query: str) -> str | None:
+    """The parameter ``person`` of a query string, None for an empty one, as it came: it may be no name.
+
+    Raises `InvalidInput` for any other parameter.
+    """
+    try:
+        given = parse_qsl(query, keep_blank_values=True, max_num_fields=2)
+    except ValueError as error:
+        raise InvalidInput("the query string has too many fields") from error
+    if not given:
+        return None
+    if len(given) > 1 or given[0][0] != "person":
+        raise InvalidInput("the only query parameter is one 'person'")
+    return given[0][1]
