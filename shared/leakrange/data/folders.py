@@ -1,0 +1,160 @@
+"""People's photographs as their archives unpack: a folder a person, its pictures JPEG or PNG files.
+
+Such archives hold more than fits into memory. So people, and of each person pictures, are drawn before any
+picture is opened; pictures are opened one at a time; and what is kept has a limit, `MOST_BYTES`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from leakrange.data.loading import resized
+from leakrange.data.people import Casting
+from leakrange.data.splits import shuffled, stream
+from leakrange.wire.errors import DataUnavailable, InvalidInput
+
+__all__ = ["compacted", "data_folder", "draw_pictures", "person_folders", "read_pictures", "text_lines"]
+
+MOST_BYTES = 4 * 2**30
+"""Pixels of one set, at the size asked for, a byte a channel."""
+MOST_PIXELS = 2**26
+"""Of one picture, as its header declares it."""
+ENDINGS = (".jpeg", ".jpg", ".png")
+"""How names of pictures end, in any case. Other files in a person's folder are passed over."""
+
+
+def data_folder(*names: str) -> Path | None:
+    """The first of these folders that is in ``LEAKRANGE_DATA``; None where none is."""
+    root = os.environ.get("LEAKRANGE_DATA")
+    found = [Path(root) / name for name in names] if root else []
+    return next((folder for folder in found if folder.is_dir()), None)
+
+
+def person_folders(folder: Path) -> dict[str, Path]:
+    """The folders in ``folder`` by name, hidden ones apart. Raises `DataUnavailable` where there are none."""
+    found = {entry.name: Path(entry.path) for entry in _listed(folder) if entry.is_dir()}
+    if not found:
+        raise DataUnavailable(
+            f"{folder} holds no folders, one for each person", hint="unpack the archive there as it is"
+        )
+    return found
+
+
+def draw_pictures(
+    folders: Mapping[str, Sequence[Path]], people: int, casting: Casting, seed: int
+) -> dict[str, list[Path]]:
+    """By person the pictures to read: of at most so many people, who have ``casting.fewest`` or more in
+    their folders, at most ``casting.most`` each; both drawn by ``seed``, and sorted by name.
+
+    Folders are looked into until there are people enough, so not all of millions of pictures are listed.
+    Raises `DataUnavailable` for a folder without pictures.
+    """
+    names = sorted(folders)
+    drawn: dict[str, list[Path]] = {}
+    for place in shuffled(stream(seed, "people"), len(names)):
+        name = names[place]
+        own = [picture for folder in folders[name] for picture in _pictures(folder)]
+        if len(own) < casting.fewest:
+            continue
+        # A stream for each person: what is taken of one does not depend on who else is there.
+        order = shuffled(stream(seed, f"pictures of {name}"), len(own))
+        drawn[name] = [own[i] for i in np.sort(order[: casting.most])]
+        if len(drawn) == people:
+            break
+    return dict(sorted(drawn.items()))
+
+
+def read_pictures(paths: Sequence[Path], size: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """The pictures, uint8 (N, size, size, 3), and their groups, int64 (N,): equal for pictures that are
+    equal before they are scaled.
+
+    Of each the square in the middle is taken, and scaled as `leakrange.data.loading.resized` does. Raises
+    `InvalidInput` where they would take more than `MOST_BYTES`, `DataUnavailable` for a broken picture.
+    """
+    wanted = len(paths) * size * size * 3
+    if wanted > MOST_BYTES:
+        raise InvalidInput(
+            f"{len(paths)} pictures of {size} x {size} pixels take {wanted / 2**30:.1f} GiB; "
+            f"at most {MOST_BYTES / 2**30:g} are read",
+            hint="choose a smaller 'size'",
+        )
+    images = np.empty((len(paths), size, size, 3), dtype=np.uint8)
+    group = np.empty(len(paths), dtype=np.int64)
+    seen: dict[bytes, int] = {}
+    for number, path in enumerate(paths):
+        picture = _decoded(path)
+        content = hashlib.sha256(repr(picture.shape).encode() + picture.tobytes()).digest()
+        group[number] = seen.setdefault(content, number)
+        images[number] = resized(_middle(picture)[np.newaxis], size)[0]
+    return images, group
+
+
+def compacted(images: NDArray[np.uint8], kept: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """``images[kept]``, for ascending ``kept``, in the memory of ``images``: so many are not there twice."""
+    for place, number in enumerate(kept):
+        images[place] = images[number]
+    return images[: len(kept)]
+
+
+def text_lines(path: Path) -> list[str]:
+    """The lines of a small text file, without spaces around them. Raises `DataUnavailable` where it cannot
+    be read."""
+    try:
+        return [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataUnavailable(
+            f"{path} cannot be read: {error}", hint="download it again; it is UTF-8 text"
+        ) from error
+
+
+def _listed(folder: Path) -> list[os.DirEntry[str]]:
+    """What is in a folder, by name: file systems have orders of their own."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted((e for e in entries if not e.name.startswith(".")), key=lambda e: e.name)
+    except OSError as error:
+        raise DataUnavailable(
+            f"the folder {folder} cannot be read: {error.strerror}",
+            hint="unpack the archive there, readable for whoever runs this",
+        ) from error
+
+
+def _pictures(folder: Path) -> list[Path]:
+    found = [Path(entry.path) for entry in _listed(folder) if entry.name.lower().endswith(ENDINGS)]
+    if not found:
+        raise DataUnavailable(
+            f"the folder {folder} holds no pictures (*{', *'.join(ENDINGS)})",
+            hint="delete it, or unpack the archive again: a person's pictures lie in the person's folder",
+        )
+    return found
+
+
+def _decoded(path: Path) -> NDArray[np.uint8]:
+    """uint8 (H, W, 3)."""
+    hint = "put a whole copy of the picture there, or delete it"
+    try:
+        with Image.open(path, formats=("JPEG", "PNG")) as opened:
+            width, height = opened.size  # from the header: nothing is decompressed yet
+            if width * height <= MOST_PIXELS:
+                return np.asarray(opened.convert("RGB"), dtype=np.uint8)
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        pass
+    except (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error, OverflowError) as error:
+        raise DataUnavailable(f"{path} is not a JPEG or PNG that can be read: {error}", hint=hint) from error
+    raise DataUnavailable(f"{path} declares more than {MOST_PIXELS} pixels", hint=hint)
+
+
+def _middle(picture: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    height, width, _ = picture.shape
+    side = min(height, width)
+    top, left = (height - side) // 2, (width - side) // 2
+    return picture[top : top + side, left : left + side]

@@ -1,0 +1,152 @@
+"""VGGFace2 as its archives unpack, its people cast into the parts of a face recognition service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from leakrange.data.catalogue import Content, DataSet, datasets
+from leakrange.data.folders import (
+    compacted,
+    data_folder,
+    draw_pictures,
+    person_folders,
+    read_pictures,
+    text_lines,
+)
+from leakrange.data.imageset import Attribute
+from leakrange.data.people import Casting, cast, people_attributes
+from leakrange.wire.errors import DataUnavailable
+from leakrange.wire.recipe import DataSpec
+
+__all__ = ["VGGFace2"]
+
+FOLDER = "vggface2"
+METADATA = "identity_meta.csv"
+PARTS = ("train", "test")
+CASTING = Casting(students=20, outsiders=100, public=280)
+PEOPLE = 900
+"""Drawn of the 9,131: with thirty pictures each they take 330 MB at 64 pixels, 2 GB at 160."""
+GENDERS = ("female", "male")
+
+
+@datasets.register("vggface2")
+class VGGFace2(DataSet):
+    """900 people of VGGFace2, at most thirty pictures of each, the square in the middle of each picture.
+
+    The original folders lie in ``$LEAKRANGE_DATA/vggface2``: ``train/n000002/0001_01.jpg`` and so on, the
+    like in ``test``, and, if genders are to be known, ``identity_meta.csv``. One of ``train`` and ``test``
+    will do. The data seed draws the people and casts them: 500 members, on whom a teacher is trained, 100
+    outsiders, 20 people whom a student learns to recognise (ten of either gender, where it is known), 280 of
+    the public; where fewer people are there, members are missing first. As in `people` the members' pictures
+    are the training images, all others test images; give a share of 0 for ``auxiliary``.
+    """
+
+    name = "vggface2"
+    description = "faces of 900 people of VGGFace2, cast as members and others (FACELEAKS)"
+    attributes = MappingProxyType(
+        people_attributes(
+            PEOPLE,
+            PEOPLE - CASTING.students - CASTING.outsiders - CASTING.public,
+            CASTING.students,
+            Attribute("gender", GENDERS, "-1 where identity_meta.csv does not say"),
+        )
+        | {"part": Attribute("part", PARTS, "the part of VGGFace2 that the person belongs to")}
+    )
+    size = 64
+    channels = 3
+    source = (
+        "VGGFace2, Cao, Shen, Xie, Parkhi and Zisserman 2018, University of Oxford; research use, the "
+        "photographs belong to their owners"
+    )
+    official_split = True
+    notes = (
+        f"{PEOPLE} of 9,131 people, drawn with the data seed, and at most {CASTING.most} pictures of each; "
+        "the square in the middle of each",
+        "a model whose weights were published after training on VGGFace2 knows everybody of its part 'train'",
+        "only pictures that are equal pixel by pixel count as copies",
+    )
+
+    @classmethod
+    def available(cls) -> str | None:
+        """None where one of the two folders exists (whether it is whole shows when it is loaded)."""
+        if data_folder(*(f"{FOLDER}/{part}" for part in PARTS)) is None:
+            return (
+                f"unpack VGGFace2 so that {FOLDER}/train/n000002/0001_01.jpg, and the like, lies in the "
+                "folder that LEAKRANGE_DATA names"
+            )
+        return None
+
+    @classmethod
+    def read(cls, spec: DataSpec) -> Content:
+        """The people as ``spec.seed`` draws and casts them, at ``spec.size``.
+
+        Raises as `read_pictures` and `cast` do, and `DataUnavailable` for broken metadata.
+        """
+        root = data_folder(FOLDER)
+        if root is None:
+            raise DataUnavailable(f"data set {cls.name!r} cannot be loaded: {cls.available()}")
+        albums = draw_pictures(_folders(root), PEOPLE, CASTING, spec.seed)
+        paths = [path for album in albums.values() for path in album]
+        person = np.repeat(np.arange(len(albums)), [len(album) for album in albums.values()])
+        known = _genders(root / METADATA)
+        gender = np.array([known.get(name, -1) for name in albums], dtype=np.int64)[person]
+        guide = gender if known else None
+        # Whether there are people enough is told before minutes are spent on their pictures.
+        cast(person, np.arange(len(paths)), CASTING, spec.seed, guide)
+        images, group = read_pictures(paths, spec.size or cls.size)
+        roles = cast(person, group, CASTING, spec.seed, guide)
+        part = np.array([PARTS.index(path.parent.parent.name) for path in paths], dtype=np.int64)
+        return Content(
+            images=compacted(images, roles.kept),
+            labels=roles.labels() | {"gender": gender[roles.kept], "part": part[roles.kept]},
+            group=group[roles.kept],
+            official=roles.official(),
+            notes=() if known else (f"without {METADATA}: nobody's gender is known",),
+        )
+
+
+def _folders(root: Path) -> dict[str, list[Path]]:
+    """Everybody's folders; who is in both parts of a copy is one person all the same."""
+    found: dict[str, list[Path]] = {}
+    for part in PARTS:
+        if (root / part).is_dir():
+            for name, folder in person_folders(root / part).items():
+                found.setdefault(name, []).append(folder)
+    return found
+
+
+def _genders(path: Path) -> Mapping[str, int]:
+    """0 female, 1 male, by person; nobody's where there is no such file."""
+    if not path.exists():
+        return {}
+    lines = text_lines(path)
+    header = _fields(lines[0] if lines else "")
+    if header[0] != "Class_ID" or "Gender" not in header:
+        raise DataUnavailable(
+            f"{path} does not begin with the line 'Class_ID, Name, Sample_Num, Flag, Gender'",
+            hint="download it again; without the file nobody's gender is known, and all else works",
+        )
+    # Counted from the right, since names hold commas.
+    column = header.index("Gender") - len(header)
+    codes = {"f": 0, "m": 1}
+    found: dict[str, int] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        fields = _fields(line)
+        if fields == [""]:
+            continue
+        code = codes.get(fields[column]) if len(fields) >= len(header) else None
+        if code is None or found.setdefault(fields[0], code) != code:
+            raise DataUnavailable(
+                f"{path}, line {number}: {line!r} does not say once whether {fields[0]} is 'f' or 'm'",
+                hint="mend or delete the line, or download the file again",
+            )
+    return found
+
+
+def _fields(line: str) -> list[str]:
+    """Without the comma with which some copies end each line."""
+    return [field.strip() for field in line.rstrip(", ").split(",")]
