@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks.people.attribute import auxiliary_curve, reference_curve
-from leakrange.attacks.people.class_scores import ClassScores, of_distances, of_vectors
+from leakrange.attacks.people.class_scores import ClassScores, log_confidences, of_distances, of_vectors
 from leakrange.attacks.people.classes import equal_images
 from leakrange.attacks.people.covariance import covariance_scores
 from leakrange.attacks.people.topk import revealed_scores
@@ -62,7 +62,7 @@ def models(scene: Scene, tell: Tell) -> Cell:
 
 def membership(scene: Scene, tell: Tell) -> Cell:
     """Every attack on every API without a defence (Tables 1 and 2, Figures 3 to 6), features and distances
-    normalised and not."""
+    normalised and not, confidences as they are and their logarithms."""
     rows = []
     statistics = {}
     variants = [(api, kind) for api in APIS for kind in (True, False) if kind or api != "recognition"]
@@ -77,6 +77,13 @@ def membership(scene: Scene, tell: Tell) -> Cell:
             *class_based(api, found, scene.targets, scene.seed),
         ):
             rows.append(row | {"variant": variant})
+        if api == "recognition":
+            logs = log_confidences(released)
+            for row in (
+                *first_cut_rows(api, logs, None, scene.targets, scene.seed),
+                *class_based(api, _scores(scene, api, logs), scene.targets, scene.seed),
+            ):
+                rows.append(row | {"variant": "logarithms"})
         statistics[f"{api} {variant}".strip()] = {
             "name": found.names[0],
             "members": _plain(found.scores[scene.targets.member, 0]),

@@ -135,13 +135,13 @@ def _membership(cells: Sequence[Cell]) -> list[Section]:
         classifier, _, folds = method.partition(", ")
         printed = paper.FIRST_CUT.get((api, classifier)) if folds == "folds by person" else None
         columns = [
-            Column(printed[i] if printed and variant != "normalised" else None, [r[name] for r in own], 3)
+            Column(printed[i] if printed and variant in ("", "raw") else None, [r[name] for r in own], 3)
             for i, name in enumerate(("precision", "recall", "f1"))
         ]
         tables.append(Line([api, variant, method], columns, [str(len(own))]))
     aucs = []
     for (api, variant, strategy, method), own in rows.items():
-        value = paper.AUC.get((api, strategy, method)) if variant != "raw" else None
+        value = paper.AUC.get((api, strategy, method)) if variant in ("", "normalised") else None
         column = Column(Figure(value) if value else None, [row["auc"] for row in own], 3)
         aucs.append(Line([api, variant, strategy, method], [column], [*_beside(own), str(len(own))]))
     return [
