@@ -40,6 +40,11 @@ def test_what_was_answered_is_paid_for_once_and_not_asked_again(
     again = Scene(SETTINGS, 0, embedded_range.folder.models, Channel(where, tmp_path))
     assert membership(again, lambda _: None)["rows"] == cell["rows"]
     assert again.channel.asked == 0
+    # Who has lost the answers asks under keys of its own: those of an asking that was interrupted are spent.
+    lost = Scene(SETTINGS, 0, embedded_range.folder.models, Channel(where, tmp_path / "lost"))
+    before = spent(record.proxy, record.operator_key)
+    lost.attacked(lost.service("features"), Defence("none", ()))
+    assert spent(record.proxy, record.operator_key) - before == 30 * 6
 
     service = scene.service("features")
     rounded = scene.attacked(service, Defence("rounded", ({"round": {"decimals": 1}},)))

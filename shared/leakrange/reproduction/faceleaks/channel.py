@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,6 +57,7 @@ class Channel:
 
     def __init__(self, where: Range, store: Path) -> None:
         self._where, self._releases = where, FolderStore(store / "releases")
+        self._opened = secrets.token_hex(4)
         self.asked = 0
         """Samples asked over HTTP by this channel."""
 
@@ -97,7 +99,7 @@ class Channel:
             await self._prepare(transport, service, policy, identity, len(samples))
             proxy = Proxy(transport, self._where.proxy, self._where.operator_key, attempts=ATTEMPTS)
             client = NativeClient(
-                transport, self._where.proxy, proxy.secret(_key(identity)), attempts=ATTEMPTS
+                transport, self._where.proxy, proxy.secret(self._key(identity)), attempts=ATTEMPTS
             )
             gate = asyncio.Semaphore(AT_ONCE)
 
@@ -128,9 +130,10 @@ class Channel:
         rule = f"faceleaks-{policy.digest()[:24]}"
         await proxy.put_policy(rule, policy.spec())
         await proxy.put_key(
-            _key(identity), budget=budget, policy=rule, model=service.model, endpoints=[service.api]
+            self._key(identity), budget=budget, policy=rule, model=service.model, endpoints=[service.api]
         )
 
-
-def _key(identity: str) -> str:
-    return f"faceleaks-{identity[:32]}"
+    def _key(self, identity: str) -> str:
+        """A key of this channel's own: an asking that was interrupted long ago has spent a part of its key's
+        budget, and the proxy has forgotten the answers."""
+        return f"faceleaks-{identity[:32]}-{self._opened}"
