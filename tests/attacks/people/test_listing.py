@@ -1,4 +1,4 @@
-"""The science of people lies among the registered attacks, and is none: it lists without its libraries."""
+"""Attacks on people are listed without the libraries of their science."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ BLOCKED = """
 import sys
 sys.modules["torch"] = sys.modules["sklearn"] = sys.modules["scipy"] = None
 from leakrange.attacks import attacks
-assert len(attacks) > 0
+assert {"first-cut", "class-based"} <= set(attacks)
 assert "leakrange.attacks.people.unsupervised" in sys.modules
-assert not [entry for entry in attacks.values() if ".people." in entry.__module__]
 """
 
 
