@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from leakrange.data import load
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import UNKNOWN_SAMPLES, expand
-from leakrange.scenario.plan import Plan, PlannedTrial
+from leakrange.scenario.plan import Plan
 from leakrange.scenario.sizes import split_sizes
 from leakrange.wire.errors import InvalidScenario
 from leakrange.wire.recipe import DataSpec, digest
+from tests.scenario.planned import trial
 
 TEXT = """\
 name: matrix
@@ -41,11 +42,6 @@ def sizes(spec: DataSpec) -> Mapping[str, int] | None:
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     return expand(parse(TEXT), sizes)
-
-
-def trial(plan: Plan, name: str) -> PlannedTrial:
-    [found] = [each for each in plan.trials if each.result.id == name]
-    return found
 
 
 def records(plan: Plan, probe: str) -> int:

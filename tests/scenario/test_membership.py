@@ -6,9 +6,10 @@ import pytest
 
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
-from leakrange.scenario.plan import Plan, PlannedTrial
+from leakrange.scenario.plan import Plan
 from leakrange.wire.errors import InvalidScenario
 from leakrange.wire.recipe import DataSpec
+from tests.scenario.planned import trial
 
 TEXT = """\
 name: membership
@@ -33,11 +34,6 @@ def sizes(spec: DataSpec) -> dict[str, int]:
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     return expand(parse(TEXT), sizes)
-
-
-def trial(plan: Plan, name: str) -> PlannedTrial:
-    [found] = [each for each in plan.trials if each.result.id == name]
-    return found
 
 
 def test_a_budget_answers_for_the_pool_and_the_population_or_there_is_no_trial(plan: Plan) -> None:

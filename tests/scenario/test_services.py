@@ -6,10 +6,11 @@ import pytest
 
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
-from leakrange.scenario.plan import Plan, PlannedPeople, PlannedTrial
+from leakrange.scenario.plan import Plan, PlannedPeople
 from leakrange.wire.errors import InvalidScenario
 from leakrange.wire.jobs import ProbeJob
 from leakrange.wire.recipe import DataSpec
+from tests.scenario.planned import trial
 
 TEXT = """\
 name: services
@@ -36,11 +37,6 @@ def sizes(_: DataSpec) -> None:
 @pytest.fixture(scope="module")
 def plan() -> Plan:
     return expand(parse(TEXT), sizes)
-
-
-def trial(plan: Plan, name: str) -> PlannedTrial:
-    [found] = [each for each in plan.trials if each.result.id == name]
-    return found
 
 
 def people(plan: Plan, name: str) -> PlannedPeople:

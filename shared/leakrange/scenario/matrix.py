@@ -27,7 +27,7 @@ from leakrange.scenario.provider import Provider, resolve
 from leakrange.scenario.results import TrialResult
 from leakrange.scenario.sizes import Sizes, split_sizes
 from leakrange.wire.jobs import Knowledge, Span, Split
-from leakrange.wire.recipe import DataSpec, TrainingRecipe
+from leakrange.wire.recipe import DataSpec
 
 __all__ = ["UNKNOWN_SAMPLES", "expand"]
 
@@ -81,22 +81,6 @@ def _knowledges(spec: AttackSpec, chain: DeviceChain) -> list[Knowledge]:
     if chain.outputs.stages:
         return known
     return [each for each in known if each == "unaware"] if chain.model else known[:1]
-
-
-def _planned(
-    provider: Provider, name: str, seed: int, recipe: TrainingRecipe, sensitive: str | None
-) -> PlannedModel:
-    return PlannedModel(
-        id=name,
-        provider=provider.name,
-        seed=seed,
-        data=provider.label,
-        recipe=recipe,
-        release=provider.release,
-        target=provider.target,
-        sensitive=sensitive,
-        service=provider.service,
-    )
 
 
 class _Expansion:
@@ -292,11 +276,7 @@ class _Expansion:
     def _model(self, provider: Provider, seed: int) -> PlannedModel:
         name = f"{provider.name}-s{seed}"
         if name not in self.models:
-            found = _planned(provider, name, seed, provider.recipe(seed), provider.sensitive)
-            if provider.service is not None and provider.service.kind == "recognition":
-                teacher = found.model_copy(update={"id": f"{name}-teacher", "service": None})
-                found = found.model_copy(update={"recipe": provider.student(seed), "teacher": teacher})
-            self.models[name] = found
+            self.models[name] = provider.model(name, seed)
         return self.models[name]
 
     def _times(self, defence: str, knowledge: Knowledge, target: Target) -> int:
@@ -398,7 +378,7 @@ class _Expansion:
         for number in range(int(getattr(target.parameters, "shadows", 0))):
             name = f"{provider.name}-shadow{number}"
             names.append(name)
-            self.shadows[name] = _planned(provider, name, number, provider.shadow(number), None)
+            self.shadows[name] = provider.shadow_model(name, number)
         return PlannedMembers(
             records=Span(data=data, split="pool", start=0, stop=pool),
             probes=[f"{key}.pool{draw}" for key, draw in asked],

@@ -11,6 +11,7 @@ from leakrange.data import Attribute, datasets
 from leakrange.providers.student import student_recipe
 from leakrange.scenario import registered
 from leakrange.scenario.document import ProviderSpec, ServiceSpec
+from leakrange.scenario.plan import PlannedModel
 from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 
@@ -61,10 +62,6 @@ class Provider:
             seed=seed,
         )
 
-    def student(self, seed: int) -> TrainingRecipe:
-        """How the student of its recognition is trained on the teacher of that seed."""
-        return student_recipe(self.recipe(seed))
-
     def shadow(self, number: int) -> TrainingRecipe:
         """How an attacker trains the shadow of that number: as an honest provider of the task would, with
         this one's net and schedule. Numbers 2n and 2n + 1 share the pool out between them."""
@@ -81,6 +78,31 @@ class Provider:
             net=self.net,
             schedule=self.schedule,
             seed=SHADOWS + number,
+        )
+
+    def model(self, name: str, seed: int) -> PlannedModel:
+        """What it serves under one seed; of a recognition the student, with its teacher."""
+        found = self._planned(name, seed, self.recipe(seed), self.sensitive)
+        if self.service is None or self.service.kind != "recognition":
+            return found
+        teacher = found.model_copy(update={"id": f"{name}-teacher", "service": None})
+        return found.model_copy(update={"recipe": student_recipe(teacher.recipe), "teacher": teacher})
+
+    def shadow_model(self, name: str, number: int) -> PlannedModel:
+        """The shadow of that number, which an attacker trains."""
+        return self._planned(name, number, self.shadow(number), None)
+
+    def _planned(self, name: str, seed: int, recipe: TrainingRecipe, sensitive: str | None) -> PlannedModel:
+        return PlannedModel(
+            id=name,
+            provider=self.name,
+            seed=seed,
+            data=self.label,
+            recipe=recipe,
+            release=self.release,
+            target=self.target,
+            sensitive=sensitive,
+            service=self.service,
         )
 
     def spec(self) -> ProviderSpec:

@@ -1,0 +1,13 @@
+"""Looking things up in a plan."""
+
+from __future__ import annotations
+
+from leakrange.scenario.plan import Plan, PlannedTrial
+
+__all__ = ["trial"]
+
+
+def trial(plan: Plan, name: str) -> PlannedTrial:
+    """The trial of that id."""
+    [found] = [each for each in plan.trials if each.result.id == name]
+    return found
