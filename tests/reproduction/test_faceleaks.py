@@ -22,6 +22,7 @@ from leakrange.reproduction.faceleaks.parts import MEASURES
 from leakrange.reproduction.faceleaks.results import SECTIONS, document
 from leakrange.reproduction.faceleaks.settings import PARTS, Settings
 from leakrange.reproduction.faceleaks.world import Targets, enrolment, records, targets, threshold_pairs
+from leakrange.wire.errors import InvalidInput
 
 SETTINGS = Settings(data="synthpeople", size=32, images=12, tested=40, validated=20, pairs=20, classes=10)
 
@@ -74,6 +75,12 @@ def test_records_whose_attribute_is_guessed_share_no_person_with_the_attackers(p
     assert label[who.references].tolist() == [0, 1] * 3
     member = ROLES.index("member")
     assert member not in people.labels["role"][np.concatenate([who.target, who.auxiliary])]
+
+
+def test_an_attribute_that_nobody_is_known_to_have_is_told(people: ImageSet) -> None:
+    unknown = dict(people.labels) | {"facial-hair": np.full(len(people), -1)}
+    with pytest.raises(InvalidInput, match="too few strangers of facial-hair"):
+        records(replace(people, labels=unknown), "facial-hair", 200, 6, 0)
 
 
 def crowd(spread: float) -> tuple[Targets, np.ndarray]:

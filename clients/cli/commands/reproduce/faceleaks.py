@@ -34,7 +34,9 @@ def faceleaks(
         list[str] | None, typer.Option(help=f"{', '.join(PARTS)} (repeatable; default: all)")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="each casts the people anew and trains a teacher")] = 5,
-    data: Annotated[str, typer.Option(help="people (celeba_sub and lfw) or synthpeople (drawn)")] = "people",
+    data: Annotated[
+        str, typer.Option(help="people (celeba_sub and lfw), synthpeople (drawn), vggface2 or lfw-people")
+    ] = "people",
     size: Annotated[int | None, typer.Option(help="side of the images in pixels (default: 64)")] = None,
     epochs: Annotated[int | None, typer.Option(help="of the teacher (default: 4)")] = None,
     width: Annotated[float | None, typer.Option(help="of the teacher's net (default: 0.5)")] = None,

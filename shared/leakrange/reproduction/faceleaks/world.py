@@ -136,7 +136,13 @@ def records(people: ImageSet, attribute: str, count: int, references: int, seed:
     refs: list[int] = []
     for number in range(references):  # of the classes in turn
         wanted = number % len(people.attributes[attribute].classes)
-        found = next(p for p in ids if p in own and people.labels[attribute][own[p][0]] == wanted)
+        found = next((p for p in ids if p in own and people.labels[attribute][own[p][0]] == wanted), None)
+        if found is None:
+            known = people.attributes[attribute].classes[wanted]
+            raise InvalidInput(
+                f"{people.name!r} has too few strangers of {attribute} {known!r} to refer to",
+                hint=f"give the data set what tells {attribute}, or leave out the part on attributes",
+            )
         refs.append(int(own.pop(found)[0]))
     left = [p for p in ids if p in own]
     sides = (left[: len(left) // 2], left[len(left) // 2 :])
