@@ -138,9 +138,9 @@ def records(people: ImageSet, attribute: str, count: int, references: int, seed:
         wanted = number % len(people.attributes[attribute].classes)
         found = next((p for p in ids if p in own and people.labels[attribute][own[p][0]] == wanted), None)
         if found is None:
-            known = people.attributes[attribute].classes[wanted]
+            lacking = people.attributes[attribute].classes[wanted]
             raise InvalidInput(
-                f"{people.name!r} has too few strangers of {attribute} {known!r} to refer to",
+                f"{people.name!r} has too few strangers of {attribute} {lacking!r} to refer to",
                 hint=f"give the data set what tells {attribute}, or leave out the part on attributes",
             )
         refs.append(int(own.pop(found)[0]))
