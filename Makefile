@@ -55,7 +55,7 @@ deploy-lint: $(TEST_READY)
 	$(BIN)/hadolint infra/docker/Dockerfile
 
 unit: $(TEST_READY)
-	$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile $(PYTEST_ARGS)
+	$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 reproduce: $(TEST_READY)
 	$(BIN)/pytest -m slow --timeout 0 $(PYTEST_ARGS)
