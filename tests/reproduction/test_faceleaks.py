@@ -139,12 +139,18 @@ def test_an_unaware_attackers_sign_comes_from_undefended_answers() -> None:
 def test_every_defence_fits_the_release_of_its_api() -> None:
     kinds = {"features": "features", "verification": "score", "recognition": "softmax"}
     for api in APIS:
-        found = defences(api)
+        found = defences(api, 20)
         assert found[0].chain == ()
         for defence in found:
             chain = Chain.parse(list(defence.chain))
             assert chain.refuse(kinds[api]) is None, (api, defence.title)  # type: ignore[arg-type]
             assert defence.fresh != chain.deterministic, defence.title
+
+
+def test_no_more_scores_are_revealed_than_a_student_has_classes() -> None:
+    few = {defence.k for defence in defences("recognition", 10)}
+    assert few == {None, 5, 2, 1}
+    assert {defence.k for defence in defences("recognition", 20)} == few | {10, 15}
 
 
 def test_every_part_is_measured_and_shown() -> None:

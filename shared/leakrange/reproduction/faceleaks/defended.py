@@ -32,8 +32,9 @@ class Defence:
 NONE = Defence("none", ())
 
 
-def defences(api: Api) -> list[Defence]:
-    """All of one API; the first is none."""
+def defences(api: Api, classes: int) -> list[Defence]:
+    """All of one API; the first is none. Of a recognition's ``classes`` the k highest are revealed, for as
+    many k as leave some untold."""
     after: tuple[Any, ...] = () if api == "verification" else ("normalise",)
     found = [NONE]
     for eta in (0.1, 1.0, 5.0):
@@ -51,5 +52,6 @@ def defences(api: Api) -> list[Defence]:
         found.append(Defence(f"rounded to {figures} significant", (rounded,), figures=figures))
     if api == "recognition":
         for k in (15, 10, 5, 2, 1):
-            found.append(Defence(f"top-{k}", ({"top-k": {"k": k, "rest": "zero"}},), k=k))
+            if k < classes:
+                found.append(Defence(f"top-{k}", ({"top-k": {"k": k, "rest": "zero"}},), k=k))
     return found

@@ -96,7 +96,7 @@ def membership(scene: Scene, tell: Tell) -> Cell:
 def defended(scene: Scene, tell: Tell) -> Cell:
     """Every defence on every API against attackers of all three knowledges, with its utility (Section 7)."""
     rows = []
-    planned = [(api, defence) for api in APIS for defence in defences(api)]
+    planned = [(api, defence) for api in APIS for defence in defences(api, scene.settings.classes)]
     undefended = {
         api: _scores(scene, api, scene.attacked(scene.service(api), NONE), mixture=False) for api in APIS
     }

@@ -254,7 +254,7 @@ def _defences(cells: Sequence[Cell]) -> list[Section]:
         for row in cell["rows"]:
             found.setdefault((row["api"], row["defence"], row["reading"]), []).append(row)
     tried: dict[tuple[str, str], Defence] = {
-        (api, each.title): each for api in APIS for each in defences(api)
+        (api, each.title): each for api in APIS for each in defences(api, Settings.classes)
     }
     lines = []
     for (api, defence, reading), own in found.items():
