@@ -34,10 +34,12 @@ def ready_afterwards(embedded_range: EmbeddedRange) -> Iterator[None]:
 
 
 def kill(embedded: EmbeddedRange, name: str) -> None:
-    """``kill -9`` of a party with all its children."""
-    pid = embedded.pid(name)
+    """``kill -9`` of a party with all its children; over when the launcher has seen it, since a short run may
+    be over before."""
+    pid, before = embedded.pid(name), restarts(embedded, name)
     assert pid is not None
     kill_group(pid, signal.SIGKILL)
+    wait_for(lambda: restarts(embedded, name) > before, f"the launcher to miss {name}", PATIENCE)
 
 
 def restarts(embedded: EmbeddedRange, name: str) -> int:
