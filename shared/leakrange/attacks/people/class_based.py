@@ -16,7 +16,7 @@ from leakrange.attacks.people.membership import (
     PeopleParameters,
     check_people,
 )
-from leakrange.attacks.people.projection import Projection
+from leakrange.attacks.people.projection import projected
 from leakrange.attacks.people.unsupervised import direction
 
 __all__ = ["ClassBased"]
@@ -72,13 +72,12 @@ class ClassBased(PeopleAttack):
         if self.parameters.method in ("statistic", "mixture"):
             return first, _by_sign(seen, learnt, known, evidence.member, self.parameters.method)
         kind: Literal["qda", "logistic"] = "qda" if self.parameters.method == "qda" else "logistic"
-        lessons, questions = learnt.features[known], seen.features[asked]
-        if seen.components is not None:
-            # More of them than the lessons can bear would describe these people, and nobody else.
-            most = max(2, len(lessons) // LESSONS_EACH)
-            projection = Projection.fit(lessons, min(seen.components, most))
-            lessons, questions = projection.apply(lessons), projection.apply(questions)
         member = evidence.member[known]
+        components = seen.components
+        if components is not None:
+            # More of them than the lessons can bear would describe these people, and nobody else.
+            components = min(components, max(2, len(member) // LESSONS_EACH))
+        lessons, questions = projected(learnt.features[known], seen.features[asked], components)
         setting = choose_setting(kind, lessons, member, seed=evidence.seed)
         return first, fitted_scores(kind, lessons, member, questions, setting, evidence.seed)
 

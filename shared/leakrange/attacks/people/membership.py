@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,9 +68,6 @@ class PeopleAttack(Attack):
     where: ClassVar[Literal["provider", "fleet", "user"]] = "fleet"
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")
     Parameters: ClassVar[type[PeopleParameters]] = PeopleParameters
-
-    def __init__(self, parameters: Any = None) -> None:
-        super().__init__(parameters)
 
     @classmethod
     @abstractmethod
