@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import orjson
@@ -307,24 +307,32 @@ class Driver:
 
     async def _people(self, trial: PlannedTrial, people: PlannedPeople, model: PlannedModel) -> TrialResult:
         """An attack on people, judged by the teacher's own record of whose images it was trained on."""
-        asked, before, [used] = await together(
-            self._answers(names) for names in (people.probes, people.undefended, [people.users])
-        )
+        asked, before = await together(self._answers(names) for names in (people.probes, people.undefended))
+        worth = await self._once.need(f"worth {people.users}", lambda: self._worth(model, people.users))
         job = trial.people_job(model, _by_chunk(asked), _by_chunk(before))
-        scores = (await self._fitted(trial, job)).scores[:, 0]
-        places = get_arrays(self._parties.releases, f"{job.identity()}.npz")["places"]
+        found = await self._fit(trial, job)
         teacher = model.teacher or model
         record = orjson.loads(self._parties.models.get(f"{teacher.artifact}/training.json"))
-        answers = np.concatenate([get_array(self._parties.releases, f"{name}.npy") for name in used])
         return judge_members(
             trial.result,
-            scores,
-            trained_on(record, job.span.stop)[places],
-            honesty=served_right(model, answers),
+            found["scores"][:, 0],
+            trained_on(record, job.span.stop)[found["places"]],
+            honesty=worth,
             spent=people.count * (len(people.probes) + len(people.undefended)),
         )
 
+    async def _worth(self, model: PlannedModel, users: str) -> float:
+        """How well a student service serves under one defence, for all trials that are judged beside it."""
+        [used] = await self._answers([users])
+        answers = [get_array(self._parties.releases, f"{name}.npy") for name in used]
+        return served_right(model, np.concatenate(answers))
+
     async def _fitted(self, trial: PlannedTrial, job: FitJob) -> Inferred:
+        """What the fleet's job says of the victims, now or earlier."""
+        found = await self._fit(trial, job)
+        return Inferred(found["predicted"], found["scores"])
+
+    async def _fit(self, trial: PlannedTrial, job: FitJob) -> dict[str, NDArray[Any]]:
         """What the fleet's job gives, now or earlier."""
         identity = job.identity()
         await self._journal.expect([(identity, "fit", {"trial": trial.result.id})])
@@ -332,8 +340,7 @@ class Driver:
             async with self._fitting:
                 await self._dispatch.run(job, f"fitting {trial.result.id}")
         await self._journal.job_done(identity, "fit", {}, message=f"fitted {trial.result.id}")
-        found = get_arrays(self._parties.releases, f"{identity}.npz")
-        return Inferred(found["predicted"], found["scores"])
+        return get_arrays(self._parties.releases, f"{identity}.npz")
 
     async def _handed_in(
         self, trial: PlannedTrial, model: PlannedModel, student: FitJob, outputs: NDArray[np.float32]
