@@ -11,6 +11,7 @@ import os
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +19,20 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from leakrange.data.loading import resized
-from leakrange.data.people import Casting
+from leakrange.data.people import Casting, Roles, cast
 from leakrange.data.splits import shuffled, stream
 from leakrange.wire.errors import DataUnavailable, InvalidInput
 
-__all__ = ["compacted", "data_folder", "draw_pictures", "person_folders", "read_pictures", "text_lines"]
+__all__ = [
+    "CastPictures",
+    "cast_pictures",
+    "compacted",
+    "data_folder",
+    "draw_pictures",
+    "person_folders",
+    "read_pictures",
+    "text_lines",
+]
 
 MOST_BYTES = 4 * 2**30
 """Pixels of one set, at the size asked for, a byte a channel."""
@@ -96,6 +106,33 @@ def read_pictures(paths: Sequence[Path], size: int) -> tuple[NDArray[np.uint8], 
         group[number] = seen.setdefault(content, number)
         images[number] = resized(_middle(picture)[np.newaxis], size)[0]
     return images, group
+
+
+@dataclass(frozen=True)
+class CastPictures:
+    """The ``images`` (K, S, S, 3) that are kept of people who were cast, their ``group`` (K,) of equal ones,
+    and their ``roles``."""
+
+    images: NDArray[np.uint8]
+    group: NDArray[np.int64]
+    roles: Roles
+
+
+def cast_pictures(
+    paths: Sequence[Path],
+    size: int,
+    person: NDArray[np.int64],
+    casting: Casting,
+    seed: int,
+    gender: NDArray[np.int64] | None,
+) -> CastPictures:
+    """Read the pictures, whose ``person`` (N,) and ``gender`` (N,) are known, and give everybody a role.
+    Raises as `read_pictures` and `cast` do."""
+    # Whether there are people enough is told before minutes are spent on their pictures.
+    cast(person, np.arange(len(paths)), casting, seed, gender)
+    images, group = read_pictures(paths, size)
+    roles = cast(person, group, casting, seed, gender)
+    return CastPictures(compacted(images, roles.kept), group[roles.kept], roles)
 
 
 def compacted(images: NDArray[np.uint8], kept: NDArray[np.int64]) -> NDArray[np.uint8]:

@@ -10,15 +10,14 @@ import numpy as np
 
 from leakrange.data.catalogue import Content, DataSet, datasets
 from leakrange.data.folders import (
-    compacted,
+    cast_pictures,
     data_folder,
     draw_pictures,
     person_folders,
-    read_pictures,
     text_lines,
 )
 from leakrange.data.imageset import Attribute
-from leakrange.data.people import Casting, cast, people_attributes
+from leakrange.data.people import Casting, people_attributes
 from leakrange.data.sets.lfw import LFW
 from leakrange.wire.errors import DataUnavailable
 from leakrange.wire.recipe import DataSpec
@@ -80,7 +79,7 @@ class LFWPeople(DataSet):
     def read(cls, spec: DataSpec) -> Content:
         """The people as ``spec.seed`` casts them, at ``spec.size``.
 
-        Raises as `read_pictures` and `cast` do, and `DataUnavailable` for broken lists of genders.
+        Raises as `cast_pictures` does, and `DataUnavailable` for broken lists of genders.
         """
         root = _folder()
         if root is None:
@@ -92,15 +91,13 @@ class LFWPeople(DataSet):
         known = _genders(root)
         gender = np.array([known.get(path.name, -1) for path in paths], dtype=np.int64)
         guide = gender if known else None
-        # Whether there are people enough is told before any picture is opened.
-        cast(person, np.arange(len(paths)), CASTING, spec.seed, guide)
-        images, group = read_pictures(paths, spec.size or cls.size)
-        roles = cast(person, group, CASTING, spec.seed, guide)
+        shown = cast_pictures(paths, spec.size or cls.size, person, CASTING, spec.seed, guide)
+        roles = shown.roles
         nobody = (f"without {' and '.join(LISTS)}: nobody's gender is known",)
         return Content(
-            images=compacted(images, roles.kept),
+            images=shown.images,
             labels=roles.labels() | {"gender": gender[roles.kept]},
-            group=group[roles.kept],
+            group=shown.group,
             official=roles.official(),
             notes=(f"read from the folder {root.name}", *(() if known else nobody)),
         )

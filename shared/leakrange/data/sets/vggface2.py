@@ -10,15 +10,14 @@ import numpy as np
 
 from leakrange.data.catalogue import Content, DataSet, datasets
 from leakrange.data.folders import (
-    compacted,
+    cast_pictures,
     data_folder,
     draw_pictures,
     person_folders,
-    read_pictures,
     text_lines,
 )
 from leakrange.data.imageset import Attribute
-from leakrange.data.people import Casting, cast, people_attributes
+from leakrange.data.people import Casting, people_attributes
 from leakrange.wire.errors import DataUnavailable
 from leakrange.wire.recipe import DataSpec
 
@@ -84,7 +83,7 @@ class VGGFace2(DataSet):
     def read(cls, spec: DataSpec) -> Content:
         """The people as ``spec.seed`` draws and casts them, at ``spec.size``.
 
-        Raises as `read_pictures` and `cast` do, and `DataUnavailable` for broken metadata.
+        Raises as `cast_pictures` does, and `DataUnavailable` for broken metadata.
         """
         root = data_folder(FOLDER)
         if root is None:
@@ -95,15 +94,13 @@ class VGGFace2(DataSet):
         known = _genders(root / METADATA)
         gender = np.array([known.get(name, -1) for name in albums], dtype=np.int64)[person]
         guide = gender if known else None
-        # Whether there are people enough is told before minutes are spent on their pictures.
-        cast(person, np.arange(len(paths)), CASTING, spec.seed, guide)
-        images, group = read_pictures(paths, spec.size or cls.size)
-        roles = cast(person, group, CASTING, spec.seed, guide)
+        shown = cast_pictures(paths, spec.size or cls.size, person, CASTING, spec.seed, guide)
+        roles = shown.roles
         part = np.array([PARTS.index(path.parent.parent.name) for path in paths], dtype=np.int64)
         return Content(
-            images=compacted(images, roles.kept),
+            images=shown.images,
             labels=roles.labels() | {"gender": gender[roles.kept], "part": part[roles.kept]},
-            group=group[roles.kept],
+            group=shown.group,
             official=roles.official(),
             notes=() if known else (f"without {METADATA}: nobody's gender is known",),
         )
