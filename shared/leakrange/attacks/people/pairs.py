@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from leakrange.attacks.people.classes import grouped
 from leakrange.data.splits import shuffled, stream
 
-__all__ = ["all_pairs", "choose_pairs", "pair_count"]
+__all__ = ["all_pairs", "choose_pairs", "pair_count", "pairs_within"]
 
 Pairs = NDArray[np.intp]
 
@@ -55,6 +55,15 @@ def choose_pairs(person: NDArray[np.int64], budget: int, seed: int = 0) -> Pairs
             asked.append((int(images[index][first]), int(images[index][second])))
         sweep += 1
     return np.array(asked, dtype=np.intp).reshape(-1, 2)
+
+
+def pairs_within(fold: NDArray[np.int64], person: NDArray[np.int64]) -> tuple[Pairs, NDArray[np.bool_]]:
+    """Every pair (q, 2) of rows of one ``fold`` (n,), the lower row first, and whether both show one
+    ``person`` (n,): (q,)."""
+    first, second = np.triu_indices(len(fold), 1)
+    together = fold[first] == fold[second]
+    pairs = np.stack([first[together], second[together]], axis=1)
+    return pairs, person[pairs[:, 0]] == person[pairs[:, 1]]
 
 
 def _rounds(images: int) -> int:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.attacks.people.pairs import pairs_within
+from leakrange.attacks.people.rounds import FOLDS
 from leakrange.data.imageset import ImageSet
 from leakrange.data.people import ROLES
 from leakrange.data.splits import shuffled, stream
@@ -16,8 +18,6 @@ from leakrange.wire.errors import InvalidInput
 __all__ = ["Enrolment", "Pairs", "Records", "Targets", "enrolment", "records", "targets", "threshold_pairs"]
 
 Indices = NDArray[np.int64]
-FOLDS = 10
-"""In which a threshold is cross-validated."""
 
 
 @dataclass(frozen=True)
@@ -88,17 +88,13 @@ def threshold_pairs(people: ImageSet, seed: int, most: int = 3000) -> Pairs:
     ids = np.unique(person)
     fold_of = dict(zip(ids, shuffled(rng, len(ids)) % FOLDS, strict=True))
     fold = np.array([fold_of[p] for p in person])
-    first, second = np.triu_indices(len(public), 1)
-    together = fold[first] == fold[second]
-    first, second = first[together], second[together]
-    same = person[first] == person[second]
+    pairs, same = pairs_within(fold, person)
     alike = np.flatnonzero(same)
     alike = alike[shuffled(rng, len(alike))[: most // 2]]
     unlike = np.flatnonzero(~same)
     unlike = unlike[shuffled(rng, len(unlike))[: len(alike)]]
     kept = np.concatenate([alike, unlike])
-    images = np.stack([public[first[kept]], public[second[kept]]], axis=1)
-    return Pairs(images, same[kept], fold[first[kept]].astype(np.int64))
+    return Pairs(public[pairs[kept]], same[kept], fold[pairs[kept, 0]].astype(np.int64))
 
 
 def enrolment(people: ImageSet, settings: Settings, classes: int, seed: int) -> Enrolment:
