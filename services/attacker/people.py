@@ -35,7 +35,7 @@ def people_evidence(job: FitJob, store: FolderStore) -> tuple[PeopleEvidence, ND
     evidence = PeopleEvidence(
         releases=releases,
         lessons=lessons,
-        person=places % (2 * crowd.people),
+        person=places % crowd.asked,
         membership=_granted(data, crowd, asked),
         release=job.release,
         seed=job.seed,
@@ -45,7 +45,7 @@ def people_evidence(job: FitJob, store: FolderStore) -> tuple[PeopleEvidence, ND
 
 def _granted(data: ImageSet, crowd: Crowd, asked: Asked) -> NDArray[np.int64]:
     """The membership of the first ``known`` members and others of the pool, −1 for all others."""
-    member = data.members()[: 2 * crowd.people]
+    member = data.members()[: crowd.asked]
     granted = np.full(len(member), -1)
     for kind in (True, False):
         granted[np.flatnonzero(member == kind)[: asked.known]] = int(kind)

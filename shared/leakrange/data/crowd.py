@@ -13,8 +13,10 @@ from leakrange.data.splits import shuffled, stream
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.recipe import Crowd
 
-__all__ = ["PARTS", "PUBLIC_IMAGES", "crowd_parts"]
+__all__ = ["CAST", "PARTS", "crowd_parts", "part_sizes"]
 
+CAST = frozenset({"person", "role", "student"})
+"""Attributes that sets of cast people have, and no others."""
 PARTS = ("public", "enrolled", "held")
 """Parts of a set with a crowd, beside its pool: images of the public, of a student's people to learn from,
 and other images of these."""
@@ -32,8 +34,7 @@ def crowd_parts(images: ImageSet, crowd: Crowd, seed: int) -> Mapping[str, NDArr
 
     Raises `InvalidInput` where the set's people are not cast, or too few have so many images.
     """
-    missing = {"person", "role", "student"} - set(images.attributes)
-    if missing:
+    if not set(images.attributes) >= CAST:
         raise InvalidInput(
             f"data set {images.name!r} has no cast people to make a crowd of",
             hint="take one with the attributes person, role and student, or leave out 'crowd'",
@@ -51,6 +52,16 @@ def crowd_parts(images: ImageSet, crowd: Crowd, seed: int) -> Mapping[str, NDArr
         "public": _round(public),
         "enrolled": _round([own[: crowd.enrolled] for own in students]),
         "held": _round([own[crowd.enrolled :] for own in students]),
+    }
+
+
+def part_sizes(crowd: Crowd) -> Mapping[str, int]:
+    """How many images the pool and each of `PARTS` have: told without the pictures."""
+    return {
+        POOL: crowd.asked * crowd.images,
+        "public": crowd.public * PUBLIC_IMAGES,
+        "enrolled": crowd.students * crowd.enrolled,
+        "held": crowd.students * crowd.held,
     }
 
 

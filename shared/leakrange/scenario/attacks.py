@@ -115,7 +115,7 @@ def _of_people(attack: type[PeopleAttack], parameters: Any, provider: Provider) 
     fewest = attack.fewest(provider.release)
     if most < fewest:
         return f"{crowd.images} images of a person are too few for it"
-    return Target(MEMBERSHIP, parameters, crowd=Questions(2 * crowd.people, fewest, most))
+    return Target(MEMBERSHIP, parameters, crowd=Questions(crowd.asked, fewest, most))
 
 
 def check_attacks(draft: Draft, providers: dict[str, Provider], mistakes: Mistakes) -> dict[str, AttackSpec]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from leakrange.attacks.people.rounds import public_pairs
-from leakrange.data.crowd import PUBLIC_IMAGES
+from leakrange.data.crowd import part_sizes
 from leakrange.scenario.document import ServiceSpec
 from leakrange.wire.jobs import Span, Split
 from leakrange.wire.recipe import Crowd, DataSpec
@@ -31,8 +31,7 @@ class Questions:
 
 def pool_of(data: DataSpec) -> Span:
     """All images of the people asked after."""
-    crowd = _crowd(data)
-    return Span(data=data, split="pool", start=0, stop=2 * crowd.people * crowd.images)
+    return Span(data=data, split="pool", start=0, stop=part_sizes(_crowd(data))["pool"])
 
 
 def users_ask(data: DataSpec, service: ServiceSpec) -> Span:
@@ -40,11 +39,9 @@ def users_ask(data: DataSpec, service: ServiceSpec) -> Span:
     it numbers pairs."""
     crowd = _crowd(data)
     split: Split = "held" if service.kind == "recognition" else "public"
-    total = {
-        "features": PUBLIC_IMAGES * crowd.public,
-        "verification": len(public_pairs(crowd).same),
-        "recognition": crowd.held * crowd.students,
-    }[service.kind]
+    total = part_sizes(crowd)[split]
+    if service.kind == "verification":
+        total = len(public_pairs(crowd).same)
     return Span(data=data, split=split, start=0, stop=total)
 
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from leakrange.attacks.people.rounds import asked_pairs, public_pairs
-from leakrange.data.crowd import PUBLIC_IMAGES
+from leakrange.data.crowd import part_sizes
 from leakrange.scenario.document import ServiceSpec
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.jobs import (
@@ -188,11 +188,10 @@ class PlannedProbe(_Strict):
             raise ValueError(f"{self.id} asks about pairs of nobody")
         if span.split == "pool":
             pairs = asked_pairs(crowd, max(each.stop for each in self.spans))
-            images = 2 * crowd.people * crowd.images
         else:
-            pairs, images = public_pairs(crowd).places, PUBLIC_IMAGES * crowd.public
+            pairs = public_pairs(crowd).places
         chosen = pairs[span.start : span.stop]
-        whole = span.model_copy(update={"start": 0, "stop": images})
+        whole = span.model_copy(update={"start": 0, "stop": part_sizes(crowd)[span.split]})
         return whole, [(int(first), int(second)) for first, second in chosen]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from leakrange.data import Attribute, DataSet, datasets
+from leakrange.data.crowd import CAST
 from leakrange.scenario import registered
 from leakrange.scenario.document import ClientSpec, ProviderSpec, ServiceSpec
 from leakrange.scenario.draft import Draft
@@ -18,10 +19,6 @@ from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.recipe import DataSpec, NetSpec, Schedule
 
 __all__ = ["check_data", "check_providers"]
-
-
-CAST = {"person", "role", "student"}
-"""Attributes that only sets of cast people have."""
 
 
 def check_data(draft: Draft, mistakes: Mistakes) -> dict[str, type[DataSet]]:

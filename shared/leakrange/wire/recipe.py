@@ -69,6 +69,11 @@ class Crowd(_Strict):
     enrolled: Annotated[int, Field(ge=1, le=1000)] = 10
     held: Annotated[int, Field(ge=1, le=1000)] = 5
 
+    @property
+    def asked(self) -> int:
+        """How many people's membership can be asked after: members and outsiders."""
+        return 2 * self.people
+
 
 class DataSpec(_Strict):
     """Which images, at which size, and how they are split.

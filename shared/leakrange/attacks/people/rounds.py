@@ -11,8 +11,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.attacks.people.pairs import choose_pairs
-from leakrange.data.crowd import PUBLIC_IMAGES
+from leakrange.attacks.people.pairs import choose_pairs, pairs_within
+from leakrange.data.crowd import part_sizes
+from leakrange.data.imageset import POOL
 from leakrange.data.splits import shuffled, stream
 from leakrange.wire.recipe import Crowd
 
@@ -38,21 +39,15 @@ class PublicPairs:
 def asked_pairs(crowd: Crowd, count: int) -> Pairs:
     """The first ``count`` pairs (q, 2) of places in the pool that a verification is asked about; in each
     round one pair of everybody. Fewer pairs are the first of more."""
-    person = np.arange(2 * crowd.people * crowd.images) % (2 * crowd.people)
-    return choose_pairs(person, count)
+    return choose_pairs(np.arange(part_sizes(crowd)[POOL]) % crowd.asked, count)
 
 
 @lru_cache(maxsize=8)
 def public_pairs(crowd: Crowd) -> PublicPairs:
     """All pairs of images that show one of the public, and as many of different people."""
-    places = np.arange(PUBLIC_IMAGES * crowd.public)
-    person = places % crowd.public
+    person = np.arange(part_sizes(crowd)["public"]) % crowd.public
     fold = person % FOLDS
-    first, second = np.triu_indices(len(places), 1)
-    together = fold[first] == fold[second]
-    first, second = first[together], second[together]
-    same = person[first] == person[second]
+    pairs, same = pairs_within(fold, person)
     alike, unlike = np.flatnonzero(same), np.flatnonzero(~same)
     kept = np.concatenate([alike, unlike[shuffled(stream(0, "public pairs"), len(unlike))[: len(alike)]]])
-    chosen = np.stack([places[first[kept]], places[second[kept]]], axis=1)
-    return PublicPairs(chosen, same[kept], fold[first[kept]].astype(np.int64))
+    return PublicPairs(pairs[kept], same[kept], fold[pairs[kept, 0]].astype(np.int64))
