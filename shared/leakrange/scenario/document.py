@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from leakrange.wire.jobs import Knowledge, ReleaseKind
 from leakrange.wire.recipe import DataSpec, NetSpec, Schedule
-from leakrange.wire.schemas import MAX_BATCH, Distance
+from leakrange.wire.schemas import MAX_BATCH, Distance, StudentService
 
 __all__ = ["NAME", "AttackSpec", "ClientSpec", "Head", "ProviderSpec", "Scenario", "ServiceSpec"]
 
@@ -47,9 +47,6 @@ Seed = Annotated[int, Field(ge=0, le=2**31 - 1)]
 Budget = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
-ServiceKind = Literal["features", "verification", "recognition"]
-
-
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
@@ -61,7 +58,7 @@ class ServiceSpec(_Strict):
     what a verification answers with.
     """
 
-    kind: ServiceKind
+    kind: StudentService
     normalised: bool = True
     distance: Distance = "euclidean"
 
@@ -103,7 +100,7 @@ class ProviderSpec(BaseModel):
     service: (
         Annotated[
             ServiceSpec,
-            BeforeValidator(_service, json_schema_input_type=ServiceSpec | ServiceKind),
+            BeforeValidator(_service, json_schema_input_type=ServiceSpec | StudentService),
         ]
         | None
     ) = None

@@ -23,6 +23,7 @@ __all__ = [
     "RoundReply",
     "Scores",
     "Service",
+    "StudentService",
     "Upload",
 ]
 
@@ -32,7 +33,8 @@ MAX_BATCH = 256
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 
-Service = Literal["classifier", "features", "verification", "recognition"]
+StudentService = Literal["features", "verification", "recognition"]
+Service = Literal["classifier", StudentService]
 """What a model is served as. A classifier is its users' own: outputs, uploads, download. The other three are
 student services (FACELEAKS, Section 3.1) before a teacher that nobody reaches: feature vectors, distances
 between two faces, confidences over identities of their own."""

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,13 @@ from leakrange.store.files import FolderStore, get_array, put_array
 from leakrange.wire.client import NativeClient
 from leakrange.wire.parties import Providers, Proxy
 from leakrange.wire.recipe import digest
-from leakrange.wire.schemas import Deployment
+from leakrange.wire.schemas import Deployment, StudentService
 from leakrange.wire.transport import AiohttpTransport
 
 __all__ = ["APIS", "Api", "Channel", "Range", "Service"]
 
-Api = Literal["features", "verification", "recognition"]
-APIS: tuple[Api, ...] = ("features", "verification", "recognition")
+Api = StudentService
+APIS: tuple[Api, ...] = get_args(Api)
 CHUNK = 256
 ATTEMPTS = 20
 AT_ONCE = 4
