@@ -213,16 +213,14 @@ class _Expansion:
         where = registered.attacks()[spec.kind].where
         sizes = self.sizes[provider.label]
         count = None
-        if where != "provider":
-            count = records(target, knowledge, budget, sizes["auxiliary"] if sizes else None)
-            if count is None:
-                return None
         if target.crowd is not None:
             if self.chains[defence].model:
                 return None  # devices have no part in a service
             count = target.crowd.within(budget // self._times(defence, knowledge, target))
-            if count is None:
-                return None
+        elif where != "provider":
+            count = records(target, knowledge, budget, sizes["auxiliary"] if sizes else None)
+        if count is None and where != "provider":
+            return None
         model = self._model(provider, seed)
         result = TrialResult(
             id=f"{model.id}.{defence}.{attack}.{knowledge}.b{budget}",

@@ -126,16 +126,13 @@ def resolve(name: str, spec: ProviderSpec, data: DataSpec) -> Provider:
     """A provider of a scenario that has been checked."""
     behaviour = registered.behaviours()[spec.behaviour]
     model: type[BaseModel] = behaviour.Parameters
-    release = spec.release if spec.service is None else None
-    named = {"target": spec.target, "sensitive": spec.sensitive, "release": release}
+    named = {"target": spec.target, "sensitive": spec.sensitive}
+    if spec.service is None:  # whose answers are no choice of release
+        named["release"] = spec.release
     parameters = model.model_validate(
         {
             **(spec.model_extra or {}),
-            **{
-                key: value
-                for key, value in named.items()
-                if key in model.model_fields and (key != "release" or value is not None)
-            },
+            **{key: value for key, value in named.items() if key in model.model_fields},
         }
     )
     if spec.data is None or spec.release is None or spec.net is None or spec.schedule is None:

@@ -69,21 +69,19 @@ def membership(scene: Scene, tell: Tell) -> Cell:
     for done, (api, normalised) in enumerate(variants):
         service = scene.service(api, normalised=normalised)
         released = scene.attacked(service, NONE)
-        found = _scores(scene, api, released)
         owners = scene.person[scene.pairs[:, 0]] if api == "verification" else None
         variant = "" if api == "recognition" else "normalised" if normalised else "raw"
-        for row in (
-            *first_cut_rows(api, released, owners, scene.targets, scene.seed),
-            *class_based(api, found, scene.targets, scene.seed),
-        ):
-            rows.append(row | {"variant": variant})
+        readings: dict[str, NDArray[np.floating]] = {variant: released}
         if api == "recognition":
-            logs = log_confidences(released)
+            readings["logarithms"] = log_confidences(released)
+        scored = {reading: _scores(scene, api, read) for reading, read in readings.items()}
+        for reading, read in readings.items():
             for row in (
-                *first_cut_rows(api, logs, None, scene.targets, scene.seed),
-                *class_based(api, _scores(scene, api, logs), scene.targets, scene.seed),
+                *first_cut_rows(api, read, owners, scene.targets, scene.seed),
+                *class_based(api, scored[reading], scene.targets, scene.seed),
             ):
-                rows.append(row | {"variant": "logarithms"})
+                rows.append(row | {"variant": reading})
+        found = scored[variant]
         statistics[f"{api} {variant}".strip()] = {
             "name": found.names[0],
             "members": _plain(found.scores[scene.targets.member, 0]),
