@@ -63,8 +63,8 @@ def test_nobody_is_in_two_parts_and_a_student_is_tried_on_images_that_it_has_not
 def test_a_crowd_changes_no_image_and_is_part_of_what_the_set_is(people: ImageSet) -> None:
     plain = load(SPEC.model_copy(update={"crowd": None}))
     np.testing.assert_array_equal(plain.split, people.split)
-    assert plain.images is people.images
     other = load(SPEC.model_copy(update={"crowd": CROWD.model_copy(update={"people": 19})}))
+    assert other.images is plain.images
     assert len({plain.fingerprint, people.fingerprint, other.fingerprint}) == 3
     recipe = TrainingRecipe(data=plain_spec(), behaviour="honest", parameters={"target": "identity"})
     assert "crowd" not in recipe.model_dump(mode="json")["data"]
