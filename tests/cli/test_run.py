@@ -32,7 +32,7 @@ budgets: [64]
 """
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_a_run_is_followed_to_its_report_though_the_controller_is_killed(
     embedded_range: EmbeddedRange, tmp_path: Path
 ) -> None:
@@ -56,7 +56,7 @@ def test_a_run_is_followed_to_its_report_though_the_controller_is_killed(
         killed = before.pid
         assert killed is not None
         os.kill(killed, signal.SIGKILL)
-        output, errors = process.communicate(timeout=240)
+        output, errors = process.communicate(timeout=420)
     assert process.returncode == 0, errors
     view = json.loads(output)
     assert view["state"] == "done"
