@@ -2,7 +2,8 @@
 
 The broker settings were measured: with acknowledgement after the work, one message at a time, and an eager
 sweep for messages that nobody acknowledged, a killed worker's task is with another within the visibility
-timeout and a second. Results are files and news go to a stream, so there is no result backend.
+timeout and a second, or twice that where it was killed while it swept. Results are files and news go to a
+stream, so there is no result backend.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ def create_celery(settings: FleetSettings) -> Celery:
             "visibility_timeout": settings.visibility_timeout,
             "unacked_restore_interval": 1,
             "unacked_restore_throttle": 1,
+            # A worker that is killed while it sweeps keeps all others from sweeping for so long.
+            "unacked_mutex_expire": settings.visibility_timeout,
             "socket_keepalive": True,
         },
         broker_connection_retry_on_startup=True,
