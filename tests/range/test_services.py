@@ -32,7 +32,7 @@ def test_members_of_a_teacher_are_looked_for_through_its_students(controller: Co
             "single": {"kind": "first-cut", "known": 10, "pairs": PAIRS},
             "classes": {"kind": "class-based", "known": 10, "pairs": PAIRS},
         },
-        defences={"none": [], "noisy": [{"noise": {"scale": 8.0}}]},
+        defences={"none": [], "noisy": [{"noise": {"scale": 100.0}}]},
         budgets=[2 * PEOPLE * IMAGES],
     )  # fmt: skip
     run = controller.run(text)
@@ -53,7 +53,7 @@ def test_members_of_a_teacher_are_looked_for_through_its_students(controller: Co
     cells = {name.removesuffix(f".b{large}"): trial for name, trial in run.trials.items()}
     # Noise that hides the members takes the service's worth with it.
     clean, noisy = (cells[f"verification-s0.{name}.classes.unaware"] for name in ("none", "noisy"))
-    assert clean["honesty"] > 0.7 > noisy["honesty"]
+    assert clean["honesty"] > 0.6 > noisy["honesty"]
     # Features and verification stand before one teacher; the recognition's student is made on it.
     trained = run.view["jobs"]["train"]
     assert (trained["done"], trained["total"]) == (2, 2)
