@@ -10,6 +10,7 @@ import torch
 from torch.autograd import gradcheck
 
 from leakrange.data.imageset import ImageSet
+from leakrange.nets import nets
 from leakrange.providers.distillation import distil
 from leakrange.providers.inference import outputs
 from leakrange.providers.losses import distillation_loss, softened
@@ -61,15 +62,27 @@ def test_the_same_arguments_give_the_same_student(trained: dict[str, TrainedMode
     assert np.abs(given[0] - given[2]).max() > 1e-3
 
 
+def test_a_student_does_not_begin_where_a_teacher_of_its_seed_did(own: ImageSet) -> None:
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        teacher = nets[HALF.name].build((*own.images.shape[1:3], 3), 2, HALF.width)
+    still = Schedule(epochs=1, batch=10, lr=1e-9)
+    student = distil(own.images[:20], np.full((20, 2), 0.5), net=HALF, schedule=still, seed=3)
+    pairs = zip(teacher.parameters(), student.parameters(), strict=True)
+    drawn = [(a, b) for a, b in pairs if a.std() > 0]  # not the constants that normalisation begins with
+    assert drawn
+    assert all((a - b).abs().max() > 0.1 * a.std() for a, b in drawn)
+
+
 def test_the_epoch_that_does_best_on_answers_held_out_is_kept(own: ImageSet) -> None:
     """Answers that say nothing of the images can only be learned by heart: the longer, the worse elsewhere.
-    So ten epochs and twenty give the same student, one of the first."""
+    So twenty epochs and thirty give the same student, one of the first."""
     images = own.images[:200]
     noise = np.random.default_rng(0).dirichlet([0.3, 0.3], size=200).astype(np.float32)
-    given = [
-        outputs(distil(images, noise, net=HALF, schedule=Schedule(epochs=epochs, batch=20)), images, "logits")
-        for epochs in (10, 20)
-    ]
+    given = []
+    for epochs in (20, 30):
+        schedule = Schedule(epochs=epochs, batch=20, lr=3e-3)
+        given.append(outputs(distil(images, noise, net=HALF, schedule=schedule), images, "logits"))
     np.testing.assert_array_equal(given[0], given[1])
 
 

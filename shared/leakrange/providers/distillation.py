@@ -21,6 +21,9 @@ __all__ = ["HELD_OUT", "distil"]
 
 HELD_OUT = 0.1
 """Share of the teacher's answers on which the epoch is chosen."""
+STREAM = int.from_bytes(b"student", "little")
+"""Added to a student's seed: a teacher of the same seed must not have begun with the same weights, or what
+their likeness passes on would be taken for what the answers do."""
 
 
 def distil(
@@ -54,7 +57,7 @@ def distil(
     pictures = torch.from_numpy(np.ascontiguousarray(images)).to(device)
     soft = torch.from_numpy(np.ascontiguousarray(answers, dtype=np.float32)).to(device)
     with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
-        torch.manual_seed(seed)
+        torch.manual_seed((STREAM + seed) % 2**63)
         student = _student(net, images.shape[1:], answers.shape[1], schedule).to(device)
         order = torch.randperm(len(images)).to(device)
         unseen, lessons = order[:held], order[held:]
