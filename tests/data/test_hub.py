@@ -121,6 +121,22 @@ def test_celeba_is_cropped_in_the_middle(hf: Any, tmp_path: Path) -> None:
     assert arrays["official"].tolist() == [0] * 6 + [1] + [3] * 2
 
 
+def test_celeba_by_hair_colour_is_cut_from_the_one_download(cache: Path) -> None:
+    whole = {f"label_{name}": np.zeros(4, np.int64) for name in entry("hub-celeba").attributes}
+    whole["label_hair-color"] = np.array([0, -1, 2, -1])
+    whole["label_identity"] = np.arange(4)
+    path = entry("hub-celeba").cached()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    images, official = np.zeros((4, 64, 64, 3), np.uint8), np.array([0, 0, 1, 3], np.uint8)
+    np.savez(path, images=images, official=official, **whole)
+    cut = entry("hub-celeba-hair").content()
+    assert entry("hub-celeba-hair").available() is None
+    assert cut.images.shape == (2, 64, 64, 3)
+    assert cut.labels["identity"].tolist() == [0, 2]
+    assert cut.official is not None
+    assert cut.official.tolist() == [0, 1]
+
+
 def test_utkface_is_read_from_words_and_split_by_seed(
     hf: Any, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,9 +8,17 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.data.catalogue import Content
 from leakrange.data.imageset import Attribute
 
-__all__ = ["CELEBA_NAMES", "celeba_attributes", "celeba_labels", "hair_colour"]
+__all__ = [
+    "CELEBA_NAMES",
+    "ONE_HAIR_COLOUR",
+    "celeba_attributes",
+    "celeba_labels",
+    "hair_colour",
+    "with_hair_colour",
+]
 
 CELEBA_NAMES = (
     "5_o_Clock_Shadow",
@@ -86,3 +94,18 @@ def hair_colour(
     """0 black, 1 blond, 2 brown where exactly one is marked, else -1 (HBC Section 5.4 and Appendix F.1)."""
     marked = np.stack([black, blond, brown])
     return np.where(marked.sum(axis=0) == 1, marked.argmax(axis=0), -1).astype(np.int64)
+
+
+ONE_HAIR_COLOUR = "only images with exactly one of black, blond and brown hair"
+
+
+def with_hair_colour(every: Content) -> Content:
+    """The images whose hair colour is known, as HBC's CelebA tables use them."""
+    kept = every.labels["hair-color"] >= 0
+    return Content(
+        images=every.images[kept],
+        labels={name: values[kept] for name, values in every.labels.items()},
+        group=None if every.group is None else every.group[kept],
+        official=None if every.official is None else every.official[kept],
+        notes=every.notes,
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from leakrange.data.catalogue import Content, datasets
+from leakrange.data.celeba_attributes import ONE_HAIR_COLOUR, with_hair_colour
 from leakrange.data.sets.celeba_sub import CelebASub
 
 __all__ = ["CelebASubHair"]
@@ -16,21 +17,9 @@ class CelebASubHair(CelebASub):
 
     name = "celeba_sub-hair"
     description = "celeba_sub, only images with exactly one of black, blond and brown hair"
-    notes: ClassVar[tuple[str, ...]] = (
-        *CelebASub.notes,
-        "only images with exactly one of black, blond and brown hair",
-    )
+    notes: ClassVar[tuple[str, ...]] = (*CelebASub.notes, ONE_HAIR_COLOUR)
 
     @classmethod
     def content(cls) -> Content:
         """`CelebASub`'s content without the images of unknown or several hair colours."""
-        every = CelebASub.content()
-        assert every.group is not None
-        assert every.official is not None
-        kept = every.labels["hair-color"] >= 0
-        return Content(
-            images=every.images[kept],
-            labels={name: values[kept] for name, values in every.labels.items()},
-            group=every.group[kept],
-            official=every.official[kept],
-        )
+        return with_hair_colour(CelebASub.content())
