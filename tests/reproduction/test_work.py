@@ -4,8 +4,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from leakrange.reproduction.document import markdown
 from leakrange.reproduction.hbc.experiments import ModelWork, Settings, trials, works
 from leakrange.reproduction.hbc.paper import PaperRow, select
 from leakrange.reproduction.hbc.results import document
-from leakrange.reproduction.work import WorkEvent, carry_out
+from leakrange.reproduction.work import Progress, WorkEvent, carry_out
 
 SETTINGS = Settings(
     epochs=(("celeba", 1), ("utkface", 6)),
@@ -120,3 +121,43 @@ def test_a_work_that_fails_ends_the_reproduction_with_its_reason(tmp_path: Path)
     [work] = works(trials([replace(rows()[1], s="nobody")], [0], SETTINGS), SETTINGS)
     with pytest.raises(LeakrangeError, match="no attribute 'nobody'"):
         carry_out([work], tmp_path, jobs=1, threads=1, tell=print)
+
+
+@dataclass(frozen=True)
+class Waits:
+    """A work of two minutes."""
+
+    title: str = "waits"
+
+    def done(self, store: Path) -> bool:
+        return (store / "ended").is_file()
+
+    def carry_out(self, store: Path, progress: Progress) -> None:
+        (store / "begun").write_text(str(os.getpid()), encoding="utf-8")
+        threading.Event().wait(120)
+        (store / "ended").touch()
+
+
+@dataclass(frozen=True)
+class Fails:
+    """A work that breaks as soon as the other runs."""
+
+    title: str = "fails"
+
+    def done(self, store: Path) -> bool:
+        return False
+
+    def carry_out(self, store: Path, progress: Progress) -> None:
+        until = time.monotonic() + 60
+        while not (store / "begun").is_file() and time.monotonic() < until:
+            time.sleep(0.02)
+        raise ValueError("broken on purpose")
+
+
+def test_a_work_that_fails_does_not_wait_for_those_that_run(tmp_path: Path) -> None:
+    works = [Waits(), Fails()]
+    with pytest.raises(ValueError, match="broken on purpose"):
+        carry_out(works, tmp_path, jobs=2, threads=1, tell=print)
+    assert not works[0].done(tmp_path)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "begun").read_text(encoding="utf-8")), 0)

@@ -48,8 +48,9 @@ def carry_out(works: Sequence[Work], store: Path, *, jobs: int, threads: int, te
     """Do every work that is not done, ``jobs`` at a time, each in a process of its own with ``threads``
     threads.
 
-    Works are begun in order. The first that fails ends it all, after those that run; its error is raised.
-    Workers end with their parent, however that ends, so that nothing is trained twice by whoever goes on.
+    Works are begun in order. The first that fails ends it all, and those that run with it; its error is
+    raised. Workers end with their parent, however that ends, so that nothing is trained twice by whoever
+    goes on.
     """
     waiting = [i for i, work in enumerate(works) if not work.done(store)]
     if not waiting:
@@ -72,8 +73,7 @@ def carry_out(works: Sequence[Work], store: Path, *, jobs: int, threads: int, te
             while not events.empty():
                 tell(events.get())
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in (pool._processes or {}).values():
+            for process in list(pool._processes.values()):
                 process.terminate()
             raise
 
