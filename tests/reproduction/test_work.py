@@ -132,7 +132,7 @@ class Waits:
     def done(self, store: Path) -> bool:
         return (store / "ended").is_file()
 
-    def carry_out(self, store: Path, progress: Progress) -> None:
+    def carry_out(self, store: Path, progress: Progress) -> None:  # noqa: ARG002
         (store / "begun").write_text(str(os.getpid()), encoding="utf-8")
         threading.Event().wait(120)
         (store / "ended").touch()
@@ -144,10 +144,10 @@ class Fails:
 
     title: str = "fails"
 
-    def done(self, store: Path) -> bool:
+    def done(self, store: Path) -> bool:  # noqa: ARG002
         return False
 
-    def carry_out(self, store: Path, progress: Progress) -> None:
+    def carry_out(self, store: Path, progress: Progress) -> None:  # noqa: ARG002
         until = time.monotonic() + 60
         while not (store / "begun").is_file() and time.monotonic() < until:
             time.sleep(0.02)

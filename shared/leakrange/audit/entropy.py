@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from leakrange.metrics import auc, auc_interval, entropy_bits
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["QUANTILES", "Detection", "EntropyStatistics", "detection", "entropy_statistics"]
+__all__ = ["QUANTILES", "Detection", "EntropyStatistics", "Score", "detection", "entropy_statistics"]
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 

@@ -1,7 +1,7 @@
 """Measured cells, one JSON file each beside the models they were measured on.
 
-A cell is named by all that decides it, so that a reproduction that is interrupted, extended or repeated
-measures only what is new.
+A cell is named by all that decides it, the code that trains and measures among it, so that a reproduction
+that is interrupted, extended or repeated measures only what is new.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Cell = dict[str, Any]
 
 class Cells:
     """The cells of the store at ``root``, below ``cells/``: a folder for each identity, and in it a file
-    for each version of the training code."""
+    for each version of the code that made it."""
 
     def __init__(self, root: Path) -> None:
         self.folder = root / "cells"
@@ -31,7 +31,8 @@ class Cells:
 
     def get(self, identity: Any, code: str, *, any_code: bool = False) -> Cell | None:
         """The cell of an identity (any JSON value) as that version of the code gave it, or None where it
-        was not measured yet; with ``any_code``, rather the latest of another version than none."""
+        was not measured yet; with ``any_code``, rather the latest of another version than none. Its ``code``
+        is the version that gave it."""
         folder = self.folder / digest(identity)
         found = folder / f"{code}.json"
         if not found.is_file():
@@ -45,7 +46,7 @@ class Cells:
             raise InvalidArtifact(f"{found} is damaged: {e}", hint="delete it to measure it again") from e
         if not isinstance(cell, dict):
             raise InvalidArtifact(f"{found} holds no cell", hint="delete it to measure it again")
-        return cell
+        return cell | {"code": found.stem}
 
     def put(self, identity: Any, code: str, cell: Cell) -> None:
         """Keep a cell: whole, or not at all."""

@@ -15,7 +15,7 @@ __all__ = ["SeedWork"]
 
 @dataclass(frozen=True)
 class SeedWork(ABC):
-    """One cell under one seed; with ``any_code``, what an earlier training code gave will do."""
+    """One cell under one seed; with ``any_code``, what an earlier version of the code gave will do."""
 
     seed: int
     any_code: bool = field(default=False, kw_only=True)
@@ -27,11 +27,11 @@ class SeedWork(ABC):
 
     @abstractmethod
     def identity(self) -> Any:
-        """Of its cell, whatever the version of the training code."""
+        """Of its cell, whatever the version of the code."""
 
     @abstractmethod
     def code(self) -> str:
-        """That version."""
+        """That version, of what trains and of what measures."""
 
     @abstractmethod
     def measure(self, store: Path, progress: Progress, /) -> Cell:

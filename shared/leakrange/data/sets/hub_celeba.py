@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class HubCelebA(HubSet):
     image_column = "image"
     label_columns = ("celeb_id", *CELEBA_NAMES)
     crop = 148
-    notes = (
+    notes: ClassVar[tuple[str, ...]] = (
         "the middle 148 x 148 pixels of the aligned images, shrunk to 64 x 64",
         "official partition with its own validation images; no person is on both sides of it",
         "CelebA's attributes are known to be noisy",

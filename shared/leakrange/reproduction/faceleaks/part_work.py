@@ -9,10 +9,14 @@ from typing import Any
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.faceleaks.channel import Range
 from leakrange.reproduction.faceleaks.settings import Part, Settings
+from leakrange.reproduction.measuring_code import measuring_code
 from leakrange.reproduction.seed_work import SeedWork
 from leakrange.reproduction.work import Progress
 
 __all__ = ["PartWork"]
+
+OWN = ("defended", "membership", "models", "parts", "recogniser", "scene", "settings", "world")
+MEASURED_BY = ("attacks.people", "metrics", *(f"reproduction.faceleaks.{name}" for name in OWN))
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,8 @@ class PartWork(SeedWork):
         return ["faceleaks", self.part, self.seed, asdict(self.settings)]
 
     def code(self) -> str:
-        """Of the teacher's recipe."""
-        return self.settings.recipe(self.seed).code
+        """Of the teacher's recipe, and of scene, attacks and measures."""
+        return f"{self.settings.recipe(self.seed).code}-{measuring_code(*MEASURED_BY)}"
 
     def measure(self, store: Path, progress: Progress, /) -> Cell:
         """Make the models that are missing, ask what was not asked yet, measure."""
@@ -48,4 +52,4 @@ class PartWork(SeedWork):
         assert self.models is not None
         channel = Channel(self.where, store)
         cell = MEASURES[self.part](Scene(self.settings, self.seed, self.models, channel), progress)
-        return cell | {"asked": channel.asked, "code": self.code()}
+        return cell | {"asked": channel.asked}

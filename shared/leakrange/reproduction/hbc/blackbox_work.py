@@ -16,6 +16,7 @@ from leakrange.reproduction.hbc.blackbox import (
     measure_frontier,
     measure_mixtures,
 )
+from leakrange.reproduction.measuring_code import measuring_code
 from leakrange.reproduction.seed_work import SeedWork
 from leakrange.reproduction.work import Progress
 from leakrange.wire.training_code import training_code
@@ -24,6 +25,7 @@ __all__ = ["BlackBoxWork", "section"]
 
 NAME = "blackbox"
 BEHAVIOURS = ("curious/mixture", "curious/convex")
+MEASURED_BY = ("reproduction.hbc.blackbox", "metrics.accuracy")
 
 
 class BlackBoxWork(SeedWork):
@@ -39,8 +41,8 @@ class BlackBoxWork(SeedWork):
         return ["hbc", NAME, self.seed, COUNT, list(BETAS), SCHEDULE.model_dump(mode="json")]
 
     def code(self) -> str:
-        """Of both behaviours."""
-        return training_code("quadrants", "linear", *BEHAVIOURS)
+        """Of both behaviours, and of their measures."""
+        return f"{training_code('quadrants', 'linear', *BEHAVIOURS)}-{measuring_code(*MEASURED_BY)}"
 
     def measure(self, _store: Path, progress: Progress, /) -> Cell:
         """Train the two mixtures and a logistic regression for every β^s."""

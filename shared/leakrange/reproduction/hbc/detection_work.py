@@ -8,12 +8,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from leakrange.audit.entropy import EntropyStatistics, detection, entropy_statistics
+from leakrange.audit.entropy import Detection, EntropyStatistics, Score, detection, entropy_statistics
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.document import Column, Line, Section
+from leakrange.reproduction.measuring_code import measuring_code
 from leakrange.reproduction.seed_work import SeedWork
 from leakrange.reproduction.work import Progress
-from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
+from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe, digest
 
 __all__ = ["KINDS", "POPULATION", "DetectionWork", "section"]
 
@@ -22,6 +23,8 @@ POPULATION = 10
 DATA = DataSpec(name="digits", size=16, auxiliary=0.0)
 SCHEDULE = Schedule(epochs=20, batch=32, lr=0.003)
 TARGET, SENSITIVE = "parity", "slant"
+SCORES: tuple[Score, ...] = ("mean", "median")
+MEASURED_BY = ("audit.entropy", "metrics.entropy", "providers.inference")
 RAW = {"release": "logits", "sensitive": SENSITIVE}
 KINDS: Mapping[str, tuple[str, dict[str, Any]]] = MappingProxyType(
     {
@@ -33,6 +36,8 @@ KINDS: Mapping[str, tuple[str, dict[str, Any]]] = MappingProxyType(
     }
 )
 """Behaviour and parameters of each kind of model; those named honest are."""
+ALIKE = ", β^x .4"
+"""How kinds are named that were trained to be sure of their outputs."""
 
 
 def _recipe(kind: str, seed: int) -> TrainingRecipe:
@@ -61,8 +66,9 @@ class DetectionWork(SeedWork):
         return ["hbc", "detection", kinds]
 
     def code(self) -> str:
-        """Of every kind's recipe."""
-        return "-".join(dict.fromkeys(_recipe(kind, self.seed).code for kind in KINDS))
+        """Of every kind's recipe, and of the statistics."""
+        recipes = [_recipe(kind, self.seed).code for kind in KINDS]
+        return f"{digest(recipes)[:16]}-{measuring_code(*MEASURED_BY)}"
 
     def measure(self, _store: Path, progress: Progress, /) -> Cell:
         """Train the models, and keep statistics alone."""
@@ -89,7 +95,7 @@ class DetectionWork(SeedWork):
 
 def section(works: Sequence[DetectionWork], store: Path) -> Section:
     """Each kind of model: honesty, curiosity, mean entropy, and the AUC of telling it from the plain honest
-    ones by that mean."""
+    ones by that mean; of a curious one with β^x also that of telling it from honest ones with β^x."""
     cells = [cell for work in works if (cell := work.cell(store)) is not None]
     statistics = {kind: [_statistics(cell[kind]) for cell in cells] for kind in KINDS}
     lines = []
@@ -99,26 +105,34 @@ def section(works: Sequence[DetectionWork], store: Path) -> Section:
             Column(None, [100 * cell[kind]["curiosity"] for cell in cells if "curiosity" in cell[kind]]),
             Column(None, [cell[kind]["mean"] for cell in cells]),
         ]
-        told = ["", ""]
+        told = [""] * 4
         if kind != "honest" and cells:
-            found = detection(statistics["honest"], statistics[kind])
-            low, high = found.interval
-            told = [f"{found.auc:.3f} [{low:.3f}, {high:.3f}]", f"{found.unsigned:.3f}"]
+            plain = detection(statistics["honest"], statistics[kind])
+            told[:2] = [_auc(plain), f"{plain.unsigned:.3f}"]
+        if kind.endswith(ALIKE) and kind != f"honest{ALIKE}" and cells:
+            honest = statistics[f"honest{ALIKE}"]
+            told[2:] = [_auc(detection(honest, statistics[kind], score)) for score in SCORES]
         lines.append(Line([kind], columns, [*told, str(len(cells))]))
     return Section(
         f"Detection: entropy as a ground for suspicion, digits, y = {TARGET}, s = {SENSITIVE}",
         ("model",),
         ("honesty", "curiosity", "entropy"),
-        ("AUC against honest", "unsigned", "models"),
+        ("AUC against honest", "unsigned", "AUC against honest, β^x .4", "by the median", "models"),
         lines,
         remark=(
             "The suspicion score of a model is the mean entropy of its soft outputs in bits. The AUC is "
             "that of telling models of a kind from plain honest ones, with its 95 % interval; below .5 the "
-            "kind is surer of its outputs than honest models are. With β^x a curious model passes for an "
-            "honest one that was trained with β^x: entropy is a ground for suspicion, not a proof, and its "
+            "kind is surer of its outputs than honest models are. Who takes a model with β^x for a plain "
+            "honest one is led astray by that mean; what it tells of honest models with β^x, and what the "
+            "median entropy does, stands beside it. Entropy is a ground for suspicion, not a proof, and its "
             "absence proves nothing. The paper prints no figures."
         ),
     )
+
+
+def _auc(found: Detection) -> str:
+    low, high = found.interval
+    return f"{found.auc:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def _statistics(cell: dict[str, Any]) -> EntropyStatistics:

@@ -8,14 +8,16 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from leakrange.data import ImageSet
+from leakrange.data import ImageSet, datasets
+from leakrange.registry import UnknownName
 from leakrange.reproduction.cells import Cell, Cells
 from leakrange.reproduction.hbc.measures import Measure, measure
 from leakrange.reproduction.hbc.paper import PaperRow
 from leakrange.reproduction.work import Progress
+from leakrange.wire.errors import DataUnavailable, InvalidInput
 from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 
-__all__ = ["ModelWork", "Settings", "Trial", "trials", "works"]
+__all__ = ["ModelWork", "Settings", "Trial", "check", "require_data", "trials", "works"]
 
 SETS = {"celeba": "celeba_sub-hair", "utkface": "utkface"}
 """CelebA is cut to the images with one of black, blond and brown hair, as the paper's marginals prove."""
@@ -24,21 +26,21 @@ STUDENT_EPOCHS = 2
 """For each of the teacher's: about as many steps."""
 USERS_SHARE = 0.2
 """Of the training images, in Table 6: the user's, without labels (Section 5.8)."""
-WITHOUT_HAIR = MappingProxyType({"celeba_sub-hair": "celeba_sub"})
+WITHOUT_HAIR = MappingProxyType({"celeba_sub-hair": "celeba_sub", "hub-celeba-hair": "hub-celeba"})
 """Where more of a user's unlabelled images are found: in the set that the provider's is a part of."""
 
 
 @dataclass(frozen=True)
 class Settings:
     """What a reproduction may choose: the data set that plays each of the paper's, training, the device,
-    and whether what an earlier version of the training code gave is taken for done."""
+    and whether what an earlier version of the code gave is taken for done."""
 
     epochs: tuple[tuple[str, int], ...]
     sets: tuple[tuple[str, str], ...] = tuple(SETS.items())
     size: int | None = None
     limit: int | None = None
     bf16: bool = False
-    passes: str | None = None
+    passes: Literal["one", "two"] = "two"
     logarithm: bool = False
     """Whether G reads the logarithms of soft outputs."""
     device: str = "cpu"
@@ -59,12 +61,42 @@ class Trial:
     measure: Measure
 
     def identity(self) -> Any:
-        """Of its cell, whatever the version of the training code."""
+        """Of its cell, whatever the version of the code."""
         return ["hbc", self.recipe.model_dump(mode="json", exclude={"code"}), self.measure.identity()]
+
+    def code(self) -> str:
+        """Of what trains its model, and of what measures it."""
+        return f"{self.recipe.code}-{self.measure.code()}"
 
     def cell(self, store: Path, *, any_code: bool = False) -> Cell | None:
         """What was measured, if it was."""
-        return Cells(store).get(self.identity(), self.recipe.code, any_code=any_code)
+        return Cells(store).get(self.identity(), self.code(), any_code=any_code)
+
+
+def check(rows: Iterable[PaperRow], settings: Settings) -> None:
+    """Refuse what cannot be planned (`InvalidInput`): an unknown data set, or one that lacks an attribute of
+    the rows."""
+    for row in rows:
+        name = dict(settings.sets)[row.data]
+        try:
+            attributes = datasets[name].attributes
+        except UnknownName as unknown:
+            raise InvalidInput(str(unknown)) from unknown
+        for attribute in (row.y, row.s):
+            if attribute not in attributes:
+                known = ", ".join(sorted(attributes))
+                raise InvalidInput(
+                    f"data set {name!r} has no attribute {attribute!r}; there are: {known}",
+                    hint="choose another set with --data, or other rows",
+                )
+
+
+def require_data(rows: Iterable[PaperRow], settings: Settings) -> None:
+    """`DataUnavailable` where the images of a row are not here, before anything is trained on those of
+    another. Loads nothing."""
+    for name in dict.fromkeys(dict(settings.sets)[row.data] for row in rows):
+        if reason := datasets[name].available():
+            raise DataUnavailable(f"data set {name!r} cannot be loaded: {reason}")
 
 
 def trials(rows: Iterable[PaperRow], seeds: Iterable[int], settings: Settings) -> Iterator[Trial]:
@@ -97,14 +129,16 @@ def _recipe(row: PaperRow, seed: int, settings: Settings) -> TrainingRecipe:
         if row.attack == "parameterized":
             parameters["release"] = row.output
             parameters["beta"]["x"] = row.beta_x
-            if settings.passes:
-                parameters["passes"] = settings.passes
+            # said although it is the default: recipes that say nothing else must have one name
+            parameters["passes"] = settings.passes
             if settings.logarithm and row.output == "softmax":
                 parameters["logarithm"] = True
+    name = dict(settings.sets)[row.data]
     return TrainingRecipe(
         data=DataSpec(
-            name=dict(settings.sets)[row.data],
-            size=settings.size,
+            name=name,
+            # the set's own size goes without saying, too: one name for one recipe
+            size=settings.size if settings.size != datasets[name].size else None,
             limit=settings.limit,
             auxiliary=USERS_SHARE if row.table == "6" else 0.0,
         ),
@@ -154,10 +188,10 @@ class ModelWork:
             folder = artifact.save(store, trained)
         model = artifact.load(folder)
         for trial in self.trials:
-            if trial.cell(store) is None:
+            if trial.cell(store, any_code=self.any_code) is None:
                 cell = measure(model, images, trial.row.y, trial.measure, trial.seed)
-                found = cell | {"data": images.fingerprint, "images": _counts(images), "code": recipe.code}
-                Cells(store).put(trial.identity(), recipe.code, found)
+                found = cell | {"data": images.fingerprint, "images": _counts(images)}
+                Cells(store).put(trial.identity(), trial.code(), found)
 
 
 def _counts(images: ImageSet) -> dict[str, int]:

@@ -12,6 +12,7 @@ from leakrange.data import ImageSet
 from leakrange.defences.model.pruning import Prune, PruneParameters
 from leakrange.metrics import accuracy, entropy_bits, majority_share
 from leakrange.reproduction.cells import Cell
+from leakrange.reproduction.measuring_code import measuring_code
 from leakrange.wire.recipe import DataSpec, NetSpec, Schedule
 
 if TYPE_CHECKING:
@@ -25,6 +26,14 @@ STUDENT_WIDTH, STUDENT_BATCH = 0.5, 50
 HAIR = "hair-color"
 NEWER = ("epochs", "pruned", "unlabelled")
 """Left out of an identity where they are not used: cells measured before there were any keep their name."""
+ALWAYS = ("reproduction.hbc.measures", "metrics.accuracy", "metrics.entropy", "providers.inference")
+CODE = {
+    "own": ("providers.decoder", "providers.threshold"),
+    "overlearning": ("attacks.attribute_inference", "nets.stacked", "nets.decoder"),
+    "student": ("providers.distillation", "providers.losses", "providers.decoder", "providers.threshold"),
+}
+PRUNING = ("defences.model.pruning",)
+"""The modules that decide a cell of each kind, given its model; those of pruned models, too."""
 
 
 @dataclass(frozen=True)
@@ -50,17 +59,24 @@ class Measure:
         """As plain values."""
         return {name: value for name, value in asdict(self).items() if value or name not in NEWER}
 
+    def code(self) -> str:
+        """The version of the code that measures this."""
+        return measuring_code(*ALWAYS, *CODE[self.kind], *(PRUNING if self.pruned else ()))
+
 
 def measure(model: Artifact, images: ImageSet, target: str, wanted: Measure, seed: int) -> Cell:
     """The figures of one row on ``images``' test split: ``honesty``, ``curiosity``, their majority classes'
     shares (all in [0, 1]), ``entropy`` of soft outputs in bits (mean), and ``parameters`` and ``seconds``
-    of the model.
+    of the model; of a student, how many ``answers`` taught it.
 
     Honesty is over images whose target is known, curiosity over those whose sensitive attribute is.
     """
     from leakrange.providers.inference import outputs
 
-    classifier = model.classifier if wanted.kind != "student" else _student(model, images, wanted, seed)
+    classifier, asked = model.classifier, {}
+    if wanted.kind == "student":
+        own = _users(images, wanted)
+        classifier, asked = _student(model, own, wanted, seed), {"answers": len(own)}
     if wanted.pruned:
         classifier = Prune(PruneParameters(amount=wanted.pruned)).apply(classifier)
     test = _known(images, "test", target)
@@ -84,20 +100,27 @@ def measure(model: Artifact, images: ImageSet, target: str, wanted: Measure, see
         "parameters": sum(parameter.numel() for parameter in classifier.parameters()),
         "seconds": model.record["seconds"],
         "chosen_epoch": model.record["chosen_epoch"],
+        **asked,
     }
 
 
-def _student(model: Artifact, images: ImageSet, wanted: Measure, seed: int) -> Classifier:
+def _users(images: ImageSet, wanted: Measure) -> NDArray[np.uint8]:
+    """A user's own images (N, H, W, C), for which it asks the provider."""
     from leakrange.data import load
+
+    own = images.images[images.where("auxiliary")]
+    if not wanted.unlabelled:
+        return own
+    more = load(DataSpec(name=wanted.unlabelled, size=own.shape[1], validation=0.0, auxiliary=0.0))
+    theirs = more.where("train")
+    without = theirs[more.labels[HAIR][theirs] < 0]
+    return np.concatenate([own, more.images[without]])
+
+
+def _student(model: Artifact, own: NDArray[np.uint8], wanted: Measure, seed: int) -> Classifier:
     from leakrange.providers.distillation import distil
     from leakrange.providers.inference import outputs
 
-    own = images.images[images.where("auxiliary")]
-    if wanted.unlabelled:
-        more = load(DataSpec(name=wanted.unlabelled, size=own.shape[1], validation=0.0, auxiliary=0.0))
-        theirs = more.where("train")
-        without = theirs[more.labels[HAIR][theirs] < 0]
-        own = np.concatenate([own, more.images[without]])
     net = NetSpec(name=model.config.net, width=STUDENT_WIDTH * model.config.width)
     schedule = Schedule(epochs=wanted.epochs, batch=STUDENT_BATCH)
     return distil(own, outputs(model.classifier, own, "softmax"), net=net, schedule=schedule, seed=seed)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.document import Column, Document, Line, Section
-from leakrange.reproduction.hbc.experiments import Settings, trials
+from leakrange.reproduction.hbc.experiments import (
+    STUDENT_EPOCHS,
+    USERS_SHARE,
+    WITHOUT_HAIR,
+    Settings,
+    trials,
+)
+from leakrange.reproduction.hbc.measures import STUDENT_BATCH
 from leakrange.reproduction.hbc.paper import EPOCHS, REPETITIONS, TABLES, PaperRow
 
 __all__ = ["document"]
@@ -34,9 +41,10 @@ def document(
     store: Path,
     command: str,
     others: Sequence[Section] = (),
+    codes: Iterable[str] = (),
 ) -> Document:
-    """The page of the rows that were asked for, behind the sections ``others``; cells that were not
-    measured are left open."""
+    """The page of the rows that were asked for, behind the sections ``others``, which versions ``codes`` of
+    the code gave; cells that were not measured are left open."""
     measured: Measured = {}
     for row in rows:
         cells = (trial.cell(store, any_code=settings.any_code) for trial in trials([row], seeds, settings))
@@ -50,35 +58,52 @@ def document(
         for number, name in TABLES.items()
         if any(row.table == number for row in measured)
     ]
-    return Document(TITLE, command, ABOUT, _differences(measured, settings), [*others, *tables])
+    versions = {*codes, *(cell["code"] for cells in measured.values() for cell in cells)}
+    said = [
+        *_differences(measured, settings),
+        f"versions of the code: {', '.join(sorted(versions)) or 'none'}",
+    ]
+    return Document(TITLE, command, ABOUT, said, [*others, *tables])
 
 
 def _differences(measured: Measured, settings: Settings) -> list[str]:
     said = []
     for name, ours in settings.sets:
-        found = [cell for row, cells in measured.items() if row.data == name for cell in cells]
-        if not found:
-            continue
-        counts = found[0]["images"]
-        split = ", ".join(f"{split} {count:,}" for split, count in counts.items())
-        said.append(
-            f"{name}: {ours} (fingerprint {found[0]['data'][:16]}), "
-            f"{sum(counts.values()):,} images ({split}); "
-            f"the paper's: {PAPER_IMAGES[name]}. {dict(settings.epochs)[name]} epochs; the paper's: {EPOCHS}"
-        )
+        for data, counts, tables in _parts(measured, name):
+            split = ", ".join(f"{split} {count:,}" for split, count in counts)
+            said.append(
+                f"{name}: {ours} (fingerprint {data[:16]}), {sum(count for _, count in counts):,} images "
+                f"({split}) in {', '.join(tables)}; the paper's: {PAPER_IMAGES[name]}. "
+                f"{dict(settings.epochs)[name]} epochs; the paper's: {EPOCHS}"
+            )
     schedule = settings.schedule(settings.epochs[0][0])
     training = f"batch {schedule.batch}, Adam {schedule.lr:g} as the paper's"
     if schedule.bf16:
         training += ", in bfloat16"
-    if settings.passes:
-        training += f"; passes through F in a step of the parameterized attack: {settings.passes}"
-    said.append(training)
+    said.append(f"{training}; passes through F in a step of the parameterized attack: {settings.passes}")
+    answers = {cell["answers"] for cells in measured.values() for cell in cells if "answers" in cell}
+    if answers:
+        more = WITHOUT_HAIR.get(dict(settings.sets)["celeba"])
+        said.append(
+            f"students: {', '.join(f'{count:,}' for count in sorted(answers))} answers, a tenth of them held "
+            f"out to choose the epoch; {STUDENT_EPOCHS} epochs in batches of {STUDENT_BATCH} for each of "
+            f"their teacher's; asked for {USERS_SHARE:.0%} of the images, not the test ones"
+            + (f", and for {more}'s training images without one hair colour" if more else "")
+            + "; the paper's: 20% of the training images"
+        )
     if settings.logarithm:
         said.append("G reads the logarithms of soft outputs; the paper's reads the probabilities")
-    codes = sorted({cell["code"] for cells in measured.values() for cell in cells})
-    if codes:
-        said.append(f"versions of the training code: {', '.join(codes)}")
     return said
+
+
+def _parts(measured: Measured, name: str) -> list[tuple[str, tuple[tuple[str, int], ...], list[str]]]:
+    """For each cut of one of the paper's sets: fingerprint, sizes of its splits, the tables that have it."""
+    found: dict[tuple[str, tuple[tuple[str, int], ...]], dict[str, None]] = {}
+    for row, cells in measured.items():
+        for cell in cells if row.data == name else ():
+            table = "Figure 9" if row.table == "fig9" else f"Table {row.table}"
+            found.setdefault((cell["data"], tuple(cell["images"].items())), {})[table] = None
+    return [(data, counts, list(tables)) for (data, counts), tables in found.items()]
 
 
 def _section(name: str, rows: Sequence[PaperRow], measured: Measured) -> Section:
