@@ -20,7 +20,16 @@ BESIDE = Path(__file__).parents[3] / "shared" / "data"
         (["--epochs", "celeba=3"], "says nothing about utkface"),
         (["--epochs", "none"], "write N, celeba=N or utkface=N"),
         (["--data", "mnist=digits"], "write celeba=SET or utkface=SET"),
-        (["--data", "utkface=nothing", "--table", "4", "--jobs", "1"], "unknown data set 'nothing'"),
+        (["--data", "utkface=nothing", "--jobs", "1"], "unknown data set 'nothing'"),
+        (["--data", "utkface=nothing", "--table", "4", "--show"], "unknown data set 'nothing'"),
+        (["--data", "utkface=digits", "--table", "4"], "data set 'digits' has no attribute"),
+        (["--table", "4", "--size", "8"], "--size 8: Input should be greater than or equal to 16"),
+        (["--table", "4", "--limit", "0"], "--limit 0: Input should be greater"),
+        (["--table", "4", "--epochs", "1001"], "--epochs 1001: Input should be less"),
+        (["--table", "fig4", "--device", "abacus"], "--device abacus cannot be used here"),
+        (["--table", "detection:s=1"], "detection has no rows to choose from"),
+        (["--rows", "attack=magic"], "has attack=magic"),
+        (["--quick", "--table", "3"], "--quick has rows of its own"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_trained(options: list[str], said: str, tmp_path: Path) -> None:

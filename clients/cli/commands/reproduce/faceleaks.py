@@ -59,7 +59,7 @@ def faceleaks(
     quick: Annotated[bool, typer.Option(help="drawn people, a small teacher, 1 seed: does it run?")] = False,
     show: Annotated[bool, typer.Option(help="ask nothing: the page of what the store has")] = False,
     any_code: Annotated[
-        bool, typer.Option(help="take what an earlier version of the training code gave, and say so")
+        bool, typer.Option(help="take what an earlier version of the code gave, and name the versions")
     ] = False,
 ) -> None:
     """FaceLeaks (2020): membership and attributes through features, verification and recognition services.

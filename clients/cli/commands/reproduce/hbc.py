@@ -10,17 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from pydantic import ValidationError
 
 from clients.cli.commands.reproduce.doing import do, write
 from clients.cli.exits import CliError, Exit
-from leakrange.wire.errors import LeakrangeError
+from leakrange.wire.errors import InvalidInput, LeakrangeError
 
 if TYPE_CHECKING:
+    from leakrange.reproduction.hbc.paper import PaperRow
     from leakrange.reproduction.work import Work
 
 __all__ = ["hbc"]
 
 BLACK_BOX, DETECTION = "fig4", "detection"
+SPECIAL = (BLACK_BOX, DETECTION)
+"""Beside the tables: what has no printed rows."""
 QUICK = (
     BLACK_BOX,
     "1:s=male,beta_y=1|0.7,classifier=honest|raw",
@@ -38,17 +42,19 @@ def hbc(
             help="1 to 9, fig4, fig9 or detection, or some rows of it: 3:Y=3,S=2|5 (repeatable; default: all)"
         ),
     ] = None,
-    rows: Annotated[str, typer.Option(help="rows of every table: classifier=raw|soft,beta_y=0.7")] = "",
+    rows: Annotated[
+        str, typer.Option(help="rows of every table that has such: classifier=raw|soft,beta_y=0.7")
+    ] = "",
     epochs: Annotated[
         list[str] | None, typer.Option(help="N, or celeba=N and utkface=N (the paper's are 50)")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="the paper's are 5")] = 5,
+    seeds: Annotated[int | None, typer.Option(min=1, help="default: 5, as the paper's")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="models trained side by side")] = os.cpu_count() or 1,
     device: Annotated[str, typer.Option(help="cpu, cuda, cuda:1, ...")] = "cpu",
     bf16: Annotated[bool, typer.Option(help="train in bfloat16, where the processor has it")] = False,
     passes: Annotated[
-        Literal["one", "two"] | None, typer.Option(help="passes through F in a step (default: two)")
-    ] = None,
+        Literal["one", "two"], typer.Option(help="passes through F in a step of the parameterized attack")
+    ] = "two",
     logarithm: Annotated[
         bool, typer.Option(help="let G read the logarithms of soft outputs, not the probabilities")
     ] = False,
@@ -67,7 +73,7 @@ def hbc(
     quick: Annotated[bool, typer.Option(help="a few rows, 3 epochs, 1 seed: does it run?")] = False,
     show: Annotated[bool, typer.Option(help="train nothing: the page of what the store has")] = False,
     any_code: Annotated[
-        bool, typer.Option(help="take what an earlier version of the training code gave, and say so")
+        bool, typer.Option(help="take what an earlier version of the code gave, and name the versions")
     ] = False,
 ) -> None:
     """Honest-but-Curious Nets (CCS 2021), Tables 1 to 9.
@@ -78,20 +84,19 @@ def hbc(
     from leakrange.reproduction.hbc.blackbox_work import section as blackbox_section
     from leakrange.reproduction.hbc.detection_work import POPULATION, DetectionWork
     from leakrange.reproduction.hbc.detection_work import section as detection_section
-    from leakrange.reproduction.hbc.experiments import SETS, Settings, trials, works
-    from leakrange.reproduction.hbc.paper import EPOCHS, TABLES, PaperRow, select
+    from leakrange.reproduction.hbc.experiments import SETS, Settings, check, require_data, trials, works
+    from leakrange.reproduction.hbc.paper import EPOCHS, REPETITIONS, TABLES
     from leakrange.reproduction.hbc.results import document
 
-    chosen = list(QUICK) if quick else table or [BLACK_BOX, *TABLES, DETECTION]
+    if quick and (table or rows):
+        raise CliError("--quick has rows of its own: leave out --table and --rows", code=Exit.USAGE)
+    whole = list(TABLES) if rows else [BLACK_BOX, *TABLES, DETECTION]
+    chosen = list(QUICK) if quick else table or whole
     if quick:
-        epochs, seeds = epochs or [str(QUICK_EPOCHS)], QUICK_SEEDS
+        epochs, seeds = epochs or [str(QUICK_EPOCHS)], seeds or QUICK_SEEDS
+    seeds = seeds or REPETITIONS
     try:
-        kept: list[PaperRow] = []
-        for one in chosen:
-            if one in (BLACK_BOX, DETECTION):
-                continue
-            number, _, filters = one.partition(":")
-            kept += select(number, ",".join(filter(None, (filters, rows))))
+        kept = _rows(chosen, rows, every=not table)
         settings = Settings(
             epochs=tuple(_epochs(epochs or [str(EPOCHS)], SETS).items()),
             sets=tuple((SETS | _sets(data or [])).items()),
@@ -108,16 +113,63 @@ def hbc(
         )
         population = max(POPULATION, seeds) if DETECTION in chosen else 0
         models = [DetectionWork(seed, any_code=any_code) for seed in range(population)]
+        check(kept, settings)
         planned: list[Work] = [*mixtures, *models, *works(trials(kept, range(seeds), settings), settings)]
         if not show:
+            _device(device)
+            require_data(kept, settings)
             do(planned, store, jobs)
         others = [blackbox_section(mixtures, store)] if mixtures else []
         others += [detection_section(models, store)] if models else []
         command = shlex.join(["leakrange", *sys.argv[1:]])
-        found = document(kept, range(seeds), settings, store, command, others)
+        cells = (work.cell(store) for work in (*mixtures, *models))
+        codes = [cell["code"] for cell in cells if cell is not None]
+        found = document(kept, range(seeds), settings, store, command, others, codes)
     except LeakrangeError as error:
         raise CliError(error.detail, code=Exit.USAGE, hint=error.hint) from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = ".".join(str(part) for part in first["loc"])
+        raise CliError(f"--{option} {first['input']}: {first['msg']}", code=Exit.USAGE) from error
     write(found, output, page)
+
+
+def _rows(chosen: Iterable[str], filters: str, *, every: bool) -> list[PaperRow]:
+    """The rows of the tables that were chosen. Where that is ``every`` table, one without such rows is left
+    out, unless all are."""
+    from leakrange.reproduction.hbc.paper import TABLES, select
+
+    kept: list[PaperRow] = []
+    refused: InvalidInput | None = None
+    for one in chosen:
+        number, _, own = one.partition(":")
+        if number in SPECIAL:
+            if own:
+                raise CliError(f"--table {one}: {number} has no rows to choose from", code=Exit.USAGE)
+            continue
+        if number not in TABLES:
+            known = ", ".join((*TABLES, *SPECIAL))
+            raise CliError(f"no table {number!r}; there are: {known}", code=Exit.USAGE)
+        try:
+            kept += select(number, ",".join(filter(None, (own, filters))))
+        except InvalidInput as error:
+            if not every:
+                raise
+            refused = error
+    if refused is not None and not kept:
+        raise refused
+    return kept
+
+
+def _device(name: str) -> None:
+    """Refuse a device that this machine does not have."""
+    import torch
+
+    try:
+        torch.zeros(1, device=name)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).partition("\n")[0]
+        raise CliError(f"--device {name} cannot be used here: {reason}", code=Exit.USAGE) from error
 
 
 def _epochs(given: list[str], names: Iterable[str]) -> dict[str, int]:
