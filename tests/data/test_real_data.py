@@ -74,7 +74,6 @@ def test_mnists(name: str) -> None:
     assert np.bincount(found.split).tolist() == [45_000, 6_000, 9_000, 10_000]
 
 
-@pytest.mark.slow
 def test_cifar10() -> None:
     found = real("cifar10", limit=200)
     assert found.images.shape == (800, 32, 32, 3)
