@@ -1,0 +1,154 @@
+"""A provider that was restarted or killed goes on where it was, and loses nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+from leakrange.providers import artifact
+from services.provider.main import create_provider
+from services.provider.store import Store, StoredUpload
+from tests.provider.conftest import KEY, OPERATOR, Provider, settings_for
+from tests.provider.test_intake import OUTPUTS, intake, upload
+from tests.provider.tiny import save_model
+from tests.serving import serving
+
+
+def test_a_restarted_provider_goes_on_where_it_was(
+    models_dir: Path, digests: dict[str, str], tmp_path: Path
+) -> None:
+    with (
+        serving(create_provider(settings_for(models_dir, tmp_path))) as url,
+        httpx.Client(base_url=url) as client,
+    ):
+        made = Provider(url, client, models_dir)
+        made.deploy("kept", digests["net"], release="softmax").raise_for_status()
+        made.deploy("dropped", digests["honest"]).raise_for_status()
+        first = upload(client, "kept", OUTPUTS, "before")
+        client.delete("/v1/operator/models/dropped", headers=OPERATOR).raise_for_status()
+        card = client.get("/v1/models/kept").json()
+        record = intake(client, "kept", "before")
+    with (
+        serving(create_provider(settings_for(models_dir, tmp_path))) as url,
+        httpx.Client(base_url=url) as client,
+    ):
+        assert client.get("/v1/models").json() == {"models": [card]}
+        assert intake(client, "kept", "before") == record
+        assert upload(client, "kept", OUTPUTS, "before").content == first.content
+
+
+def test_what_was_taken_in_is_decoded_by_the_version_that_took_it_in(
+    provider: Provider, digests: dict[str, str], models_dir: Path
+) -> None:
+    """Even if it was not decoded at once, and the model was replaced or withdrawn since."""
+    curious = save_model(models_dir, seed=7, decoder="net")
+    decoder = artifact.load(models_dir / curious).decoder
+    assert decoder is not None
+    provider.deploy("moved", curious).raise_for_status()
+    upload(provider.client, "moved", OUTPUTS, "early").raise_for_status()
+    provider.deploy("moved", digests["honest"]).raise_for_status()
+    upload(provider.client, "moved", OUTPUTS, "late").raise_for_status()
+    provider.client.delete("/v1/operator/models/moved", headers=OPERATOR).raise_for_status()
+    assert (
+        intake(provider.client, "moved", "early")["inferred"] == decoder.infer(OUTPUTS, "logits")[0].tolist()
+    )
+    assert intake(provider.client, "moved", "late")["inferred"] is None
+
+
+def test_an_artifact_that_vanished_does_not_stop_a_restart(
+    models_dir: Path, digests: dict[str, str], tmp_path: Path
+) -> None:
+    lost = save_model(models_dir, seed=9)
+    with (
+        serving(create_provider(settings_for(models_dir, tmp_path))) as url,
+        httpx.Client(base_url=url) as client,
+    ):
+        made = Provider(url, client, models_dir)
+        made.deploy("kept", digests["honest"]).raise_for_status()
+        made.deploy("lost", lost).raise_for_status()
+    shutil.rmtree(models_dir / lost)
+    with (
+        serving(create_provider(settings_for(models_dir, tmp_path))) as url,
+        httpx.Client(base_url=url) as client,
+    ):
+        assert [card["name"] for card in client.get("/v1/models").json()["models"]] == ["kept"]
+
+
+async def test_what_was_not_decoded_when_the_provider_died_is_decoded_when_it_is_read(
+    models_dir: Path, digests: dict[str, str], tmp_path: Path
+) -> None:
+    store = Store(tmp_path)
+    await store.open()
+    await store.take_in(
+        StoredUpload("u", "m", digests["threshold"], "logits", OUTPUTS, np.array([1, 0, 2], np.int64))
+    )
+    await store.close()
+    decoder = artifact.load(models_dir / digests["threshold"]).decoder
+    assert decoder is not None
+    with (
+        serving(create_provider(settings_for(models_dir, tmp_path))) as url,
+        httpx.Client(base_url=url) as client,
+    ):
+        assert intake(client, "m", "u")["inferred"] == decoder.infer(OUTPUTS, "logits")[0].tolist()
+
+
+def test_a_killed_provider_loses_nothing(models_dir: Path, digests: dict[str, str], tmp_path: Path) -> None:
+    """The real process, killed by the kernel right after its last answer."""
+    values = {f"u{number}": OUTPUTS + number for number in range(20)}
+    with process(models_dir, tmp_path) as (url, victim), httpx.Client(base_url=url, timeout=120) as client:
+        Provider(url, client, models_dir).deploy("m", digests["net"]).raise_for_status()
+        for key, given in values.items():
+            upload(client, "m", given, key).raise_for_status()
+        victim.send_signal(signal.SIGKILL)
+        victim.wait()
+    with (
+        serving(create_provider(settings_for(models_dir, tmp_path))) as url,
+        httpx.Client(base_url=url) as client,
+    ):
+        for key, given in values.items():
+            record = intake(client, "m", key)
+            assert record["values"] == given.tolist()
+            assert record["inferred"] is not None
+
+
+@contextmanager
+def process(models_dir: Path, state_dir: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """``python -m services.provider``, ready."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    settings = {
+        "LEAKRANGE_OPERATOR_KEY": KEY,
+        "LEAKRANGE_PORT": str(port),
+        "LEAKRANGE_MODELS_DIR": str(models_dir),
+        "LEAKRANGE_STATE_DIR": str(state_dir),
+    }
+    child = subprocess.Popen(
+        [sys.executable, "-m", "services.provider"], env=os.environ | settings, stderr=subprocess.DEVNULL
+    )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        deadline = time.monotonic() + 120
+        while True:
+            try:
+                httpx.get(f"{url}/readyz").raise_for_status()
+                break
+            except httpx.TransportError:
+                assert child.poll() is None, "the provider did not start"
+                assert time.monotonic() < deadline
+                time.sleep(0.05)  # not listening yet
+        yield url, child
+    finally:
+        child.kill()
+        child.wait()
