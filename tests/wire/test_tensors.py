@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -177,6 +178,20 @@ def test_what_is_no_release_is_refused(values: NDArray[Any], said: str) -> None:
 def test_only_rectangular_lists_of_numbers_are_arrays(value: Any) -> None:
     with pytest.raises(InvalidInput):
         numeric_array(value, "inputs")
+
+
+@pytest.mark.parametrize("place", ["row", "between rows"])
+def test_a_long_string_among_numbers_costs_no_memory(place: str) -> None:
+    """NumPy would make each of the numbers as long as the string: ten gigabytes here."""
+    row = [0.0] * 50_000
+    text = "x" * 50_000
+    value = [row, [text, *row[1:]]] if place == "row" else [row, text]
+    tracemalloc.start()
+    with pytest.raises(InvalidInput, match="numbers only"):
+        numeric_array(value, "values")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 10_000_000
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"nul", b"[NaN]", b"[Infinity]", b"\xff", b'"\xed\xa0\x80"'])

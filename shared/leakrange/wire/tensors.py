@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,7 @@ def numeric_array(value: Any, name: str) -> NDArray[Any]:
     """
     if not isinstance(value, list):
         raise InvalidInput(f"{name!r} must be a list of numbers or of lists", hint="send a nested JSON list")
+    _check_leaves(value, name)
     try:
         array = np.asarray(value)
     except (ValueError, OverflowError) as error:
@@ -183,6 +185,24 @@ def numeric_array(value: Any, name: str) -> NDArray[Any]:
     if array.dtype.kind not in "uif":
         raise InvalidInput(f"{name!r} must hold numbers only, of 64 bits at most")
     return array
+
+
+def _check_leaves(value: list[Any], name: str) -> None:
+    """Before NumPy sees them: one long string among the numbers would make each of them as long."""
+    level = value
+    for _ in range(MAX_DEPTH):
+        kinds = set(map(type, level))
+        if kinds <= {int, float}:
+            return
+        if kinds != {list}:
+            ragged = kinds <= {int, float, list}
+            raise InvalidInput(
+                f"{name!r} is ragged: its lists differ in depth"
+                if ragged
+                else f"{name!r} must hold numbers only, of 64 bits at most"
+            )
+        level = list(chain.from_iterable(level))
+    raise InvalidInput(f"{name!r} is nested deeper than {MAX_DEPTH} levels")
 
 
 def release_array(values: NDArray[Any], *, max_samples: int, max_length: int = 65536) -> NDArray[np.float32]:
