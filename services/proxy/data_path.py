@@ -148,7 +148,7 @@ class DataPath:
             return Answer(reserved.answer.status, reserved.answer.body, headers, "replayed")
         try:
             if isinstance(told, Upload):
-                answer = await self._forward.upload(asked, told, base, chain)
+                answer = await self._forward.upload(asked, told, base, chain, reserved.key_id)
             else:
                 answer = await self._forward.query(asked, told, accept, base, chain)
         except LeakrangeError:

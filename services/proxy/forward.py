@@ -10,6 +10,7 @@ from typing import Final
 from leakrange.defences.output import Chain
 from leakrange.wire.errors import InvalidInput, UpstreamFailed
 from leakrange.wire.images import ImageLimits
+from leakrange.wire.names import upload_name
 from leakrange.wire.tensors import JSON
 from services.proxy.exchange import Answer, Request
 from services.proxy.ledger import Idempotency
@@ -67,8 +68,8 @@ class Forward:
         body = transform_answer(chain, context, content_type, answer.body, query.samples, threshold)
         return Answer(answer.status, body, answer.headers)
 
-    async def upload(self, asked: Asked, upload: Upload, base: str, chain: Chain) -> Answer:
-        """The decisions on an upload, which leaves transformed."""
+    async def upload(self, asked: Asked, upload: Upload, base: str, chain: Chain, account: str) -> Answer:
+        """The decisions on an upload of ``account``, which leaves transformed."""
         body = asked.body
         if chain.stages:
             digests = None
@@ -78,7 +79,7 @@ class Forward:
             body = upload.transformed(chain, self._noise(asked).context(chain, upload.release, digests))
         headers = {"Accept": JSON, "Content-Type": upload.media, "X-Release": upload.release}
         if (key := asked.request.headers.get("idempotency-key")) is not None:
-            headers["Idempotency-Key"] = key
+            headers["Idempotency-Key"] = upload_name(account, key)
         return await self._parties().upstream.ask(
             "POST", f"{base}/v1/models/{asked.model}/outputs", headers, body
         )

@@ -31,6 +31,7 @@ from leakrange.scenario.results import TrialResult
 from leakrange.store.files import get_array, get_arrays, put_array, put_arrays
 from leakrange.wire.errors import LeakrangeError, NotFound
 from leakrange.wire.jobs import FitJob, ProbeJob, Shadow, Span
+from leakrange.wire.names import upload_name
 from leakrange.wire.recipe import digest
 from leakrange.wire.schemas import Round
 from services.controller.range.accounts import Accounts
@@ -146,7 +147,7 @@ class Driver:
                 try:
                     reply = await self._parties.edge.round(order)
                     record = await self._parties.providers.intake(
-                        model.recipe.behaviour, model.served_as, order.upload
+                        model.recipe.behaviour, model.served_as, upload_name(name, order.upload)
                     )
                     if len(record.values) != reply.samples or record.decisions != reply.decisions:
                         raise LeakrangeError(f"provider and edge client disagree about upload {order.upload}")
@@ -363,6 +364,7 @@ class Driver:
                         self._parties.proxy,
                         self._parties.providers,
                         model,
+                        account=name,
                         key=key,
                         outputs=outputs,
                         spans=student.student.victims,

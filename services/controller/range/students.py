@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from leakrange.scenario.plan import PlannedModel
 from leakrange.wire.errors import LeakrangeError, NotFound
 from leakrange.wire.jobs import Span
+from leakrange.wire.names import upload_name
 from leakrange.wire.parties import Providers, Proxy
 
 __all__ = ["hand_in"]
@@ -18,13 +19,14 @@ async def hand_in(
     providers: Providers,
     model: PlannedModel,
     *,
+    account: str,
     key: str,
     outputs: NDArray[np.float32],
     spans: list[Span],
     upload: str,
 ) -> dict[str, NDArray[np.generic]]:
-    """Upload a student's soft outputs (V, Y) through the proxy with the user's ``key``, a span at a time, as
-    ``{upload}.0``, ``{upload}.1``, …; then ask the provider what it made of them.
+    """Upload a student's soft outputs (V, Y) through the proxy with the ``key`` of the user's ``account``, a
+    span at a time, as ``{upload}.0``, ``{upload}.1``, …; then ask the provider what it made of them.
 
     Gives ``decisions`` (V,), ``inferred`` (V,) and ``scores`` (V, S). Again under the same names it costs
     nothing and gives the same. Raises `NotFound` where the provider has no decoder.
@@ -36,7 +38,7 @@ async def hand_in(
         start += len(values)
         name = f"{upload}.{number}"
         decided = await proxy.upload(key, model.served_as, "softmax", values, name)
-        record = await providers.intake(model.recipe.behaviour, model.served_as, name)
+        record = await providers.intake(model.recipe.behaviour, model.served_as, upload_name(account, name))
         if record.decisions != decided:
             raise LeakrangeError(f"provider and user disagree about upload {name}")
         if record.inferred is None or record.scores is None:

@@ -1,14 +1,15 @@
-"""What a model or an enrolled person may be called, and where a request names the person."""
+"""What models, enrolled people and uploads are called, and where a request names the person."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Final
 from urllib.parse import parse_qsl
 
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["NAME", "asked_person", "check_person", "is_name"]
+__all__ = ["NAME", "asked_person", "check_person", "is_name", "upload_name"]
 
 NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 """A regular expression, without anchors: nothing that it matches leads elsewhere in a path."""
@@ -44,3 +45,9 @@ def asked_person(query: str) -> str | None:
     if len(given) > 1 or given[0][0] != "person":
         raise InvalidInput("the only query parameter is one 'person'")
     return given[0][1]
+
+
+def upload_name(account: str, key: str) -> str:
+    """The upload (64 hexadecimal characters) that the proxy hands in for the idempotency key ``key`` of an
+    API key's ``account``: a provider knows no accounts, and two users may well choose the same key."""
+    return hashlib.sha256(f"{account}\0{key}".encode()).hexdigest()
