@@ -57,6 +57,27 @@ def test_an_attack_that_skips_users_is_refused(trial: TrialResult) -> None:
         judge(trial, _observed(), short, 2)
 
 
+def test_the_curve_of_many_classes_has_the_area_that_is_told_beside_it(trial: TrialResult) -> None:
+    sensitive = np.repeat([0, 1, 2], [70, 20, 10])
+    observed = Observed(np.zeros(100, int), sensitive, np.zeros(100, int))
+    # It knows how frequent the classes are, and nothing of anyone.
+    prior = np.tile(np.array([0.7, 0.2, 0.1], dtype=np.float32), (100, 1))
+    # It knows the rarest class, too.
+    knows = prior + np.float32(0.5) * (sensitive == 2)[:, np.newaxis] * np.eye(3, dtype=np.float32)[2]
+    for scores, area in ((prior, 0.5), (knows, 2 / 3)):
+        judged = judge(trial, observed, Inferred(np.zeros(100, int), scores), 3)
+        assert judged.auc == pytest.approx(area)
+        assert judged.roc is not None
+        assert np.trapezoid(judged.roc.tpr, judged.roc.fpr) == pytest.approx(area)
+
+
+def test_users_of_one_class_have_no_curve(trial: TrialResult) -> None:
+    alike = Observed(np.zeros(4, int), np.ones(4, int), np.zeros(4, int))
+    for classes in (2, 3):
+        judged = judge(trial, alike, Inferred(np.ones(4, int), np.zeros((4, classes), np.float32)), classes)
+        assert (judged.auc, judged.roc) == (None, None)
+
+
 def test_labels_of_all_rounds_are_joined_in_order() -> None:
     rounds = [{"y": [0, 1], "s": [1, 1]}, {"y": [-1], "s": [0]}]
     assert registered(rounds, "y").tolist() == [0, 1, -1]

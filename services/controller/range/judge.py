@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.metrics import accuracy, confusion_matrix, majority_share, mean_auc, nag, roc_curve
+from leakrange.metrics import accuracy, confusion_matrix, majority_share, mean_auc, mean_roc_curve, nag
 from leakrange.scenario.results import Curve, TrialResult
 from leakrange.wire.errors import LeakrangeError
 
@@ -82,6 +82,7 @@ def judge(
         raise LeakrangeError(f"no user's {trial.sensitive!r} is known: there is nothing to judge by")
     curiosity, majority = accuracy(predicted, truth), majority_share(truth, classes)
     scores = inferred.scores[:users][known]
+    curve = mean_roc_curve(scores, truth, points=POINTS)
     return trial.model_copy(
         update={
             "state": "done",
@@ -92,7 +93,7 @@ def judge(
             "majority": majority,
             "nag": nag(curiosity, majority),
             "auc": mean_auc(scores, truth),
-            "roc": _curve(scores, truth),
+            "roc": None if curve is None else Curve(fpr=curve.fpr.tolist(), tpr=curve.tpr.tolist()),
             "confusion": confusion_matrix(predicted, truth, classes).tolist(),
         }
     )
@@ -102,17 +103,3 @@ def honesty_of(decisions: NDArray[np.int64], target: NDArray[np.int64]) -> float
     """Share of right decisions (V,) among users whose class (V,) is known, not -1; None where none is."""
     told = target >= 0
     return accuracy(decisions[told], target[told]) if told.any() else None
-
-
-def _curve(scores: NDArray[np.float32], truth: NDArray[np.int64]) -> Curve | None:
-    """Of class 1 where there are two classes; of more, all one-vs-rest decisions pooled. None where one
-    class is all there is.
-    """
-    if len(np.unique(truth)) < 2:
-        return None
-    if scores.shape[1] == 2:
-        curve = roc_curve(scores[:, 1] - scores[:, 0], truth == 1, points=POINTS)
-    else:
-        positive = truth[:, np.newaxis] == np.arange(scores.shape[1])
-        curve = roc_curve(scores.ravel(), positive.ravel(), points=POINTS)
-    return Curve(fpr=curve.fpr.tolist(), tpr=curve.tpr.tolist())

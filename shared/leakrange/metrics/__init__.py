@@ -19,7 +19,7 @@ from leakrange.metrics.membership import (
     membership_report,
     separation,
 )
-from leakrange.metrics.roc import RocCurve, auc, mean_auc, roc_curve, tpr_at_fpr
+from leakrange.metrics.roc import RocCurve, auc, mean_auc, mean_roc_curve, roc_curve, tpr_at_fpr
 
 __all__ = [
     "MembershipReport",
@@ -34,6 +34,7 @@ __all__ = [
     "entropy_histogram",
     "majority_share",
     "mean_auc",
+    "mean_roc_curve",
     "membership_report",
     "nag",
     "pair_distances",

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RocCurve", "auc", "mean_auc", "roc_curve", "tpr_at_fpr"]
+__all__ = ["RocCurve", "auc", "mean_auc", "mean_roc_curve", "roc_curve", "tpr_at_fpr"]
 
 
 @dataclass(frozen=True)
 class RocCurve:
-    """False and true positive rates in [0, 1], ascending from (0, 0) to (1, 1); one point per distinct
-    score at most."""
+    """False and true positive rates in [0, 1], ascending from (0, 0) to (1, 1), no point twice; of one class
+    one point per distinct score at most."""
 
     fpr: NDArray[np.float64]
     tpr: NDArray[np.float64]
@@ -34,14 +34,7 @@ def roc_curve(
     last_of_tie = np.append(ranked[1:] != ranked[:-1], True)
     tpr = np.concatenate([[0.0], np.cumsum(hits)[last_of_tie] / hits.sum()])
     fpr = np.concatenate([[0.0], np.cumsum(~hits)[last_of_tie] / (~hits).sum()])
-    if points is not None and len(fpr) > points:
-        if points < 2:
-            raise ValueError("a curve has at least 2 points")
-        travelled = fpr + tpr  # from 0 to 2, strictly ascending
-        wanted = np.linspace(0.0, 2.0, points)
-        keep = np.unique(np.searchsorted(travelled, wanted - 1e-12).clip(max=len(fpr) - 1))
-        fpr, tpr = fpr[keep], tpr[keep]
-    return RocCurve(fpr, tpr)
+    return _thinned(RocCurve(fpr, tpr), points)
 
 
 def auc(scores: NDArray[np.floating], positive: NDArray[np.bool_]) -> float:
@@ -73,11 +66,67 @@ def mean_auc(scores: NDArray[np.floating], labels: NDArray[np.integer]) -> float
     With two classes the score is that of class 1 less that of class 0. Of more, the mean is over the
     classes that some samples have and some have not. None where there is no such class.
     """
+    areas = [auc(*decided) for decided in _decisions(scores, labels)]
+    return float(np.mean(areas)) if areas else None
+
+
+def mean_roc_curve(
+    scores: NDArray[np.floating], labels: NDArray[np.integer], points: int | None = None
+) -> RocCurve | None:
+    """The curve whose area `mean_auc` is, of ``scores`` (N, S) for ``labels`` (N,): of class 1 where S = 2,
+    else the mean true positive rate of the classes' one-vs-rest curves at each false positive rate.
+
+    Every class counts alike, however rare: pooled decisions would show a mere guess by the classes' shares as
+    knowledge. The curve has all bends of all classes and both ends of vertical steps, so its area is the AUC
+    up to rounding; ``points`` thins it as in `roc_curve`. None where there is no such class. Raises as
+    `roc_curve`.
+    """
+    curves = [roc_curve(*decided) for decided in _decisions(scores, labels)]
+    if len(curves) < 2:
+        return _thinned(curves[0], points) if curves else None
+    # The same share of two classes' negatives is the same float, since division rounds correctly.
+    grid = np.unique(np.concatenate([curve.fpr for curve in curves]))
+    steps = np.mean([_step(curve, grid) for curve in curves], axis=0)  # (2, G)
+    fpr, tpr = np.repeat(grid, 2), steps.T.ravel()
+    new = np.append(True, (np.diff(fpr) > 0) | (np.diff(tpr) > 0))
+    return _thinned(RocCurve(fpr[new], tpr[new]), points)
+
+
+def _decisions(
+    scores: NDArray[np.floating], labels: NDArray[np.integer]
+) -> list[tuple[NDArray[np.floating], NDArray[np.bool_]]]:
+    """Scores (N,) and truth (N,) of each class that some samples have and some have not; of two classes, of
+    class 1 only."""
     if scores.shape[1] == 2:
-        positive = labels == 1
-        return auc(scores[:, 1] - scores[:, 0], positive) if 0 < positive.sum() < len(positive) else None
-    present = [c for c in range(scores.shape[1]) if 0 < (labels == c).sum() < len(labels)]
-    return float(np.mean([auc(scores[:, c], labels == c) for c in present])) if present else None
+        each = [(scores[:, 1] - scores[:, 0], labels == 1)]
+    else:
+        each = [(scores[:, c], labels == c) for c in range(scores.shape[1])]
+    return [(score, positive) for score, positive in each if 0 < positive.sum() < len(positive)]
+
+
+def _step(curve: RocCurve, fpr: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The curve's lowest and highest true positive rates (2, G) at each of ``fpr`` (G,); they differ where it
+    rises vertically."""
+    before = np.searchsorted(curve.fpr, fpr, side="right") - 1
+    after = np.searchsorted(curve.fpr, fpr, side="left")
+    bend = curve.fpr[after] == fpr  # else the two are neighbours
+    share = (fpr - curve.fpr[before]) / np.where(bend, 1.0, curve.fpr[after] - curve.fpr[before])
+    low, high = curve.tpr[before], curve.tpr[after]
+    between = np.minimum(low + share * (high - low), high)  # rounding must not let a curve fall
+    return np.where(bend, [high, low], between)
+
+
+def _thinned(curve: RocCurve, points: int | None) -> RocCurve:
+    if points is None or len(curve.fpr) <= points:
+        return curve
+    if points < 2:
+        raise ValueError("a curve has at least 2 points")
+    travelled = curve.fpr + curve.tpr  # from 0 to 2, ascending
+    wanted = np.linspace(0.0, 2.0, points)
+    keep = np.searchsorted(travelled, wanted - 1e-12)
+    keep[-1] = len(travelled) - 1  # bends of different classes may lie closer than the tolerance
+    keep = np.unique(keep)
+    return RocCurve(curve.fpr[keep], curve.tpr[keep])
 
 
 def _check(scores: NDArray[np.floating], positive: NDArray[np.bool_]) -> None:

@@ -83,7 +83,8 @@ def _roc(findings: Findings) -> Section:
         "roc",
         "ROC curves",
         "The strongest attack on each provider and defence at the largest budget. Thick: mean over seeds; "
-        "thin: single seeds; dashed: guessing.",
+        "thin: single seeds; dashed: guessing. Of more than two classes it is the mean of their curves, each "
+        "class against the rest, as the AUC is.",
         groups,
         missing="" if groups else "No finished trial has a ROC curve.",
     )

@@ -66,8 +66,8 @@ class ModelResult(_Strict):
 
 
 class TrialResult(_Strict):
-    """One cell of the matrix. Accuracies, AUC and shares in [0, 1]; ``auc`` one-vs-rest mean where there are
-    more than two classes.
+    """One cell of the matrix. Accuracies, AUC and shares in [0, 1]; ``auc`` and ``roc`` are one-vs-rest
+    means where there are more than two classes.
 
     ``majority`` is the share of the commonest sensitive class among the victims; ``nag`` is (curiosity −
     majority) / (1 − majority), 0 where negative. ``honesty`` is the accuracy of the decisions that users got
