@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,8 @@ from clients.cli.exits import CliError, Exit
 __all__ = ["Event", "follow", "parse"]
 
 GIVE_UP_SECONDS = 60.0
-"""How long a controller that does not answer is asked again; a restart takes a few seconds."""
+"""How long a controller that does not answer is asked again, from the first failure on; a restart takes a few
+seconds. An open stream without a line is no answer: one that hangs may still accept connections."""
 QUIET_SECONDS = 45.0
 """The controller says every 15 s that it is still there."""
 
@@ -49,16 +50,24 @@ def follow(connection: Connection, run: str) -> Iterator[Event]:
     """All events of ``run`` from the first to ``run.finished``. Raises `CliError` where the controller
     refuses or stays away.
     """
-    seen, since = 0, time.monotonic()
+    seen = 0
+    failing_since: float | None = None
+
+    def heard() -> None:
+        nonlocal failing_since
+        failing_since = None
+
     while True:
         try:
-            for event in _stream(connection, run, seen):
-                seen, since = event.seq, time.monotonic()
+            for event in _stream(connection, run, seen, heard):
+                seen = event.seq
                 yield event
                 if event.kind == "run.finished":
                     return
         except httpx.TransportError as error:
-            if time.monotonic() - since > GIVE_UP_SECONDS:
+            now = time.monotonic()
+            failing_since = now if failing_since is None else failing_since
+            if now - failing_since > GIVE_UP_SECONDS:
                 raise CliError(
                     f"the controller at {connection.controller} stopped answering: {error}",
                     code=Exit.UNREACHABLE,
@@ -67,7 +76,9 @@ def follow(connection: Connection, run: str) -> Iterator[Event]:
         time.sleep(0.5)  # the stream broke off, or the controller is restarting
 
 
-def _stream(connection: Connection, run: str, after: int) -> Iterator[Event]:
+def _stream(connection: Connection, run: str, after: int, heard: Callable[[], None]) -> Iterator[Event]:
+    """Events behind number ``after``; calls ``heard`` for each sign of life, of which a quiet run gives no
+    other than comments."""
     headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
     timeout = httpx.Timeout(10.0, read=QUIET_SECONDS)
     url = f"{connection.controller}/v1/runs/{run}/events"
@@ -75,4 +86,11 @@ def _stream(connection: Connection, run: str, after: int) -> Iterator[Event]:
         if answer.status_code >= 500:
             raise httpx.ReadError(f"answered {answer.status_code}")
         raise_problem(answer)
-        yield from parse(answer.iter_lines())
+        yield from parse(_told(answer.iter_lines(), heard))
+    heard()  # it ended in order, perhaps without a line
+
+
+def _told(lines: Iterable[str], heard: Callable[[], None]) -> Iterator[str]:
+    for line in lines:
+        heard()
+        yield line

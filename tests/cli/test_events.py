@@ -1,12 +1,23 @@
-"""Reading a stream of server-sent events."""
+"""Reading a stream of server-sent events, also from a server that comes and goes."""
 
 from __future__ import annotations
 
+import asyncio
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
 import orjson
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.cli.events import Event, parse
+from clients.cli import events as module
+from clients.cli.connection import Connection
+from clients.cli.events import Event, follow, parse
+from clients.cli.exits import CliError, Exit
+from tests.proxy.servers import serve
 
 events = st.lists(
     st.builds(
@@ -32,3 +43,86 @@ def test_whole_events_come_out_as_they_went_in_and_half_ones_not_at_all(
     cut = stream[: len(stream) - missing] if missing else stream
     whole = sent if missing == 0 or not sent else sent[:-1]
     assert list(parse(cut)) == whole
+
+
+FIRST, LAST = Event(1, "run.started", {}), Event(2, "run.finished", {"state": "done"})
+
+
+class Stream:
+    """A run's events over HTTP: what is behind Last-Event-ID, then comments until the test breaks it off."""
+
+    def __init__(self, *sent: Event, comments: bool = True) -> None:
+        self.sent = sent
+        self.comments = comments
+        self.opened = threading.Event()
+        self.broken = threading.Event()
+
+    async def __call__(self, scope: Any, _receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        after = int(dict(scope["headers"])[b"last-event-id"])
+        headers = [(b"content-type", b"text/event-stream")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for event in self.sent:
+            if event.seq > after:
+                await self._say(send, *lines(event))
+        self.opened.set()
+        while not self.broken.is_set():
+            if self.comments:
+                await self._say(send, ": still here", "")
+            await asyncio.sleep(0.05)
+        # The answer is left unfinished, as by a process that was killed.
+
+    async def _say(self, send: Any, *said: str) -> None:
+        body = "".join(f"{line}\n" for line in said).encode()
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+def at(url: str) -> Connection:
+    return Connection(controller=url, proxy=None, operator_key=None, hint="", local=True)
+
+
+def test_a_controller_that_restarts_after_a_long_quiet_time_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "GIVE_UP_SECONDS", 2.0)
+    before, after = Stream(FIRST), Stream(FIRST, LAST)
+    with ThreadPoolExecutor(1) as pool:
+        with serve(before) as url:
+            followed = pool.submit(lambda: list(follow(at(url), "run")))
+            assert before.opened.wait(10)
+            time.sleep(2.3)  # no event, only comments, for longer than a controller may stay away
+            before.broken.set()
+        with serve(after, port=int(url.rpartition(":")[2])):
+            try:
+                assert followed.result(timeout=10) == [FIRST, LAST]
+            finally:
+                after.broken.set()
+
+
+def test_a_controller_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "GIVE_UP_SECONDS", 0.6)
+    stream = Stream(FIRST)
+    stream.broken.set()
+    with serve(stream) as url:
+        followed = follow(at(url), "run")
+        assert next(followed) == FIRST
+    gone = time.monotonic()
+    with pytest.raises(CliError, match="stopped answering") as caught:
+        next(followed)
+    assert caught.value.code is Exit.UNREACHABLE
+    assert time.monotonic() - gone > 0.6
+
+
+def test_a_controller_that_opens_streams_but_never_says_a_word_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "GIVE_UP_SECONDS", 0.5)
+    monkeypatch.setattr(module, "QUIET_SECONDS", 0.2)
+    stream = Stream(comments=False)
+    with serve(stream) as url:
+        try:
+            with pytest.raises(CliError, match="stopped answering"):
+                next(follow(at(url), "run"))
+        finally:
+            stream.broken.set()
