@@ -14,8 +14,9 @@ from jsonschema import Draft202012Validator
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.schema import scenario_schema
-from tests.scenario.test_language import FIVE, SHORT
+from tests.scenario.test_language import SHORT
 from tests.scenario.test_matrix import TEXT
+from tests.scenario.test_mistakes import FIVE
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 
