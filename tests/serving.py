@@ -1,14 +1,19 @@
-"""Real servers for tests: uvicorn in a thread of its own, on a free port."""
+"""Real servers for tests, on free ports: uvicorn in a thread of its own, or a proxy that can be killed."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import httpx
 import uvicorn
 
 
@@ -51,3 +56,49 @@ def serving(app: Any) -> Iterator[str]:
         server.should_exit = True
         thread.join(timeout=30)
         listener.close()
+
+
+@contextmanager
+def proxy_process(redis_url: str, operator_key: str, **settings: float) -> Iterator[tuple[str, Killable]]:
+    """A defence proxy in a process of its own, ready; gives its URL. It is killed at the block's end, if not
+    before."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    told = {"REDIS_URL": redis_url, "OPERATOR_KEY": operator_key, "PROXY_PORT": port, **settings}
+    environment = os.environ | {f"LEAKRANGE_{name.upper()}": str(value) for name, value in told.items()}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "services.proxy"],
+        env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
+        stderr=subprocess.PIPE,
+    )
+    made = Killable(process)
+    try:
+        deadline = time.monotonic() + 60
+        url = f"http://127.0.0.1:{port}"
+        while True:
+            assert process.poll() is None, made.kill()
+            assert time.monotonic() < deadline, made.kill()
+            try:
+                if httpx.get(f"{url}/readyz").is_success:
+                    break
+            except httpx.TransportError:
+                time.sleep(0.05)  # not listening yet
+        yield url, made
+    finally:
+        made.kill()
+
+
+class Killable:
+    """A process that a test kills."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
+        self._said: bytes | None = None
+
+    def kill(self) -> bytes:
+        """SIGKILL; what the process wrote to its standard error while it lived."""
+        if self._said is None:
+            self._process.kill()
+            _, self._said = self._process.communicate()
+        return self._said

@@ -82,7 +82,7 @@ def _register(app: Celery, task: FleetTask[Any], execution: Execution) -> None:
         soft_time_limit=task.seconds,
         time_limit=task.seconds + KILLED_AFTER,
     )
-    def deliver(self: Task, payload: dict[str, Any], attempt: int = 0) -> None:
-        """``payload`` is all that a sender gives; ``attempt`` comes with jobs that are sent again."""
-        message = Message(self.request.id, task.name, task.kind, payload, attempt)
+    def deliver(self: Task, payload: dict[str, Any], attempt: int = 0, until: float | None = None) -> None:
+        """``payload`` is all that a sender gives; the others come with jobs that are sent again."""
+        message = Message(self.request.id, task.name, task.kind, payload, attempt, until)
         execution.handle(task, message, worker=self.request.hostname or "unknown")

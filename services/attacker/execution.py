@@ -6,6 +6,7 @@ in other hands is dropped: should those die, the job is sent again (see `lease`)
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import redis
@@ -14,7 +15,7 @@ from celery.exceptions import SoftTimeLimitExceeded
 from pydantic import ValidationError
 
 from leakrange.registry import UnknownName
-from leakrange.wire.calling import RETRIED
+from leakrange.wire.calling import RETRIED, Tries
 from leakrange.wire.errors import LeakrangeError
 from services.attacker.lease import Leases, Message
 from services.attacker.reports import Reporter
@@ -61,11 +62,11 @@ class Execution:
             return
         context = JobContext(self._settings, reporter)
         with lease.beating(context.cancel):
-            pause = self._work(task, job, context, reporter, lease.starts, message.attempt)
-        if pause is None:
+            again = self._work(task, job, context, reporter, lease.starts, message)
+        if again is None:
             lease.end()
         else:
-            lease.pause(pause)
+            lease.pause(again.seconds, again.message)
 
     def _work(
         self,
@@ -74,9 +75,9 @@ class Execution:
         context: JobContext,
         reporter: Reporter,
         starts: int,
-        attempt: int,
-    ) -> float | None:
-        """Carry the job out and report its end; or the seconds after which to try again."""
+        message: Message,
+    ) -> _Again | None:
+        """Carry the job out and report its end; or how to try again."""
         reporter.started()
         try:
             if starts > MOST_STARTS:
@@ -90,11 +91,11 @@ class Execution:
         except SoftTimeLimitExceeded:
             reporter.failed(f"took longer than {task.seconds:.0f} s")
         except (LeakrangeError, ConnectionError) as error:
-            if _may_pass(error) and attempt < self._settings.retries:
-                pause = self._pause(error, attempt)
-                log.warning("trying again", identity=job.identity(), seconds=pause, error=str(error))
-                return pause
-            reporter.failed(*_told(error, attempt))
+            again = self._again(error, message) if _may_pass(error) else None
+            if again is not None:
+                log.warning("trying again", identity=job.identity(), seconds=again.seconds, error=str(error))
+                return again
+            reporter.failed(*_told(error, message.attempt))
         except (UnknownName, ValidationError) as error:
             reporter.failed(str(error))
         except redis.RedisError:
@@ -104,9 +105,21 @@ class Execution:
             reporter.failed(f"{type(error).__name__}: {error}")
         return None
 
-    def _pause(self, error: Exception, attempt: int) -> float:
+    def _again(self, error: Exception, message: Message) -> _Again | None:
+        tries = Tries(message.attempt, message.until).after(error, self._settings.retries + 1)
+        if tries is None:
+            return None
         asked = getattr(error, "retry_after", None) or 0.0
-        return min(LONGEST_PAUSE, max(asked, self._settings.retry_pause * 2.0**attempt))
+        pause = min(LONGEST_PAUSE, max(asked, self._settings.retry_pause * 2.0**message.attempt))
+        return _Again(pause, replace(message, attempt=tries.failed, until=tries.until))
+
+
+@dataclass(frozen=True)
+class _Again:
+    """The message by which to try again in so many seconds."""
+
+    seconds: float
+    message: Message
 
 
 def _may_pass(error: Exception) -> bool:

@@ -92,13 +92,15 @@ redis.call('DEL', KEYS[2])
 @dataclass(frozen=True)
 class Message:
     """A job as it was sent: ``id`` is the Celery task's, kept when it is sent again; ``attempt`` counts tries
-    after failures that may pass."""
+    after failures that may pass, ``until`` (Unix time) is by when what an earlier one has left in flight is
+    over, if it has."""
 
     id: str
     task: str
     queue: str
     payload: dict[str, Any]
     attempt: int = 0
+    until: float | None = None
 
 
 class Leases:
@@ -196,10 +198,8 @@ class Lease:
         lost, cancel = cast(list[int], self._leases._keep(keys=keys, args=[self._token, _ms(LEASE_SECONDS)]))
         return bool(lost), bool(cancel)
 
-    def pause(self, seconds: float) -> None:
-        """Have the job sent again after so long, as its next attempt; until then nobody may begin it."""
-        message = self._message
-        again = Message(message.id, message.task, message.queue, message.payload, message.attempt + 1)
+    def pause(self, seconds: float, again: Message) -> None:
+        """Have the job sent again after so long, as ``again``; until then nobody may begin it."""
         args: list[Any] = [self._token, _ms(seconds), self._identity, self._entry(again)]
         self._leases._pause(keys=self._keys, args=args)
 

@@ -45,7 +45,7 @@ def _round(app: Celery, client: redis.Redis, leases: Leases) -> None:
             app.send_task(
                 message.task,
                 args=[message.payload],
-                kwargs={"attempt": message.attempt} if message.attempt else {},
+                kwargs={"attempt": message.attempt, "until": message.until},
                 queue=message.queue,
                 task_id=message.id,
             )

@@ -10,7 +10,14 @@ from typing import Any
 import orjson
 from redis.asyncio import Redis
 
-from leakrange.wire.errors import BudgetExhausted, Conflict, InvalidInput, Unauthenticated, Unavailable
+from leakrange.wire.errors import (
+    BudgetExhausted,
+    Conflict,
+    InFlight,
+    InvalidInput,
+    Unauthenticated,
+    Unavailable,
+)
 from services.proxy.redis_client import PREFIX, redis_errors
 from services.proxy.script_runner import Script, ScriptRunner
 
@@ -91,9 +98,8 @@ class Ledger:
         """Set ``samples`` of the key aside, or find that the request was answered before.
 
         Raises `StaleConfiguration` when ``version`` is not the current one, `Unauthenticated`,
-        `BudgetExhausted`, `Conflict` (the same request is being answered right now, or its answer was too
-        large to keep) or `InvalidInput` (the idempotency key belongs to another request). Then nothing was
-        reserved.
+        `BudgetExhausted`, `InFlight`, `Conflict` (the answer to the request was too large to keep) or
+        `InvalidInput` (the idempotency key belongs to another request). Then nothing was reserved.
         """
         name = f"{self._process}-{next(self._count)}"
         kept = (idempotency.key, idempotency.request) if idempotency else ("", "")
@@ -112,8 +118,9 @@ class Ledger:
                     hint="a new request needs a new Idempotency-Key",
                 )
             case b"in-flight":
-                raise Conflict(
-                    "a request with this Idempotency-Key is being answered right now", retry_after=1.0
+                raise InFlight(
+                    "a request with this Idempotency-Key is being answered right now",
+                    held=max(0, int(rest[0])) / 1000,
                 )
             case b"large":
                 raise Conflict(

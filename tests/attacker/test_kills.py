@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,14 +16,17 @@ import pytest
 
 from leakrange.data import load
 from leakrange.store.files import get_array
+from leakrange.wire.client import NativeClient
+from leakrange.wire.errors import Unavailable
 from leakrange.wire.jobs import ProbeJob
+from leakrange.wire.transport import AiohttpTransport
 from services.attacker.celery_app import create_celery
 from services.attacker.settings import FleetSettings
 from services.proxy.main import proxy
 from services.proxy.settings import ProxySettings
 from tests.attacker.fleet import FACES, Fleet, Worker, children, fleet_on, probe_job, until
 from tests.attacker.upstream import Upstream, answers
-from tests.serving import serving
+from tests.serving import proxy_process, serving
 
 OPERATOR = "0123456789abcdef-operator-of-the-tests"
 
@@ -103,6 +108,42 @@ def test_another_worker_completes_the_chunk_of_a_killed_one(
     np.testing.assert_array_equal(get_array(fleet.releases, f"{job.identity()}.npy"), expected)
     assert [path.name for path in fleet.releases.root.iterdir()] == [f"{job.identity()}.npy"]
     assert len(app.answered) == 1
+    assert account.spent() == 30
+
+
+def test_a_chunk_that_a_killed_proxy_had_in_flight_is_answered_by_the_next(
+    fleet: Fleet, provider: tuple[Upstream, str], account: Account
+) -> None:
+    """The dead proxy's hold on the chunk lasts for longer than the worker's tries."""
+    app, _ = provider
+    worker = fleet.ready(fleet.start("probe", 1, retries=1, retry_pause=0.05))
+    job = probe_job(account.url, 0, 30, api_key=account.key)
+    data = load(FACES)
+    images = data.images[data.where("auxiliary")[:30]]
+
+    async def ask(url: str) -> None:
+        transport = AiohttpTransport(timeout=20)
+        try:
+            client = NativeClient(transport, url, account.key)
+            await client.query(job.model, "logits", images, idempotency_key=job.identity())
+        finally:
+            await transport.close()
+
+    def lose(url: str) -> None:
+        with pytest.raises(Unavailable):
+            asyncio.run(ask(url))
+
+    app.hold()
+    with proxy_process(fleet.redis_url, OPERATOR, upstream_timeout=7, reservation_seconds=8) as (url, doomed):
+        asking = threading.Thread(target=lose, args=(url,))
+        asking.start()
+        app.wait_for_requests(1)
+        doomed.kill()
+    asking.join()
+    app.release()
+    end = fleet.end_of(fleet.send(job), 60)
+    assert end.state == "done", worker.log()
+    np.testing.assert_array_equal(get_array(fleet.releases, f"{job.identity()}.npy"), answers(images))
     assert account.spent() == 30
 
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os
 import random
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections import Counter
@@ -23,6 +20,7 @@ from leakrange.wire.tensors import NPY, encode_npy
 from services.proxy.main import proxy
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem, settings
 from tests.proxy.servers import Gate, serve
+from tests.serving import proxy_process
 
 
 def until(true: Callable[[], Any], seconds: float = 10.0) -> None:
@@ -203,33 +201,9 @@ def test_64_clients_on_one_key_get_exactly_the_budget(live: Range) -> None:
 def test_reservations_of_a_killed_proxy_come_back(live: Range) -> None:
     key, gate = live.key(10), Gate()
     live.provider.before = gate
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = os.environ | {
-        "LEAKRANGE_REDIS_URL": live.redis_url,
-        "LEAKRANGE_OPERATOR_KEY": OPERATOR,
-        "LEAKRANGE_PROXY_PORT": str(port),
-        "LEAKRANGE_UPSTREAM_TIMEOUT": "2.5",
-        "LEAKRANGE_RESERVATION_SECONDS": "3",
-        "PYTHONPATH": os.pathsep.join(sys.path),
-    }
-    process = subprocess.Popen(
-        [sys.executable, "-m", "services.proxy"], env=environment, stderr=subprocess.PIPE
-    )
-    try:
-        doomed = Range(
-            f"http://127.0.0.1:{port}", live.provider, live.provider_url, live.client, live.redis_url
-        )
-
-        def up() -> bool:
-            try:
-                return live.client.get(f"{doomed.url}/readyz").is_success
-            except httpx.TransportError:
-                assert process.poll() is None
-                return False
-
-        until(up, 30)
+    brief = {"upstream_timeout": 2.5, "reservation_seconds": 3}
+    with proxy_process(live.redis_url, OPERATOR, **brief) as (url, process):
+        doomed = Range(url, live.provider, live.provider_url, live.client, live.redis_url)
         asking = [threading.Thread(target=_ask_and_lose, args=(doomed, key, size)) for size in (2, 3, 4)]
         for thread in asking:
             thread.start()
@@ -239,9 +213,7 @@ def test_reservations_of_a_killed_proxy_come_back(live: Range) -> None:
         refused = live.post(key, "logits", encode_npy(pictures(5)))
         problem(refused, 429, "budget-exhausted")
         assert refused.headers["Retry-After"] == "1"  # what is in flight may come back
-    finally:
-        process.kill()
-        _, errors = process.communicate()
+        errors = process.kill()
     for thread in asking:
         thread.join()
     live.provider.before = None

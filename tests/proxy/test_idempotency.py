@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from typing import Any
 
@@ -10,10 +11,14 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from leakrange.wire.errors import Unavailable
+from leakrange.wire.parties import Proxy
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy
-from tests.proxy.conftest import Range, pictures, problem, values
+from leakrange.wire.transport import AiohttpTransport
+from tests.proxy.conftest import OPERATOR, Range, pictures, problem, values
 from tests.proxy.servers import Gate
 from tests.proxy.test_budget import until
+from tests.serving import proxy_process
 
 
 def test_a_repeat_gets_the_first_answer_and_costs_nothing(live: Range, another: Any) -> None:
@@ -68,13 +73,40 @@ def test_a_request_in_flight_is_not_asked_twice(live: Range) -> None:
     thread.start()
     assert gate.waiting.acquire(timeout=10)
     refused = live.post(key, "logits", body, Idempotency_Key="k")
-    problem(refused, 409, "conflict")
+    told = problem(refused, 409, "in-flight")
     assert refused.headers["Retry-After"] == "1"
+    assert 0 < told["held"] <= 90
     gate.open()
     thread.join()
     assert answers[0].status_code == 200
     assert live.post(key, "logits", body, Idempotency_Key="k").content == answers[0].content
     assert live.account()["spent"] == 5
+
+
+async def test_what_a_killed_proxy_has_in_flight_is_answered_when_its_hold_is_over(live: Range) -> None:
+    """To a client whose attempts end long before that; and paid once."""
+    key, gate, outputs = live.key(2), Gate(), np.eye(2, dtype=np.float32)
+    live.provider.before = gate
+
+    async def hand_in(url: str, attempts: int) -> list[int]:
+        transport = AiohttpTransport(timeout=20)
+        try:
+            client = Proxy(transport, url, OPERATOR, attempts=attempts)
+            return await client.upload(key, "digits", "softmax", outputs, "the-upload")
+        finally:
+            await transport.close()
+
+    with proxy_process(live.redis_url, OPERATOR, upstream_timeout=4, reservation_seconds=5) as (url, process):
+        lost = asyncio.create_task(hand_in(url, attempts=1))
+        assert await asyncio.to_thread(gate.waiting.acquire, timeout=10)
+        await asyncio.to_thread(process.kill)
+        with pytest.raises(Unavailable):
+            await lost
+    live.provider.before = None
+    assert await hand_in(live.url, attempts=2) == [0, 1]
+    gate.open()
+    account = live.account()
+    assert (account["spent"], account["reserved"], account["refunded"]) == (2, 0, 2)
 
 
 def test_a_failed_request_may_be_repeated_with_the_same_noise(live: Range) -> None:

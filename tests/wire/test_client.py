@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import socket
+import time
 from collections.abc import AsyncIterator, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -17,10 +18,13 @@ from fastapi import FastAPI, Request, Response
 from leakrange.defences.output import InvalidChain
 from leakrange.wire import transport as transports
 from leakrange.wire.app import create_app
+from leakrange.wire.calling import HELD_OVER, Tries
 from leakrange.wire.client import NativeClient, call
 from leakrange.wire.errors import (
+    LONGEST_HELD,
     BudgetExhausted,
     Conflict,
+    InFlight,
     InvalidInput,
     InvalidScenario,
     LeakrangeError,
@@ -226,6 +230,22 @@ async def test_what_may_succeed_later_is_tried_again(transport: Transport, pause
     assert len(seen) == 3
     assert len({entry["body"] for entry in seen}) == 1
     assert pauses == [1.0, 1.0]  # Retry-After counts whole seconds
+
+
+def test_what_is_in_flight_is_no_try_until_its_hold_is_over() -> None:
+    """And no server can have a client wait for ever."""
+    held = InFlight("", held=9)
+    first = Tries().after(held, 2)
+    assert first is not None
+    assert first.until is not None
+    assert first.failed == 0
+    assert first.until == pytest.approx(time.time() + 9 + HELD_OVER, abs=5)
+    assert first.after(held, 2) == first
+    assert Tries(0, time.time() - 1).after(held, 2) == Tries(1)
+    assert Tries(1, time.time() - 1).after(held, 2) is None
+    assert first.after(Unavailable("down"), 2) == Tries(1)
+    assert Tries().after(held, 1) is None
+    assert [InFlight("", held=told).held for told in (1e12, -1)] == [LONGEST_HELD, 0]
 
 
 async def test_what_will_not_change_is_not_tried_again(transport: Transport, url: str) -> None:

@@ -14,7 +14,7 @@ if kept then
   local record = redis.call('HMGET', kept, 'digest', 'state', 'status', 'headers', 'body')
   if record[1] then
     if record[1] ~= ARGV[8] then return {'mismatch'} end
-    if record[2] == 'open' then return {'in-flight'} end
+    if record[2] == 'open' then return {'in-flight', redis.call('PTTL', kept)} end
     if record[2] == 'large' then return {'large'} end
     redis.call('HINCRBY', account_of(id), 'replays', 1)
     return {'replay', id, budget, free, record[3], record[4], record[5]}

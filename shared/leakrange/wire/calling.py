@@ -4,19 +4,47 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
-from leakrange.wire.errors import InvalidInput, LeakrangeError, Unavailable, UpstreamFailed
+from leakrange.wire.errors import InFlight, InvalidInput, LeakrangeError, UpstreamFailed
 from leakrange.wire.tensors import JSON, media_type
 from leakrange.wire.transport import Answer, Transport
 
-__all__ = ["RETRIED", "call", "raise_problem"]
+__all__ = ["RETRIED", "Tries", "call", "raise_problem"]
 
 _SENDABLE = re.compile(r"[!-~]+")
 RETRIED = (409, 502, 503)
 """In flight, upstream failed, unavailable: the same request may succeed later, and cost nothing so far."""
+HELD_OVER = 5.0
+"""Seconds for which a request is still taken to be in flight after it should be over: clocks differ, and
+answers take a while."""
+
+
+@dataclass(frozen=True)
+class Tries:
+    """How often one request was tried.
+
+    A repeat that meets its own first try in flight is no try: a server that died with it may hold it for
+    longer than any sensible number of tries lasts.
+    """
+
+    failed: int = 0
+    until: float | None = None
+    """The Unix time by which the try in flight is over; None where none is known of."""
+
+    def after(self, error: Exception, most: int) -> Tries | None:
+        """With the one that failed of ``error``, which may pass; None where that was the last of ``most``."""
+        if isinstance(error, InFlight) and most > 1:
+            now = time.time()
+            until = now + error.held + HELD_OVER if self.until is None else self.until
+            if now < until:
+                return Tries(self.failed, until)
+        failed = self.failed + 1
+        return Tries(failed) if failed < most else None
 
 
 def _by_slug() -> dict[str, type[LeakrangeError]]:
@@ -82,7 +110,7 @@ async def call(
     attempts: int = 1,
 ) -> Answer:
     """Send a request; raise what a problem answer describes. 409, 502, 503 and unreachable servers are tried
-    ``attempts`` times.
+    ``attempts`` times; where that is more than once, what is in flight is waited for besides (see `Tries`).
 
     Waits as ``Retry-After`` says (1 s where nobody answers), or doubling from 0.1 s, whichever is more; at
     most 5 s.
@@ -97,15 +125,15 @@ async def call(
     if json is not None:
         body = orjson.dumps(json)
         sent["Content-Type"] = JSON
-    pause = 0.1
-    for attempt in range(1, attempts + 1):
+    tries, pause = Tries(), 0.1
+    while True:
         try:
             answer = await transport.send(method, url, sent, body)
             raise_problem(answer)
             return answer
         except LeakrangeError as error:
-            if attempt == attempts or error.status not in RETRIED:
+            again = tries.after(error, attempts) if error.status in RETRIED else None
+            if again is None:
                 raise
             await asyncio.sleep(min(5.0, max(pause, error.retry_after or 0.0)))
-            pause = min(5.0, pause * 2)
-    raise Unavailable(f"{url} was not tried")  # unreachable for attempts >= 1
+            tries, pause = again, min(5.0, pause * 2)

@@ -10,7 +10,8 @@ Raised anywhere, mapped to a response in one place (`leakrange.wire.app`)::
     │   ├── UnknownModel                404
     │   └── DataUnavailable             404  a data set that is not on this machine, or whose file is broken
     ├── NotAcceptable                   406  no representation that ``Accept`` allows
-    ├── Conflict                        409  e.g. the same idempotency key is being answered right now
+    ├── Conflict                        409
+    │   └── InFlight                    409  the same request is being answered right now
     ├── BodyTooLarge                    413
     ├── UnsupportedMedia                415
     ├── InvalidInput                    422  well-formed, but wrong shape, not finite, too many samples, ...
@@ -31,6 +32,7 @@ __all__ = [
     "Conflict",
     "DataUnavailable",
     "Forbidden",
+    "InFlight",
     "InvalidArtifact",
     "InvalidInput",
     "InvalidScenario",
@@ -46,6 +48,8 @@ __all__ = [
 ]
 
 PROBLEM_BASE = "https://leakrange.dev/problems/"
+LONGEST_HELD = 600.0
+"""Seconds; no server may have a client wait longer for what is in flight."""
 
 
 class LeakrangeError(Exception):
@@ -143,6 +147,25 @@ class Conflict(LeakrangeError):
     """409: the request contradicts the current state."""
 
     status, slug, title = 409, "conflict", "Conflict"
+
+
+class InFlight(Conflict):
+    """409: a request with the same idempotency key is being answered right now, or was when its server died.
+
+    ``held`` is in how many seconds, at the latest, a repeat is answered or is the one that is being answered.
+    """
+
+    slug, title = "in-flight", "In flight"
+    default_hint = "repeat the same request until it is answered; it is paid once"
+
+    def __init__(self, detail: str, *, held: float, **kw: Any) -> None:
+        super().__init__(detail, retry_after=1.0, held=held, **kw)
+
+    @property
+    def held(self) -> float:
+        """Seconds; 0 where a server does not say."""
+        told = self.extra.get("held")
+        return min(LONGEST_HELD, max(0.0, told)) if isinstance(told, int | float) else 0.0
 
 
 class BodyTooLarge(LeakrangeError):
