@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -105,24 +108,8 @@ def test_trials_of_a_provider_that_stays_away_fail_by_its_name_and_the_others_go
     embedded_range: EmbeddedRange,
     tmp_path: Path,
 ) -> None:
-    """A second controller in the same range, that is told a wrong address."""
-    record, folder = embedded_range.record, embedded_range.folder
-    made = ControllerSettings(
-        operator_key=SecretStr(record.operator_key),
-        database_url=f"sqlite:///{tmp_path}/other.sqlite",
-        redis_url=f"redis://:{folder.secret('redis')}@127.0.0.1:{record.port('redis')}/0",
-        models_dir=folder.models,
-        releases_dir=folder.releases,
-        providers={"honest": record.url("provider-honest"), "curious": NOWHERE},
-        proxy_url=record.proxy,
-        edge_url=record.edge,
-        attempts=2,
-    )
-    with serve(made) as url:
-        other = Controller(embedded_range)
-        other.client.base_url = url
+    with another(embedded_range, second(embedded_range, tmp_path, curious=NOWHERE, attempts=2)) as other:
         over = other.run(scenario("provider-away", defences=rounded(5)))
-        other.client.close()
     assert over.view["state"] == "failed"
     outcomes = {trial["attack"]: trial for trial in over.trials.values()}
     assert outcomes["outside"]["state"] == "done"
@@ -130,6 +117,68 @@ def test_trials_of_a_provider_that_stays_away_fail_by_its_name_and_the_others_go
     assert outcomes["inside"]["error"].startswith(f"the curious provider: no answer from {NOWHERE}")
     assert outcomes["inside"]["error"] in over.view["error"]
     assert over.events[-1]["data"]["state"] == "failed"
+
+
+@pytest.mark.parametrize("end", ["done", "cancelled", "failed"])
+def test_a_run_that_was_gone_on_with_has_a_ledger_of_all_its_keys_however_it_ends(
+    first: Finished, embedded_range: EmbeddedRange, tmp_path: Path, end: str
+) -> None:
+    """Those too that only trials have used which were judged before the restart."""
+    defence = rounded({"done": 6, "cancelled": 7, "failed": 8}[end])
+    models = tmp_path / "models"
+    shutil.copytree(embedded_range.folder.models, models)
+    without = second(embedded_range, tmp_path, curious=NOWHERE, attempts=1000, models_dir=models)
+    with another(embedded_range, without) as other:
+        run = other.start(scenario(f"goes-on-{end}", defences=defence))
+        other.until(run, lambda event: event["event"] == "trial.done")
+    if end == "failed":
+        for record in models.glob("*/training.json"):
+            record.write_text("{}")  # which is no mistake that a run expects
+    curious = embedded_range.record.url("provider-curious") if end == "done" else NOWHERE
+    again = second(embedded_range, tmp_path, curious=curious, attempts=1000, models_dir=models)
+    with another(embedded_range, again) as other:
+        if end == "cancelled":
+            other.ask("DELETE", f"/v1/runs/{run}")
+        over = other.finished(run)
+        report = other.ask("GET", f"/v1/runs/{run}/report").text
+    assert over.view["state"] == end
+    [name] = defence
+    keys = {f"{run}.attacker.honest-s0.{name}.q0", f"{run}.users.honest-s0.{name}.u0"}
+    if end == "done":
+        over.check(2)
+        keys.add(f"{run}.users.curious-s0.{name}.u0")
+    ledger = {entry["name"]: (entry["spent"], entry["distinct"]) for entry in over.results["ledger"]}
+    assert ledger == dict.fromkeys(keys, (192, 192))
+    assert "no API key was used" not in report
+
+
+def second(embedded: EmbeddedRange, folder: Path, *, curious: str, **changes: Any) -> ControllerSettings:
+    """Settings of a second controller in the same range, with a database of its own, that is told that
+    address of the curious provider."""
+    record = embedded.record
+    return ControllerSettings(
+        **{
+            "operator_key": SecretStr(record.operator_key),
+            "database_url": f"sqlite:///{folder}/other.sqlite",
+            "redis_url": f"redis://:{embedded.folder.secret('redis')}@127.0.0.1:{record.port('redis')}/0",
+            "models_dir": embedded.folder.models,
+            "releases_dir": embedded.folder.releases,
+            "providers": {"honest": record.url("provider-honest"), "curious": curious},
+            "proxy_url": record.proxy,
+            "edge_url": record.edge,
+            **changes,
+        }
+    )
+
+
+@contextmanager
+def another(embedded: EmbeddedRange, settings: ControllerSettings) -> Iterator[Controller]:
+    """That controller, until the block ends; its runs are left as they are."""
+    with serve(settings) as url:
+        made = Controller(embedded)
+        made.client.base_url = url
+        yield made
+        made.client.close()
 
 
 def test_a_cancelled_run_frees_its_workers(

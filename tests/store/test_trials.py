@@ -46,6 +46,18 @@ async def test_a_trial_is_never_there_twice(database: Database) -> None:
         assert await Trials(session).of_run(run_id) == expected
 
 
+async def test_an_account_that_is_opened_again_stays_as_it_is(database: Database) -> None:
+    run_id = await create(database)
+    async with database.write() as session:
+        ledger = Ledger(session)
+        assert await ledger.open(run_id, "a", policy="p", budget=10)
+        await ledger.put(run_id, "a", policy="p", budget=10, spent=3, distinct=2)
+        assert not await ledger.open(run_id, "a", policy="p", budget=10)
+    async with database.read() as session:
+        accounts = [(e.name, e.spent, e.distinct) for e in await Ledger(session).of_run(run_id)]
+    assert accounts == [("a", 3, 2)]
+
+
 async def test_the_ledger_keeps_the_latest_account(database: Database) -> None:
     run_id = await create(database)
     async with database.write() as session:

@@ -1,14 +1,19 @@
-"""The API keys of a run, what was asked under each, and what the proxy's ledger says of that in the end."""
+"""The API keys of a run, and what the proxy's ledger says of them in the end."""
 
 from __future__ import annotations
 
-from collections import Counter
+import asyncio
+
+import structlog
 
 from leakrange.scenario.plan import PlannedModel
+from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.parties import Proxy
 from services.controller.range.journal import Journal
 
 __all__ = ["Accounts"]
+
+log = structlog.get_logger("services.controller.accounts")
 
 
 class Accounts:
@@ -16,30 +21,31 @@ class Accounts:
 
     def __init__(self, proxy: Proxy, journal: Journal) -> None:
         self._proxy, self._journal = proxy, journal
-        self._keys: dict[str, tuple[str, int]] = {}
-        self._distinct: Counter[str] = Counter()
 
     async def key(
         self, name: str, *, policy: str, budget: int, model: PlannedModel, endpoints: list[str]
     ) -> str:
         """The key of that name, made if need be, for ``budget`` samples of ``model`` at ``endpoints``."""
-        self._keys[name] = (policy, budget)
+        # First of all: however the run ends, no key was used that its ledger does not have.
+        await self._journal.open_account(name, policy=policy, budget=budget)
         return await self._proxy.put_key(
             name, budget=budget, policy=policy, model=model.served_as, endpoints=endpoints
         )
 
-    def count(self, name: str, samples: int) -> None:
-        """So many different samples were asked under the key."""
-        self._distinct[name] += samples
+    async def close(self, *, within: float | None = None) -> None:
+        """Write down what each key of the run has spent, and what the run has from it.
 
-    async def close(self) -> None:
-        """Write down what each key was allowed, what it spent, and what was asked under it."""
-        for name, (policy, budget) in sorted(self._keys.items()):
-            account = await self._proxy.ledger(name)
-            await self._journal.account(
-                name,
-                policy=policy,
-                budget=budget,
-                spent=int(account["spent"]) if account else 0,
-                distinct=self._distinct[name],
-            )
+        Raises `LeakrangeError` where the proxy cannot say; not where it has to say so ``within`` some
+        seconds: then what the run itself knows is written down.
+        """
+        spent: dict[str, int] = {}
+        try:
+            async with asyncio.timeout(within):
+                for name in await self._journal.accounts():
+                    account = await self._proxy.ledger(name)
+                    spent[name] = int(account["spent"]) if account else 0
+        except (LeakrangeError, TimeoutError) as error:
+            if within is None:
+                raise
+            log.warning("the proxy does not tell what was spent", run=self._journal.run, error=str(error))
+        await self._journal.settle_accounts(spent)

@@ -168,7 +168,6 @@ class Driver:
                 message=f"{reply.samples} users' outputs of {stream.id}",
                 truth=reply,
             )
-        self._accounts.count(name, span.stop - span.start)
 
     # --- outside attackers ---------------------------------------------------------------------------
 
@@ -192,17 +191,15 @@ class Driver:
             if not known:
                 async with self._probing:
                     await self._dispatch.run(job, f"probing {probe.id}")
-            # Answers that another run had asked for were paid with its key.
-            own = identity in self._dispatch.sent
             if identity not in self._done:
+                # Answers that another run had asked for were paid with its key.
+                own = identity in self._dispatch.sent
                 await self._journal.job_done(
                     identity,
                     "probe",
                     {"key": name if own else None, "samples": size},
                     message=f"{size} answers for {probe.id}" + ("" if own else ", known already"),
                 )
-            if own:
-                self._accounts.count(name, size)
 
         await together(chunk(job) for job in jobs)
         return [job.identity() for job in jobs]
@@ -374,10 +371,12 @@ class Driver:
                 await self._journal.job_failed(identity, "stream", f"{trial.result.id}: {error.detail}")
                 raise
             put_arrays(self._parties.releases, f"{identity}.npz", found)
-        if not known or identity in self._done:  # else another run has paid for it
-            self._accounts.count(name, len(outputs))
-        message = f"{len(outputs)} outputs of the student of {trial.result.id}"
-        await self._journal.job_done(identity, "stream", {"samples": len(outputs)}, message=message)
+        await self._journal.job_done(
+            identity,
+            "stream",
+            {"key": None if known else name, "samples": len(outputs)},  # known: another run has paid for it
+            message=f"{len(outputs)} outputs of the student of {trial.result.id}",
+        )
         read = get_arrays(self._parties.releases, f"{identity}.npz")
         return read["decisions"], Inferred(read["inferred"], read["scores"])
 

@@ -4,6 +4,8 @@ transaction.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from leakrange.scenario.plan import Plan
@@ -132,12 +134,39 @@ class Journal:
             await Events(session).append(self.run, f"trial.{result.state}", {**figures, "message": message})
         self._news.announce(self.run)
 
-    async def account(self, name: str, *, policy: str, budget: int, spent: int, distinct: int) -> None:
-        """What an API key has spent, in samples, and how many distinct samples the run has from it."""
+    async def open_account(self, name: str, *, policy: str, budget: int) -> None:
+        """An API key that may be used from now on, for ``budget`` samples."""
         async with self._database.write() as session:
-            await Ledger(session).put(
-                self.run, name, policy=policy, budget=budget, spent=spent, distinct=distinct
-            )
+            await Ledger(session).open(self.run, name, policy=policy, budget=budget)
+
+    async def accounts(self) -> list[str]:
+        """The names of all API keys of the run, those from before a restart too."""
+        async with self._database.read() as session:
+            return [entry.name for entry in await Ledger(session).of_run(self.run)]
+
+    async def settle_accounts(self, spent: Mapping[str, int]) -> None:
+        """What each API key of the run has ``spent``, in samples, and how many distinct samples the run has
+        from it: those of the jobs that it has done by it.
+
+        A key of which nobody could say keeps what was last known, or what the run has from it: no less was
+        paid.
+        """
+        async with self._database.write() as session:
+            distinct: Counter[str] = Counter()
+            for job in await Jobs(session).of_run(self.run, states=["done"]):
+                result = job.result or {}
+                if result.get("key") is not None:
+                    distinct[result["key"]] += result["samples"]
+            ledger = Ledger(session)
+            for entry in await ledger.of_run(self.run):
+                await ledger.put(
+                    self.run,
+                    entry.name,
+                    policy=entry.policy,
+                    budget=entry.budget,
+                    spent=spent.get(entry.name, max(entry.spent, distinct[entry.name])),
+                    distinct=distinct[entry.name],
+                )
 
     async def finish(self) -> None:
         """The run is over: failed if any trial is. What was still open is needed by nobody."""

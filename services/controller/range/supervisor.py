@@ -16,6 +16,7 @@ from leakrange.store.runs import FINAL, Runs
 from leakrange.store.trials import Trials
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.parties import Edge, Providers, Proxy
+from services.controller.range.accounts import Accounts
 from services.controller.range.driver import Driver
 from services.controller.range.fleet import Fleet
 from services.controller.range.journal import Journal
@@ -25,6 +26,8 @@ from services.controller.settings import ControllerSettings
 __all__ = ["Parties", "Supervisor"]
 
 log = structlog.get_logger("services.controller.supervisor")
+CLOSE_WITHIN = 5.0
+"""Seconds for which the end of a run that is cancelled or has failed waits for the proxy's accounts."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +84,7 @@ class Supervisor:
             # First of all: nothing may be written into the record of a run behind its end.
             driven.task.cancel()
             await asyncio.wait([driven.task])
-            if driven.driver is not None:
-                await self._parties.fleet.cancel(driven.driver.in_fleet)
+        await self._wind_up(run, driven.driver if driven is not None else None)
         async with self._database.write() as session:
             if not await Runs(session).move(run, "cancelled"):
                 return
@@ -112,7 +114,18 @@ class Supervisor:
             # Whatever it is, the run must not hang as "running": it fails with the reason, and the log has
             # the traceback.
             log.error("a run failed", run=run, exc_info=error)
+            await self._wind_up(run, driven.driver)
             await journal.fail(_reason(error))
+
+    async def _wind_up(self, run: str, driver: Driver | None) -> None:
+        """Before a run ends early: its jobs are dropped, and its ledger is as good as can be had soon."""
+        if driver is not None:
+            await self._parties.fleet.cancel(driver.in_fleet)
+        try:
+            journal = Journal(run, self._database, self._news)
+            await Accounts(self._parties.proxy, journal).close(within=CLOSE_WITHIN)
+        except Exception as error:
+            log.error("the ledger of a run could not be closed", run=run, exc_info=error)
 
     def _ended(self, run: str, task: asyncio.Task[None]) -> None:
         del self._driven[run]

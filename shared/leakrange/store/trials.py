@@ -104,6 +104,20 @@ class Ledger:
     def __init__(self, session: AsyncSession) -> None:
         self.session = session
 
+    async def open(self, run_id: str, name: str, *, policy: str, budget: int) -> bool:
+        """Add the account of a key under which nothing has been asked; False, and nothing changes, where it
+        is there already."""
+        row = {
+            "run_id": run_id,
+            "name": name,
+            "policy": policy,
+            "budget": budget,
+            "spent": 0,
+            "distinct": 0,
+            "seen": now(),
+        }
+        return await insert_new(self.session, LedgerEntry, [row], (LedgerEntry.run_id, LedgerEntry.name)) == 1
+
     async def put(
         self, run_id: str, name: str, *, policy: str, budget: int, spent: int, distinct: int
     ) -> None:
