@@ -22,7 +22,8 @@ ALWAYS = ("digits", "quadrants", "synthfaces")
 
 def test_what_the_catalogue_holds() -> None:
     packed = {"utkface", "celeba_sub", "celeba_sub-hair", "lfw", "mnist", "fashion_mnist", "cifar10"}
-    hub = {f"hub-{name}" for name in ("utkface", "celeba", "mnist", "fashion-mnist", "cifar10", "cifar100")}
+    faces = ("utkface", "celeba", "celeba-hair")
+    hub = {f"hub-{name}" for name in (*faces, "mnist", "fashion-mnist", "cifar10", "cifar100")}
     folders = {"vggface2", "lfw-people"}
     assert set(datasets) == {*ALWAYS, "people", "synthpeople", *packed, *folders, *hub}
 

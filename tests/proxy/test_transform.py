@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 from PIL import Image
 
 from leakrange.defences.output import Chain, ReleaseContext
+from leakrange.wire.names import upload_name
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy
 from tests.proxy.conftest import Range, pictures, problem, values
 from tests.proxy.servers import clean
@@ -65,7 +66,7 @@ def test_an_upload_is_transformed_before_it_leaves(live: Range, media: str) -> N
     else:
         assert sent == b'{"release":"logits","values":[[0.0,1.0,0.0],[1.0,0.0,0.0]]}'
     assert headers["x-release"] == "logits"
-    assert headers["idempotency-key"] == "round-1"
+    assert headers["idempotency-key"] == upload_name("key", "round-1")
     assert "authorization" not in headers
 
 

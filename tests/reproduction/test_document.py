@@ -70,9 +70,9 @@ def test_a_cell_is_found_under_its_code_and_another_codes_only_when_asked(tmp_pa
     assert cells.get(identity, "new") is None
     cells.put(identity, "old", {"honesty": 0.5})
     assert cells.get(identity, "new") is None
-    assert cells.get(identity, "new", any_code=True) == {"honesty": 0.5}
+    assert cells.get(identity, "new", any_code=True) == {"honesty": 0.5, "code": "old"}
     cells.put(identity, "new", {"honesty": 0.75})
-    assert cells.get(identity, "new", any_code=True) == {"honesty": 0.75}
+    assert cells.get(identity, "new", any_code=True) == {"honesty": 0.75, "code": "new"}
     [path] = cells.folder.glob("*/new.json")
     path.write_bytes(b"{")
     with pytest.raises(InvalidArtifact, match="damaged"):
