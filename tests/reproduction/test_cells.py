@@ -23,9 +23,10 @@ def changed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     names: list[str] = []
     read = module._sources
 
-    def sources(name: str) -> Iterator[tuple[str, bytes]]:
-        for each, source in read(name):
-            yield each, source + b"\n# changed\n" if each in names else source
+    def sources(name: str) -> dict[str, str]:
+        return {
+            each: source + "\n# changed\n" if each in names else source for each, source in read(name).items()
+        }
 
     monkeypatch.setattr(module, "_sources", sources)
     module.measuring_code.cache_clear()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from functools import lru_cache
 from importlib.resources import files
-from importlib.resources.abc import Traversable
+
+from leakrange.wire.training_code import package_sources
 
 __all__ = ["measuring_code"]
 
@@ -18,23 +18,14 @@ def measuring_code(*modules: str) -> str:
     that is neither."""
     sums = hashlib.sha256()
     for module in sorted(set(modules)):
-        for name, source in _sources(module):
-            sums.update(name.encode() + b"\0" + source + b"\0")
+        for name, source in sorted(_sources(module).items()):
+            sums.update(name.encode() + b"\0" + source.encode() + b"\0")
     return sums.hexdigest()[:16]
 
 
-def _sources(module: str) -> Iterator[tuple[str, bytes]]:
-    place = files("leakrange").joinpath(*module.split("."))
-    if place.is_dir():
-        yield from _package(place, module)
-    else:
-        *folders, name = module.split(".")
-        yield module, files("leakrange").joinpath(*folders, f"{name}.py").read_bytes()
-
-
-def _package(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
-    for child in sorted(folder.iterdir(), key=lambda each: each.name):
-        if child.is_dir():
-            yield from _package(child, f"{name}.{child.name}")
-        elif child.name.endswith(".py"):
-            yield f"{name}.{child.name.removesuffix('.py')}", child.read_bytes()
+def _sources(module: str) -> dict[str, str]:
+    *folders, name = module.split(".")
+    place = files("leakrange").joinpath(*folders)
+    if (place / name).is_dir():
+        return package_sources(place / name, module)
+    return {module: (place / f"{name}.py").read_text(encoding="utf-8")}

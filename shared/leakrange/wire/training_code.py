@@ -11,9 +11,9 @@ import hashlib
 import re
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from importlib.resources.abc import Traversable
 
-__all__ = ["training_code"]
+__all__ = ["package_sources", "training_code"]
 
 PACKAGES = ("data", "nets", "providers")
 UNREGISTERED = {"student": "leakrange.providers.transfer"}
@@ -50,14 +50,17 @@ def _named(source: str, names: tuple[str, ...]) -> bool:
 @lru_cache(maxsize=1)
 def _sources() -> dict[str, str]:
     found: dict[str, str] = {}
-
-    def walk(folder: Any, module: str) -> None:
-        for child in folder.iterdir():
-            if child.is_dir():
-                walk(child, f"{module}.{child.name}")
-            elif child.name.endswith(".py"):
-                found[f"{module}.{child.name.removesuffix('.py')}"] = child.read_text(encoding="utf-8")
-
     for package in PACKAGES:
-        walk(files("leakrange") / package, f"leakrange.{package}")
+        found |= package_sources(files("leakrange") / package, f"leakrange.{package}")
+    return found
+
+
+def package_sources(folder: Traversable, module: str) -> dict[str, str]:
+    """The source of every module of the package ``module``, which lies in ``folder``, by its dotted name."""
+    found: dict[str, str] = {}
+    for child in folder.iterdir():
+        if child.is_dir():
+            found |= package_sources(child, f"{module}.{child.name}")
+        elif child.name.endswith(".py"):
+            found[f"{module}.{child.name.removesuffix('.py')}"] = child.read_text(encoding="utf-8")
     return found
