@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from leakrange.metrics import unit_length
 from leakrange.providers import artifact as artifacts
 from leakrange.providers.inference import outputs
+from leakrange.wire.endpoints import check_endpoint
 from leakrange.wire.errors import InvalidArtifact, InvalidInput, LeakrangeError, NotFound, UnknownModel
 from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.pairs import image_marks
@@ -25,7 +26,7 @@ from services.provider.device import Device
 from services.provider.gallery import PersonGallery
 from services.provider.gallery_store import GalleryStore
 from services.provider.metrics import ProviderMetrics
-from services.provider.services import check_endpoint, model_card
+from services.provider.services import model_card
 from services.provider.settings import ProviderSettings
 from services.provider.store import Store
 from services.provider.vectors import Vectors

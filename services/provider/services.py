@@ -5,36 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from leakrange.providers.artifact import Artifact
-from leakrange.wire.errors import NotFound
 from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.schemas import Deployment, ModelCard, Service
 
-__all__ = ["ANSWERS", "RELEASED", "check_endpoint", "model_card"]
+__all__ = ["RELEASED", "model_card"]
 
-ANSWERS: Mapping[Service, tuple[str, ...]] = {
-    "classifier": ("logits", "softmax", "features", "outputs", "artifact"),
-    "features": ("features",),
-    "verification": ("verification", "gallery"),
-    "recognition": ("recognition",),
-}
-"""The endpoints of each service. Whatever else its net could say stays inside: through a student service
-nobody reaches the teacher."""
 RELEASED: Mapping[Service, tuple[ReleaseKind, ...]] = {
     "classifier": ("logits", "softmax", "features"),
     "features": ("features",),
     "verification": ("score",),
     "recognition": ("softmax",),
 }
-
-
-def check_endpoint(card: ModelCard, endpoint: str) -> None:
-    """Raise `NotFound`, which names what there is, where the model of that card has no such endpoint."""
-    answered = ANSWERS[card.service]
-    if endpoint not in answered:
-        raise NotFound(
-            f"the model {card.name!r} has no endpoint {endpoint!r}",
-            hint=f"it is a {card.service} service, which answers: {', '.join(answered)}",
-        )
 
 
 def model_card(name: str, deployment: Deployment, artifact: Artifact, *, max_batch: int) -> ModelCard:

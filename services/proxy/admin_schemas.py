@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, model_validator
 
+from leakrange.wire.endpoints import ARTIFACT, ENDPOINTS, GALLERY
 from leakrange.wire.schemas import Name
-from services.proxy.snapshot import GALLERY, RELEASES, UPLOADS
 
 __all__ = [
     "Account",
@@ -32,7 +32,7 @@ Budget = Annotated[int, Field(ge=0, le=10**12, strict=True)]
 Endpoint = Literal[
     "logits", "softmax", "features", "verification", "recognition", "outputs", "artifact", "gallery"
 ]
-assert {*RELEASES, UPLOADS, "artifact", GALLERY} == set(Endpoint.__args__)  # type: ignore[attr-defined]
+assert set(ENDPOINTS) == set(Endpoint.__args__)  # type: ignore[attr-defined]
 
 
 class _Strict(BaseModel):
@@ -75,7 +75,7 @@ class BindingBody(_Strict):
     def _endpoint_of_a_model(self) -> BindingBody:
         if self.endpoint is not None and self.model is None:
             raise ValueError("an endpoint is bound together with its model")
-        if self.endpoint in ("artifact", GALLERY):
+        if self.endpoint in (ARTIFACT, GALLERY):
             raise ValueError(f"{self.endpoint} is no release: restrict the key's endpoints instead")
         return self
 
@@ -112,7 +112,8 @@ class Routes(_Strict):
 
 
 class KeyRequest(_Strict):
-    """A new API key. ``budget`` None: unlimited. ``models`` and ``endpoints`` None: all."""
+    """A new API key. ``budget`` None: unlimited. ``models`` None: all. ``endpoints`` None: all; but where a
+    policy holds, neither ``artifact`` nor the list of the ``gallery``, which no policy can transform."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
     budget: Budget | None
@@ -120,14 +121,16 @@ class KeyRequest(_Strict):
     """Bound to the key."""
     models: list[Name] | None = None
     endpoints: list[Endpoint] | None = None
-    """A key that may fetch the ``artifact`` can compute undefended releases for itself."""
+    """All that the key may be used for. Whoever may fetch the ``artifact`` computes undefended releases, as
+    many as he likes: no budget counts them."""
     id: Name | None = None
     key: Annotated[str, Field(min_length=32, max_length=256, pattern=r"^[\x21-\x7e]+$")] | None = None
     """The caller's own secret. The same id and key again find the key that is there, unchanged."""
 
 
 class KeyChange(_Strict):
-    """What changes of a key; what is left out stays. Revoking is for good."""
+    """What changes of a key; what is left out stays, null stands for all as in a new key. Revoking is for
+    good."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)] | None = None
     budget: Budget | None = None

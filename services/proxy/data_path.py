@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from leakrange.defences.output import Chain, Release
 from leakrange.wire.app import bearer, refuse_early
+from leakrange.wire.endpoints import ARTIFACT, GALLERY, RELEASES, UPLOADS
 from leakrange.wire.errors import (
     BudgetExhausted,
     Forbidden,
@@ -40,7 +41,6 @@ from services.proxy.parties import Parties
 from services.proxy.queries import Query
 from services.proxy.releases import Upload
 from services.proxy.settings import ProxySettings
-from services.proxy.snapshot import GALLERY, RELEASES, UPLOADS
 
 __all__ = ["DataPath"]
 
@@ -111,9 +111,9 @@ class DataPath:
         if len(parts) == 2:
             _allow(request, "GET")
             return "model", self._free.card(request, parts[1])
-        if parts[2] == "artifact":
+        if parts[2] == ARTIFACT:
             _allow(request, "GET")
-            return "artifact", self._free.artifact(request, parts[1], send)
+            return ARTIFACT, self._free.artifact(request, parts[1], send)
         if parts[2] == GALLERY:
             _allow(request, "GET")
             return GALLERY, self._free.gallery(request, parts[1])

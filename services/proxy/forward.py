@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from leakrange.defences.output import Chain
+from leakrange.wire.endpoints import UPLOADS
 from leakrange.wire.errors import InvalidInput, UpstreamFailed
 from leakrange.wire.images import ImageLimits
 from leakrange.wire.names import upload_name
@@ -17,7 +18,6 @@ from services.proxy.ledger import Idempotency
 from services.proxy.parties import Parties
 from services.proxy.queries import Naming, Query
 from services.proxy.releases import Noise, Upload, answered_rows, query_digests, transform_answer
-from services.proxy.snapshot import UPLOADS
 
 __all__ = ["Asked", "Forward"]
 

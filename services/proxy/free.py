@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 import orjson
 from starlette.types import Send
 
 from leakrange.wire.app import bearer
-from leakrange.wire.errors import Unavailable, UpstreamFailed
+from leakrange.wire.endpoints import ARTIFACT, GALLERY
+from leakrange.wire.errors import Forbidden, Unavailable, UnknownModel, UpstreamFailed
 from leakrange.wire.names import check_person
 from leakrange.wire.tensors import JSON
 from services.proxy.exchange import Answer, Request
 from services.proxy.keys import fingerprint
 from services.proxy.parties import Parties
-from services.proxy.snapshot import GALLERY, KeyRecord, Snapshot
+from services.proxy.snapshot import KeyRecord, Snapshot
 
 __all__ = ["Free"]
 
@@ -29,36 +31,43 @@ class Free:
     async def models(self, request: Request) -> Answer:
         """The cards of the models that the key may use and whose providers answer now."""
         key, snapshot = await self._known(request)
-        upstream = self._parties().upstream
 
-        async def card(model: str, base: str) -> object:
+        async def card(model: str) -> dict[str, Any] | None:
             try:
-                answer = await upstream.ask("GET", f"{base}/v1/models/{model}", {"Accept": JSON})
-                return orjson.loads(answer.body) if answer.status == 200 else None
-            except (Unavailable, UpstreamFailed, orjson.JSONDecodeError):
+                return await self._card(key, snapshot, model)
+            except (Unavailable, UpstreamFailed, UnknownModel):
                 return None  # a provider that is down serves no model now
 
-        routed = [(model, base) for model, base in sorted(snapshot.routes.items()) if key.may_use(model)]
-        cards = await asyncio.gather(*(card(model, base) for model, base in routed))
-        body = orjson.dumps({"models": [each for each in cards if each is not None]})
-        return Answer(200, body, {"Content-Type": JSON})
+        usable = [model for model in sorted(snapshot.routes) if key.may_use(model)]
+        cards = await asyncio.gather(*map(card, usable))
+        return _json({"models": [each for each in cards if each is not None]})
 
     async def card(self, request: Request, model: str) -> Answer:
         """One model's card."""
         key, snapshot = await self._known(request)
+        return _json(await self._card(key, snapshot, model))
+
+    async def _card(self, key: KeyRecord, snapshot: Snapshot, model: str) -> dict[str, Any]:
+        """The model's card as the key may read it: nothing of the file for who may not have it."""
         base = snapshot.route(key, model, None)
-        return await self._parties().upstream.ask("GET", f"{base}/v1/models/{model}", {"Accept": JSON})
+        told = (await self._parties().upstream.card(base, model, fresh=True)).model_dump(mode="json")
+        try:
+            snapshot.route(key, model, ARTIFACT)
+        except Forbidden:
+            told |= {"sha256": "", "parameters": 0}
+        return told
 
     async def artifact(self, request: Request, model: str, send: Send) -> None:
         """The model's file, passed on piece by piece."""
         key, snapshot = await self._known(request)
-        url = f"{snapshot.route(key, model, 'artifact')}/v1/models/{model}/artifact"
+        url = f"{snapshot.route(key, model, ARTIFACT)}/v1/models/{model}/artifact"
         await self._parties().upstream.stream(url, {"Accept": "*/*"}, send)
 
     async def gallery(self, request: Request, model: str) -> Answer:
         """Who is enrolled with a verification model."""
         key, snapshot = await self._known(request)
         base = snapshot.route(key, model, GALLERY)
+        snapshot.check_untransformed(key, model, GALLERY)
         return await self._parties().upstream.ask(
             "GET", f"{base}/v1/models/{model}/gallery", {"Accept": JSON}
         )
@@ -75,3 +84,7 @@ class Free:
         configuration = self._parties().configuration
         snapshot = await configuration.refresh()
         return await configuration.key(fingerprint(bearer(request.headers.get("authorization")))), snapshot
+
+
+def _json(value: object) -> Answer:
+    return Answer(200, orjson.dumps(value), {"Content-Type": JSON})

@@ -7,10 +7,10 @@ from typing import Any
 from fastapi import FastAPI
 
 from leakrange.wire.app import PROBLEM
+from leakrange.wire.endpoints import GALLERY, RELEASES, UPLOADS
 from leakrange.wire.names import NAME
 from leakrange.wire.schemas import Decisions, Gallery, GalleryEntry, ModelCard, Releases, Scores, Upload
 from leakrange.wire.tensors import JSON, NPY
-from services.proxy.snapshot import GALLERY, RELEASES, UPLOADS
 
 __all__ = ["describe_data_path"]
 

@@ -6,6 +6,7 @@ import orjson
 from redis.asyncio.client import Pipeline
 
 from leakrange.defences.output import Chain
+from leakrange.wire.endpoints import RELEASES
 from leakrange.wire.errors import Conflict, InvalidInput, NotFound
 from services.proxy.configuration import (
     BINDINGS,
@@ -18,7 +19,7 @@ from services.proxy.configuration import (
     read_binding,
     text,
 )
-from services.proxy.snapshot import RELEASES, Binding
+from services.proxy.snapshot import Binding
 
 __all__ = ["PolicyStore"]
 

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from leakrange.defences.output import Release
+from leakrange.wire.endpoints import GALLERY, RELEASES
 from leakrange.wire.errors import UpstreamFailed
 from leakrange.wire.images import ImageLimits, count_images, decode_images
 from leakrange.wire.names import asked_person, check_person
 from leakrange.wire.pairs import count_pairs, decode_pairs, image_marks
 from services.proxy.exchange import Request
 from services.proxy.releases import pair_digests, query_digests
-from services.proxy.snapshot import GALLERY, RELEASES
 
 __all__ = ["Naming", "Query"]
 

@@ -6,23 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from leakrange.defences.output import Chain, Release
+from leakrange.defences.output import Chain
+from leakrange.wire.endpoints import ARTIFACT, GALLERY, RELEASES, UPLOADS
 from leakrange.wire.errors import Forbidden, UnknownModel
 
-__all__ = ["GALLERY", "RELEASES", "UPLOADS", "Binding", "KeyRecord", "Snapshot"]
+__all__ = ["Binding", "KeyRecord", "Snapshot"]
 
-RELEASES: Mapping[str, Release] = {
-    "logits": "logits",
-    "softmax": "softmax",
-    "features": "features",
-    "verification": "score",
-    "recognition": "softmax",
+UNTRANSFORMED: Mapping[str, str] = {
+    ARTIFACT: "whoever has the model's file computes undefended outputs",
+    GALLERY: "no policy transforms the list of who is enrolled",
 }
-"""The release kind that each answering endpoint gives out."""
-UPLOADS = "outputs"
-"""The endpoint whose request, not answer, is the release."""
-GALLERY = "gallery"
-"""The endpoint of who is enrolled with a verification; it releases nothing."""
+"""What only a key that was made for it may have where a policy holds, and why."""
 
 
 class Binding(NamedTuple):
@@ -35,7 +29,8 @@ class Binding(NamedTuple):
 
 @dataclass(frozen=True)
 class KeyRecord:
-    """What a key may do; None allows all models or endpoints."""
+    """What a key may do; None allows all models, or all endpoints but those of `UNTRANSFORMED` where a policy
+    holds."""
 
     id: str
     models: frozenset[str] | None
@@ -64,7 +59,24 @@ class Snapshot:
             raise Forbidden(f"this key may not use the model {model!r}")
         if endpoint is not None and key.endpoints is not None and endpoint not in key.endpoints:
             raise Forbidden(f"this key may not use the endpoint {endpoint!r}")
+        if endpoint == ARTIFACT:
+            self.check_untransformed(key, model, endpoint)
         return self.routes[model]
+
+    def defended(self, key: str, model: str) -> bool:
+        """Whether a policy transforms anything that the key asks of the model, or would if it were there."""
+        try:
+            return any(self.chain(key, model, endpoint).stages for endpoint in (*RELEASES, UPLOADS))
+        except Forbidden:
+            return True
+
+    def check_untransformed(self, key: KeyRecord, model: str, endpoint: str) -> None:
+        """Raise `Forbidden` where a policy holds, and the key was not made for an ``endpoint`` round it."""
+        if key.endpoints is None and self.defended(key.id, model):
+            raise Forbidden(
+                f"a policy holds for what this key asks of {model!r}, and {UNTRANSFORMED[endpoint]}",
+                hint=f"where that is meant, the operator names {endpoint!r} among the key's endpoints",
+            )
 
     def chain(self, key: str, model: str, endpoint: str) -> Chain:
         """The policy bound most specifically; without any, releases go out as they are.

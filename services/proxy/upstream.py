@@ -8,10 +8,9 @@ from dataclasses import dataclass
 
 import aiohttp
 import structlog
-from pydantic import ValidationError
 from starlette.types import Send
 
-from leakrange.wire.errors import LeakrangeError, Unavailable, UpstreamFailed
+from leakrange.wire.errors import LeakrangeError, Unavailable, UnknownModel, UpstreamFailed
 from leakrange.wire.pairs import MARK
 from leakrange.wire.schemas import ModelCard
 from services.proxy.exchange import Answer
@@ -102,16 +101,21 @@ class Upstream:
             raise self._unreachable(error, url) from error
 
     async def card(self, base: str, model: str, *, fresh: bool = False) -> ModelCard:
-        """The model's card, at most half a minute old, or asked for now when ``fresh``."""
+        """The model's card, at most half a minute old, or asked for now when ``fresh``.
+
+        Raises `UnknownModel` where the provider gives none, `UpstreamFailed` where it is broken.
+        """
         url = f"{base}/v1/models/{model}"
         known = self._cards.get(url)
         if known is None or fresh or known.until < time.monotonic():
             answer = await self.ask("GET", url, {"Accept": "application/json"})
-            if answer.status != 200:
-                raise UpstreamFailed(f"the provider gives no card of the model {model!r}")
+            if answer.status >= 400:
+                raise UnknownModel(f"the provider serves no model {model!r} now")
             try:
                 card = ModelCard.model_validate_json(answer.body)
-            except ValidationError as error:
+                if card.name != model:
+                    raise ValueError("it is the card of another model")
+            except ValueError as error:
                 raise self._failure(
                     "card", url, UpstreamFailed("the provider's model card is broken")
                 ) from error

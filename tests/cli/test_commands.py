@@ -122,6 +122,29 @@ def test_a_made_key_opens_the_proxy_and_has_its_budget(embedded_range: EmbeddedR
     assert "\n" not in plain  # KEY=$(leakrange keys create ...) works
 
 
+def test_a_key_is_made_for_models_and_endpoints(embedded_range: EmbeddedRange) -> None:
+    many = ("--models", "faces,digits", "--endpoints", "softmax, logits", "--endpoints", "outputs")
+    done = embedded_range("keys", "create", "an app", "--budget", "7", "--json", *many)
+    assert done.returncode == 0, done.stderr
+    made = json.loads(done.stdout)
+    assert made["models"] == ["digits", "faces"]
+    assert made["endpoints"] == ["logits", "outputs", "softmax"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (("--endpoints", "softmax,logit"), "unknown endpoint 'logit' (did you mean 'logits'?); there are: "),
+        (("--endpoints", ""), "unknown endpoint ''"),
+        (("--models", "digits,../x"), "'../x' is no model's name"),
+    ],
+)
+def test_mistakes_in_what_a_key_is_for_need_no_range(given: tuple[str, ...], told: str) -> None:
+    done = leakrange("keys", "create", "me", "--budget", "1", *given)
+    assert done.returncode == 2
+    assert f"{given[0]} {given[1]}: {told}" in done.stderr
+
+
 def test_a_refusal_is_told_with_its_reason_and_ends_with_4(embedded_range: EmbeddedRange) -> None:
     unknown = embedded_range("report", "no-such-run")
     assert unknown.returncode == 4

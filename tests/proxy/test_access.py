@@ -105,6 +105,42 @@ def test_a_key_may_be_kept_from_the_artifact(live: Range) -> None:
 
 
 @pytest.mark.parametrize(
+    "binding",
+    [{}, {"key": "key"}, {"model": "digits"}, {"model": "digits", "endpoint": "outputs"}],
+    ids=lambda binding: "+".join(binding) or "default",
+)
+def test_no_key_goes_round_a_policy_unless_it_was_made_for_that(live: Range, binding: dict[str, str]) -> None:
+    """With a budget of 0 and argmax bound, the model's file would give every logit."""
+    key, device = live.key(0), live.key(0, id="device", endpoints=["artifact", "outputs"])
+    live.admin("PUT", "/routes/faces", {"upstream": live.provider_url})
+
+    def get(key: str, path: str) -> httpx.Response:
+        return live.client.get(f"{live.url}/v1/models{path}", headers=_bearer(key))
+
+    def told(key: str) -> list[tuple[str, int]]:
+        cards = [get(key, "/digits").json(), get(key, "").json()["models"][0]]
+        return [(card["sha256"], card["parameters"]) for card in cards]
+
+    live.policy(bind=False, name="nothing")
+    live.admin("PUT", "/bindings", {**binding, "policy": "nothing"})
+    assert get(key, "/digits/artifact").status_code == 200  # a policy without stages defends nothing
+    live.policy("argmax", bind=False)
+    live.admin("PUT", "/bindings", {**binding, "policy": "policy"})
+    before = len(live.provider.seen)
+    for path in ("artifact", "gallery"):
+        refused = problem(get(key, f"/digits/{path}"), 403, "forbidden")
+        assert "a policy holds" in refused["detail"]
+        assert f"names '{path}' among the key's endpoints" in refused["hint"]
+    assert len(live.provider.seen) == before
+    assert told(key) == [("", 0)] * 2  # nothing of a file that this key may not have
+    assert get(device, "/digits/artifact").content == b"safetensors" * 100_000
+    assert told(device) == [("0" * 64, 960)] * 2
+    assert get(key, "/faces/artifact").status_code == (200 if "model" in binding else 403)
+    live.admin("PATCH", "/keys/key", {"endpoints": ["logits", "artifact"]})
+    assert get(key, "/digits/artifact").status_code == 200
+
+
+@pytest.mark.parametrize(
     "path",
     [
         "/v1/operator/models/digits",

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
 from clients.cli.connection import connect
 from clients.cli.console import note, out, print_json
+from clients.cli.exits import CliError, Exit
 from clients.cli.options import AsJson, State, Url
+from leakrange.registry import UnknownName
+from leakrange.wire.endpoints import ENDPOINTS
+from leakrange.wire.names import is_name
 
 __all__ = ["keys"]
 
@@ -28,6 +33,18 @@ def create(
         str | None,
         typer.Option(help="the defence policy that its releases pass"),
     ] = None,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODEL,...", help="all that it may ask about (repeatable; default: any model)"),
+    ] = None,
+    endpoints: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ENDPOINT,...",
+            help=f"all that it may be used for: {', '.join(ENDPOINTS)} (repeatable; default: all, but where"
+            " the policy of a model holds for it neither artifact nor the list of the gallery)",
+        ),
+    ] = None,
     state: State = None,
     url: Url = None,
     as_json: AsJson = False,
@@ -36,9 +53,35 @@ def create(
     body: dict[str, Any] = {"name": name, "budget": budget}
     if policy is not None:
         body["policy"] = policy
+    if models is not None:
+        body["models"] = _listed("--models", models, _model)
+    if endpoints is not None:
+        body["endpoints"] = _listed("--endpoints", endpoints, _endpoint)
     created = connect(state, url).operate_proxy("POST", "/admin/keys", body).json()
     if as_json:
         print_json(created)
         return
-    note(f"key {name!r}: {budget} samples, policy {created.get('policy') or 'none'}; it is shown this once")
+    allowed = ", ".join(created["endpoints"] or ["all endpoints"])
+    note(
+        f"key {name!r}: {budget} samples, policy {created.get('policy') or 'none'}, {allowed} of "
+        f"{', '.join(created['models'] or ['all models'])}; it is shown this once"
+    )
     out.print(created["key"])
+
+
+def _listed(option: str, given: list[str], mistake: Callable[[str], str | None]) -> list[str]:
+    """The values of an option that is repeated, comma separated or both; raises `CliError` for a wrong
+    one."""
+    values = [value.strip() for one in given for value in one.split(",")]
+    for value in values:
+        if told := mistake(value):
+            raise CliError(f"{option} {','.join(given)}: {told}", code=Exit.USAGE)
+    return values
+
+
+def _model(name: str) -> str | None:
+    return None if is_name(name) else f"{name!r} is no model's name"
+
+
+def _endpoint(name: str) -> str | None:
+    return None if name in ENDPOINTS else str(UnknownName("endpoint", name, ENDPOINTS))
