@@ -23,6 +23,10 @@ else
 export UV_TORCH_BACKEND ?= auto
 endif
 
+# Every party is a process of its own, and imports a thousand modules. Without bytecode each would compile them all anew, which
+# takes several times as long as importing them: it is made at install, and for our own code at the first start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test lint types contracts deploy-lint unit test-slow reproduce reproduce-quick compose-env clean help
 
 help:
@@ -84,7 +88,7 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing leakrange[$*] into $(VENV) ..."
 	@if $(BIN)/python -m pip install -q -c constraints.txt uv 2>$(VENV)/install.log && \
-	    $(BIN)/uv pip install --python $(BIN)/python -c constraints.txt -e '.[$*]'; then :; else \
+	    $(BIN)/uv pip install --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[$*]'; then :; else \
 	  echo "uv did not manage it; trying pip, which takes longer ..."; \
 	  $(BIN)/python -m pip install --progress-bar off -c constraints.txt -e '.[$*]' >>$(VENV)/install.log 2>&1 || \
 	    { tail -n 20 $(VENV)/install.log; exit 1; }; \
