@@ -34,7 +34,7 @@ from services.attacker.spans import span_of
 if TYPE_CHECKING:
     from leakrange.nets.classifier import Classifier
 
-__all__ = ["main"]
+__all__ = ["main", "preload"]
 
 Say = Callable[[dict[str, Any]], None]
 log = structlog.get_logger("leakrange.attacker.train")
@@ -46,7 +46,7 @@ def main() -> None:
     settings = FleetSettings()
     configure_logs("trainer", settings.log_level)
     say = _private_output()
-    _preload()
+    preload()
     for line in sys.stdin.buffer:
         if (failure := _guarded(partial(_load, line))) is not None:
             say(failure)
@@ -74,12 +74,10 @@ def _private_output() -> Say:
     return say
 
 
-def _preload() -> None:
+def preload() -> None:
     """Import what every training needs, and run nothing: a process that has run a torch operation must not be
     forked."""
     importlib.import_module("torch")
-    # torch imports its compiler, which takes as long again, when the first optimiser is made.
-    importlib.import_module("torch._dynamo")
     importlib.import_module("leakrange.providers.artifact")
     importlib.import_module("leakrange.providers.training")
     from leakrange.nets import nets

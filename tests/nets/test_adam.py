@@ -42,6 +42,8 @@ import sys
 from tests.providers.conftest import CASES, recipe
 from tests.providers.pictures import patches
 from leakrange.providers.training import train
+from services.attacker.train import preload
+preload()
 import numpy as np
 from leakrange.attacks import Evidence, attacks
 train(recipe(*CASES["raw"]), patches(count=200))
