@@ -24,6 +24,9 @@ pytestmark = pytest.mark.timeout(900)
 SMALL_CHUNKS = {"chunk": 4}
 """48 requests of an attacker: it is killed long before the last."""
 
+HOURS = {"epochs": 1000, "batch": 8}
+"""A training that is not over by itself while a test looks at it, however slow the machine is."""
+
 
 @pytest.fixture(autouse=True)
 def ready_afterwards(embedded_range: EmbeddedRange) -> Iterator[None]:
@@ -184,14 +187,13 @@ def another(embedded: EmbeddedRange, settings: ControllerSettings) -> Iterator[C
 def test_a_cancelled_run_frees_its_workers(
     first: Finished, controller: Controller, embedded_range: EmbeddedRange
 ) -> None:
-    run = controller.start(scenario("cancelled", seeds=[1], schedule={"epochs": 1000}))
-    controller.until(run, lambda event: event["event"] == "job.progress")
+    run = controller.start(scenario("cancelled", seeds=[1], schedule=HOURS))
     trainer = embedded_range.pid("trainer")
     assert trainer is not None
-    assert _trainings(trainer)
+    wait_for(lambda: bool(_trainings(trainer)), "a training to begin", PATIENCE)
     view = controller.ask("DELETE", f"/v1/runs/{run}").json()
     assert view["state"] == "cancelled"
-    wait_for(lambda: not _trainings(trainer), "the training to be stopped", 10)
+    wait_for(lambda: not _trainings(trainer), "the training to be stopped", PATIENCE)
     over = controller.finished(run)
     assert {trial["state"] for trial in over.trials.values()} == {"cancelled"}
     assert over.events[-1]["event"] == "run.finished"
@@ -208,18 +210,24 @@ def test_a_cancelled_run_frees_its_workers(
 
 
 def _trainings(trainer: int) -> list[int]:
-    """The processes below the trainer's worker that train."""
-    listing = subprocess.run(["ps", "-e", "-o", "pid=,ppid=,stat=,args="], capture_output=True, text=True)
-    children: dict[int, list[int]] = {}
-    training = set()
+    """The processes below the trainer's worker that train: each is a fork of one that waits for the next
+    training."""
+    fields = "pid=,ppid=,stat=,args="
+    listing = subprocess.run(["ps", "-ww", "-e", "-o", fields], capture_output=True, text=True)
+    parents, waiting_or_training = {}, set()
     for line in listing.stdout.splitlines():
         pid, parent, state, command = line.split(maxsplit=3)
-        children.setdefault(int(parent), []).append(int(pid))
+        parents[int(pid)] = int(parent)
         if "services.attacker.train " in command and not state.startswith("Z"):
-            training.add(int(pid))
-    found, waiting = [], [trainer]
-    while waiting:
-        below = children.get(waiting.pop(), [])
-        found += below
-        waiting += below
-    return [pid for pid in found if pid in training]
+            waiting_or_training.add(int(pid))
+    return [
+        pid
+        for pid in waiting_or_training
+        if parents[pid] in waiting_or_training and trainer in _above(pid, parents)
+    ]
+
+
+def _above(pid: int, parents: dict[int, int]) -> Iterator[int]:
+    """Who started it, and who started that one, up to the first of all."""
+    while pid := parents.get(pid, 0):
+        yield pid
