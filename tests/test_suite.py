@@ -11,6 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.sharing_out import FIRST, RANGE, group
+
 ROOT = Path(__file__).parents[1]
 TESTS = """
 import pytest
@@ -75,3 +77,16 @@ def test_what_is_skipped_elsewhere_fails_in_ci(
     for reason in failed:
         assert f"what it needs: {reason}" in said
     assert (f"{len(skipped)} skipped" in said) if skipped else (" skipped" not in said.splitlines()[-1])
+
+
+def test_one_process_has_all_tests_that_use_the_range(request: pytest.FixtureRequest) -> None:
+    for item in request.session.items:
+        if "embedded_range" in item.fixturenames:  # type: ignore[attr-defined]
+            assert group(item.nodeid) == RANGE, item.nodeid
+
+
+def test_what_takes_longest_is_there_and_goes_first(request: pytest.FixtureRequest) -> None:
+    begun = list(dict.fromkeys(group(item.nodeid) for item in request.session.items))
+    longest = [name for name in FIRST if name in begun]
+    assert begun[: len(longest)] == longest
+    assert not [name for name in FIRST if name != RANGE and not (ROOT / name).is_file()]

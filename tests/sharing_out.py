@@ -1,0 +1,65 @@
+"""How the test files are shared out among processes: which stay together, and which go first.
+
+All files that use the session's range go to one process, so that there is one range, and no test meets a
+party that another has killed. Files that take long go before the others: nobody waits for one at the end.
+
+Hooks of pytest; `tests/conftest.py` passes them on.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
+
+__all__ = ["RANGE", "group", "pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
+
+ROOT = Path(__file__).parents[1]
+RANGE = "the range"
+FIRST = (
+    RANGE,
+    "tests/reproduction/test_work.py",
+    "tests/attacker/test_kills.py",
+    "tests/attacker/test_training.py",
+    "tests/attacker/test_jobs.py",
+    "tests/controller/test_catalogue.py",
+    "tests/reproduction/test_faceleaks.py",
+    "tests/attacks/test_attribute_inference.py",
+    "tests/provider/test_restart.py",
+    "tests/data/test_real_data.py",
+    "tests/data/test_hub.py",
+)
+"""What takes longest, begun in this order; all other files follow in their own."""
+
+
+def group(nodeid: str) -> str:
+    """What a test must share its process with: its file, or all that use the range."""
+    return _group(nodeid.partition("::")[0])
+
+
+@cache
+def _group(path: str) -> str:
+    file = ROOT / path
+    uses = path.startswith("tests/range/") or "embedded_range: " in file.read_text(encoding="utf-8")
+    return RANGE if uses else path
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {name: place for place, name in enumerate(FIRST)}
+    items.sort(key=lambda item: places.get(group(item.nodeid), len(FIRST)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    return _Groups(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+class _Groups(LoadFileScheduling):
+    """Work in groups instead of files."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group(nodeid)
