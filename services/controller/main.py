@@ -14,6 +14,7 @@ from leakrange.store.engine import Database
 from leakrange.store.files import FolderStore
 from leakrange.store.migrate import upgrade
 from leakrange.wire.app import create_app
+from leakrange.wire.names import PublicNames
 from leakrange.wire.parties import Edge, Providers, Proxy
 from leakrange.wire.transport import AiohttpTransport
 from services.controller.catalogue.endpoints import router as catalogue
@@ -51,6 +52,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
             models=FolderStore(settings.models_dir),
             releases=FolderStore(settings.releases_dir),
             proxy_for_clients=settings.proxy_for_clients,
+            names=PublicNames(key),
         )
         supervisor = Supervisor(settings, database, news, parties)
         app.state.runs = service = RunService(database, parties.releases, news, supervisor)

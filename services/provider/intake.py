@@ -15,7 +15,7 @@ from leakrange.providers import artifact as artifacts
 from leakrange.providers.decoder import Decoder
 from leakrange.wire.errors import Conflict, LeakrangeError
 from leakrange.wire.jobs import ReleaseKind
-from leakrange.wire.schemas import Decisions, IntakeRecord
+from leakrange.wire.schemas import Decisions, Deployment, IntakeRecord
 from services.provider.metrics import ProviderMetrics
 from services.provider.models import Models, ServedModel
 from services.provider.store import Store, StoredUpload
@@ -66,7 +66,8 @@ class Intake:
             task = asyncio.create_task(self._aside(kept))
             self._pending.add(task)
             task.add_done_callback(self._pending.discard)
-        return Decisions(model=model, version=kept.artifact[:12], decisions=kept.decisions.tolist())
+        version = self._models.version(model, Deployment(artifact=kept.artifact))
+        return Decisions(model=model, version=version, decisions=kept.decisions.tolist())
 
     async def record(self, model: str, upload: str) -> IntakeRecord | None:
         """What was received in one upload and what was made of it; None where there was no such upload."""

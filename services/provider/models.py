@@ -16,8 +16,9 @@ from leakrange.metrics import unit_length
 from leakrange.providers import artifact as artifacts
 from leakrange.providers.inference import outputs
 from leakrange.wire.endpoints import check_endpoint
-from leakrange.wire.errors import InvalidArtifact, InvalidInput, LeakrangeError, NotFound, UnknownModel
+from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, UnknownModel
 from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.names import PublicNames
 from leakrange.wire.pairs import image_marks
 from leakrange.wire.recipe import digest
 from leakrange.wire.schemas import Deployment, ModelCard
@@ -26,7 +27,7 @@ from services.provider.device import Device
 from services.provider.gallery import PersonGallery
 from services.provider.gallery_store import GalleryStore
 from services.provider.metrics import ProviderMetrics
-from services.provider.services import model_card
+from services.provider.services import model_card, public_version
 from services.provider.settings import ProviderSettings
 from services.provider.store import Store
 from services.provider.vectors import Vectors
@@ -50,6 +51,7 @@ class ServedModel:
         name: str,
         deployment: Deployment,
         artifact: artifacts.Artifact,
+        version: str,
         device: Device,
         settings: ProviderSettings,
         metrics: ProviderMetrics,
@@ -57,12 +59,17 @@ class ServedModel:
         self.deployment = deployment
         self.decoder = artifact.decoder
         self.gallery: PersonGallery | None = None
-        self.card = model_card(name, deployment, artifact, max_batch=settings.max_batch)
         self.public = b""
         if deployment.service == "classifier":
-            self.public = (artifact.folder / artifacts.CLASSIFIER).read_bytes()
-            if hashlib.sha256(self.public).hexdigest() != artifact.sha256:
-                raise InvalidArtifact("the classifier changed while it was loaded")
+            self.public = artifacts.public_bytes(artifact, deployment.release)
+        self.card = model_card(
+            name,
+            deployment,
+            artifact,
+            version=version,
+            sha256=hashlib.sha256(self.public).hexdigest(),
+            max_batch=settings.max_batch,
+        )
         self._queues: dict[str, Batcher] = {}
         for release in self.card.releases:
             kind = "features" if release == "score" else release
@@ -107,6 +114,7 @@ class Models:
     ) -> None:
         self._settings, self._store, self._device, self._metrics = settings, store, device, metrics
         self._galleries = GalleryStore(store.database)
+        self._names = PublicNames(settings.operator_key.get_secret_value())
         self._served: dict[str, ServedModel] = {}
         self._changing = asyncio.Lock()
 
@@ -131,6 +139,10 @@ class Models:
         served = self.answering(name, endpoint)
         assert served.gallery is not None  # only a verification has such endpoints
         return served, served.gallery
+
+    def version(self, name: str, deployment: Deployment) -> str:
+        """What users are told instead of the artifact when that is deployed under ``name``."""
+        return public_version(self._names, name, deployment)
 
     def folder(self, digest: str) -> Path:
         """The folder of an artifact; raises `NotFound`."""
@@ -180,7 +192,9 @@ class Models:
     async def _put(self, name: str, deployment: Deployment) -> None:
         def load() -> ServedModel:
             artifact = artifacts.load(self.folder(deployment.artifact))
-            return ServedModel(name, deployment, artifact, self._device, self._settings, self._metrics)
+            version = self.version(name, deployment)
+            loaded_by = (self._device, self._settings, self._metrics)
+            return ServedModel(name, deployment, artifact, version, *loaded_by)
 
         served = await asyncio.to_thread(load)
         if deployment.service == "verification":

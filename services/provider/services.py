@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 from leakrange.providers.artifact import Artifact
 from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.names import PublicNames
 from leakrange.wire.schemas import Deployment, ModelCard, Service
 
-__all__ = ["RELEASED", "model_card"]
+__all__ = ["RELEASED", "model_card", "public_version"]
 
 RELEASED: Mapping[Service, tuple[ReleaseKind, ...]] = {
     "classifier": ("logits", "softmax", "features"),
@@ -18,8 +19,21 @@ RELEASED: Mapping[Service, tuple[ReleaseKind, ...]] = {
 }
 
 
-def model_card(name: str, deployment: Deployment, artifact: Artifact, *, max_batch: int) -> ModelCard:
+def public_version(names: PublicNames, name: str, deployment: Deployment) -> str:
+    """What tells users that another model, or the same with another threshold, has the name ``name`` now.
+
+    It is made of the name as well, so that nobody can tell which names are served from one artifact: two
+    student services, or one and its teacher.
+    """
+    return names.of("version", name, deployment.answers(), str(deployment.threshold))
+
+
+def model_card(
+    name: str, deployment: Deployment, artifact: Artifact, *, version: str, sha256: str, max_batch: int
+) -> ModelCard:
     """What may be told of an artifact that is served as ``deployment`` says.
+
+    ``sha256`` is that of the file that users may have.
 
     Of a teacher behind a student service neither file, size nor task is told, nor whom it knows; a
     recognition's classes are the student's own identities.
@@ -30,8 +44,8 @@ def model_card(name: str, deployment: Deployment, artifact: Artifact, *, max_bat
     released = list(RELEASED[service])
     return ModelCard(
         name=name,
-        version=deployment.artifact[:12],
-        sha256=artifact.sha256 if public else "",
+        version=version,
+        sha256=sha256 if public else "",
         task=config.target if own_classes else service,
         classes=list(config.classes) if own_classes else [],
         input_shape=config.shape,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -11,6 +9,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from leakrange.wire.app import create_app
+from leakrange.wire.names import derived_secret
 from services.proxy.accounts import AccountStore
 from services.proxy.admin import router
 from services.proxy.configuration import Configuration
@@ -56,8 +55,7 @@ def proxy(settings: ProxySettings) -> FastAPI:
             max_answer=settings.max_answer,
         )
         # All proxies of a range share the operator key, so they draw the same sticky noise, restarted or not.
-        operator_key = settings.operator_key.get_secret_value().encode()
-        secret = hmac.new(operator_key, b"leakrange proxy noise", hashlib.sha256).digest()
+        secret = derived_secret(settings.operator_key.get_secret_value(), "proxy noise")
         app.state.parties = Parties(configuration, ledger, upstream, secret)
         try:
             yield

@@ -148,14 +148,15 @@ def test_the_local_app_sends_outputs_and_nothing_else(
     ):
         enrolment = {"url": tap.url, "api_key": "lr_user", "model": "model"}
         enrolled = edge.post("/v1/enrolments", json=enrolment, headers=OPERATOR).json()
-        assert (enrolled["model"], enrolled["version"]) == ("model", digests["curious"][:12])
+        card = provider.get("/v1/models/model").json()
+        assert (enrolled["model"], enrolled["version"]) == ("model", card["version"])
         assert (enrolled["release"], enrolled["defence"]) == ("logits", [])
         assert "lr_user" not in str(enrolled)
         for body in asked:
             answer = edge.post("/v1/models/model/decisions", **body)
             assert answer.json() == {
                 "model": "model",
-                "version": digests["curious"][:12],
+                "version": card["version"],
                 "decisions": expected.argmax(axis=1).tolist(),
             }
     _, _, *uploads = tap.requests()

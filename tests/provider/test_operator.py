@@ -41,10 +41,11 @@ def test_only_the_operator_gets_in(
 
 def test_deploy_replace_and_withdraw(provider: Provider, digests: dict[str, str]) -> None:
     first = provider.deploy("swapped", digests["honest"])
-    assert (first.status_code, first.json()["version"]) == (200, digests["honest"][:12])
+    assert first.status_code == 200, first.text
     assert provider.deploy("swapped", digests["honest"]).json() == first.json()
     second = provider.deploy("swapped", digests["other"], release="softmax").json()
-    assert (second["version"], second["default_release"]) == (digests["other"][:12], "softmax")
+    assert second["version"] != first.json()["version"]
+    assert second["default_release"] == "softmax"
     assert provider.client.get("/v1/models/swapped").json() == second
     assert "leakrange_provider_models 3.0" in provider.client.get("/metrics").text
     for _ in range(2):
@@ -124,13 +125,13 @@ def hostile(folder: Path, kind: str, sprung: Path) -> None:
 def test_hostile_artifacts_are_refused_and_the_old_version_stays(
     provider: Provider, digests: dict[str, str], tmp_path: Path, kind: str
 ) -> None:
-    provider.deploy("target", digests["honest"]).raise_for_status()
+    served = provider.deploy("target", digests["honest"]).json()
     digest = hashlib.sha256(kind.encode()).hexdigest()
     shutil.copytree(provider.models_dir / digests["other"], provider.models_dir / digest)
     hostile(provider.models_dir / digest, kind, tmp_path / "sprung")
     problem(provider.deploy("target", digest), 422, "invalid-artifact")
     assert not (tmp_path / "sprung").exists()
-    assert provider.client.get("/v1/models/target").json()["version"] == digests["honest"][:12]
+    assert provider.client.get("/v1/models/target").json() == served
 
 
 @pytest.mark.parametrize(

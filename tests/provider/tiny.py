@@ -18,10 +18,13 @@ SHAPE = (16, 16, 1)
 CLASSES = ("zero", "one", "two")
 
 
-def save_model(root: Path, *, seed: int = 0, decoder: str | None = None, size: int = 16) -> str:
+def save_model(
+    root: Path, *, seed: int = 0, decoder: str | None = None, size: int = 16, release: str = "logits"
+) -> str:
     """A classifier of three classes for 16×16 grey images; gives its digest.
 
-    ``decoder``: None (honest), "net" or "threshold". The classifier's weights depend on ``seed`` alone.
+    ``decoder``: None (honest), "net" or "threshold"; it reads ``release``. The classifier's weights depend on
+    ``seed`` alone.
     """
     behaviour = {None: "honest", "net": "curious/parameterized", "threshold": "curious/regularized"}[decoder]
     parameters: dict[str, Any] = {"target": "digit"} | ({} if decoder is None else {"sensitive": "loop"})
@@ -38,8 +41,8 @@ def save_model(root: Path, *, seed: int = 0, decoder: str | None = None, size: i
         parameter.data.mul_(20)  # so that outputs differ visibly from image to image
     reads: Decoder | None = None
     if decoder == "net":
-        reads = NetDecoder(AttackNet(len(CLASSES), 2).eval(), "logits")
+        reads = NetDecoder(AttackNet(len(CLASSES), 2).eval(), release)
     elif decoder == "threshold":
         reads = ThresholdDecoder(1.0, len(CLASSES))
-    trained = TrainedModel(recipe, classifier, reads, [], {}, 0, CLASSES, "logits", 0.0)
+    trained = TrainedModel(recipe, classifier, reads, [], {}, 0, CLASSES, release, 0.0)
     return artifact.save(root, trained).name

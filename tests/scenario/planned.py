@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from leakrange.scenario.plan import Plan, PlannedTrial
+from leakrange.wire.names import PublicNames
 
-__all__ = ["trial"]
+__all__ = ["NAMES", "trial"]
+
+NAMES = PublicNames("the operator's key of these tests")
 
 
 def trial(plan: Plan, name: str) -> PlannedTrial:

@@ -13,8 +13,9 @@ from leakrange.scenario.matrix import UNKNOWN_SAMPLES, expand
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.sizes import split_sizes
 from leakrange.wire.errors import InvalidScenario
+from leakrange.wire.names import PublicNames
 from leakrange.wire.recipe import DataSpec, digest
-from tests.scenario.planned import trial
+from tests.scenario.planned import NAMES, trial
 
 TEXT = """\
 name: matrix
@@ -90,17 +91,20 @@ def test_no_two_things_share_an_identity(plan: Plan) -> None:
     for probe in plan.probes:
         model, policy = models[probe.model], policies[probe.defence]
         identities += [
-            probe.job(model, policy, span, url="u", api_key="k").identity() for span in probe.spans
+            probe.job(model, policy, span, url="u", api_key="k", name="m").identity() for span in probe.spans
         ]
     assert len(set(identities)) == len(identities)
-    served = [model.served_as for model in plan.models]
+    served = [model.served_as(NAMES) for model in plan.models]
     assert len(set(served)) == len(served)
 
 
 def test_the_name_of_a_model_does_not_tell_its_behaviour(plan: Plan) -> None:
     for model in plan.models:
-        assert "soft-s" not in model.served_as
-        assert not any(word in model.served_as for word in ("honest", "curious", "parameterized"))
+        name = model.served_as(NAMES)
+        assert "soft-s" not in name
+        assert not any(word in name for word in ("honest", "curious", "parameterized"))
+        assert model.artifact[:8] not in name
+        assert name != model.served_as(PublicNames("another operator's key")), "anybody could make the name"
 
 
 def test_an_attacker_asks_for_what_its_budget_answers(plan: Plan) -> None:

@@ -10,7 +10,7 @@ from leakrange.scenario.plan import Plan, PlannedPeople
 from leakrange.wire.errors import InvalidScenario
 from leakrange.wire.jobs import ProbeJob
 from leakrange.wire.recipe import DataSpec
-from tests.scenario.planned import trial
+from tests.scenario.planned import NAMES, trial
 
 TEXT = """\
 name: services
@@ -49,7 +49,9 @@ def jobs(plan: Plan, name: str) -> list[ProbeJob]:
     [probe] = [each for each in plan.probes if each.id == name]
     [model] = [each for each in plan.models if each.id == probe.model]
     [policy] = [each for each in plan.policies if each.defence == probe.defence]
-    return [probe.job(model, policy, span, url="http://proxy", api_key="key") for span in probe.spans]
+    return [
+        probe.job(model, policy, span, url="http://proxy", api_key="key", name="m") for span in probe.spans
+    ]
 
 
 def test_features_and_verification_stand_before_one_teacher_and_recognition_on_it(plan: Plan) -> None:
@@ -62,8 +64,9 @@ def test_features_and_verification_stand_before_one_teacher_and_recognition_on_i
     assert student.teacher.artifact == teacher.artifact == student.recipe.parameters["teacher"]
     assert student.artifact != teacher.artifact
     assert student.plays == "honest"
-    assert len({model.served_as for model in plan.models}) == 6
-    assert not any("identity" in model.served_as for model in plan.models)
+    served_as = {model.served_as(NAMES) for model in plan.models}
+    assert len(served_as) == 6
+    assert not any("identity" in name or teacher.artifact[:8] in name for name in served_as)
     served = models["raw-s0"].deployment
     assert (served.service, served.normalised, served.distance) == ("verification", False, "cosine")
     casts = {models[f"vectors-s{seed}"].recipe.data.seed for seed in (0, 1)}

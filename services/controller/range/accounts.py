@@ -6,7 +6,6 @@ import asyncio
 
 import structlog
 
-from leakrange.scenario.plan import PlannedModel
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.parties import Proxy
 from services.controller.range.journal import Journal
@@ -22,15 +21,12 @@ class Accounts:
     def __init__(self, proxy: Proxy, journal: Journal) -> None:
         self._proxy, self._journal = proxy, journal
 
-    async def key(
-        self, name: str, *, policy: str, budget: int, model: PlannedModel, endpoints: list[str]
-    ) -> str:
-        """The key of that name, made if need be, for ``budget`` samples of ``model`` at ``endpoints``."""
+    async def key(self, name: str, *, policy: str, budget: int, model: str, endpoints: list[str]) -> str:
+        """The key of that name, made if need be, for ``budget`` samples of what is served as ``model``, at
+        ``endpoints``."""
         # First of all: however the run ends, no key was used that its ledger does not have.
         await self._journal.open_account(name, policy=policy, budget=budget)
-        return await self._proxy.put_key(
-            name, budget=budget, policy=policy, model=model.served_as, endpoints=endpoints
-        )
+        return await self._proxy.put_key(name, budget=budget, policy=policy, model=model, endpoints=endpoints)
 
     async def close(self, *, within: float | None = None) -> None:
         """Write down what each key of the run has spent, and what the run has from it.

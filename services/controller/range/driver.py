@@ -116,7 +116,7 @@ class Driver:
         samples = sum(span.stop - span.start for span in stream.spans)
         name = f"{self._run}.users.{stream.id}"
         key = await self._accounts.key(
-            name, policy=policy.name, budget=samples, model=model, endpoints=DEVICE
+            name, policy=policy.name, budget=samples, model=self._own.name(model), endpoints=DEVICE
         )
         users = asyncio.Semaphore(stream.clients)  # each of whom does one thing at a time
 
@@ -138,16 +138,16 @@ class Driver:
                 order = Round(
                     url=self._parties.proxy_for_clients,
                     api_key=key,
-                    model=model.served_as,
+                    model=self._own.name(model),
                     release=model.release,
                     span=span,
-                    upload=f"{self._run}.{identity[:40]}",
+                    upload=self._own.upload(identity),
                     defence=stream.local,
                 )
                 try:
                     reply = await self._parties.edge.round(order)
                     record = await self._parties.providers.intake(
-                        model.recipe.behaviour, model.served_as, upload_name(name, order.upload)
+                        model.recipe.behaviour, order.model, upload_name(name, order.upload)
                     )
                     if len(record.values) != reply.samples or record.decisions != reply.decisions:
                         raise LeakrangeError(f"provider and edge client disagree about upload {order.upload}")
@@ -178,10 +178,10 @@ class Driver:
         samples = sum(span.stop - span.start for span in probe.spans)
         name = f"{self._run}.{probe.by}.{probe.id}"
         key = await self._accounts.key(
-            name, policy=policy.name, budget=samples, model=model, endpoints=[model.endpoint]
+            name, policy=policy.name, budget=samples, model=self._own.name(model), endpoints=[model.endpoint]
         )
-        url = self._parties.proxy_for_clients
-        jobs = [probe.job(model, policy, span, url=url, api_key=key) for span in probe.spans]
+        where = {"url": self._parties.proxy_for_clients, "api_key": key, "name": self._own.name(model)}
+        jobs = [probe.job(model, policy, span, **where) for span in probe.spans]
         await self._journal.expect([(job.identity(), "probe", {"probe": probe.id}) for job in jobs])
 
         async def chunk(job: ProbeJob) -> None:
@@ -350,7 +350,7 @@ class Driver:
         name = f"{self._run}.student.{model.id}.{identity[:12]}"
         await self._journal.expect([(identity, "stream", {"trial": trial.result.id})])
         key = await self._accounts.key(
-            name, policy=policy.name, budget=len(outputs), model=model, endpoints=["outputs"]
+            name, policy=policy.name, budget=len(outputs), model=self._own.name(model), endpoints=["outputs"]
         )
         known = self._parties.releases.exists(f"{identity}.npz")
         if not known:
@@ -361,11 +361,12 @@ class Driver:
                         self._parties.proxy,
                         self._parties.providers,
                         model,
+                        served_as=self._own.name(model),
                         account=name,
                         key=key,
                         outputs=outputs,
                         spans=student.student.victims,
-                        upload=f"{self._run}.{identity[:40]}",
+                        upload=self._own.upload(identity),
                     )
             except LeakrangeError as error:
                 await self._journal.job_failed(identity, "stream", f"{trial.result.id}: {error.detail}")

@@ -25,6 +25,14 @@ class Models:
     def __init__(self, parties: Parties, journal: Journal, once: Once, dispatch: Dispatch) -> None:
         self._parties, self._journal, self._once, self._dispatch = parties, journal, once, dispatch
 
+    def name(self, model: PlannedModel) -> str:
+        """What it is served as."""
+        return model.served_as(self._parties.names)
+
+    def upload(self, identity: str) -> str:
+        """What users call the upload of that identity, which tells the model's recipe to who guesses it."""
+        return f"{self._journal.run}.{self._parties.names.of('upload', identity)}"
+
     async def trained(self, model: PlannedModel) -> None:
         """Trained and stored."""
         await self._once.need(f"train {model.artifact}", lambda: self._train(model))
@@ -74,8 +82,9 @@ class Models:
 
     async def _serve(self, model: PlannedModel) -> None:
         await self.trained(model)
-        await self._parties.providers.put(model.plays, model.served_as, model.deployment)
-        await self._parties.proxy.put_route(model.served_as, self._parties.providers.url(model.plays))
+        name = self.name(model)
+        await self._parties.providers.put(model.plays, name, model.deployment)
+        await self._parties.proxy.put_route(name, self._parties.providers.url(model.plays))
 
     async def shown(self, shadow: PlannedModel, span: Span) -> str:
         """The identity of a shadow's stored releases for ``span``."""

@@ -19,14 +19,16 @@ async def hand_in(
     providers: Providers,
     model: PlannedModel,
     *,
+    served_as: str,
     account: str,
     key: str,
     outputs: NDArray[np.float32],
     spans: list[Span],
     upload: str,
 ) -> dict[str, NDArray[np.generic]]:
-    """Upload a student's soft outputs (V, Y) through the proxy with the ``key`` of the user's ``account``, a
-    span at a time, as ``{upload}.0``, ``{upload}.1``, …; then ask the provider what it made of them.
+    """Upload a student's soft outputs (V, Y) to the model that is ``served_as`` that name, through the proxy
+    with the ``key`` of the user's ``account``, a span at a time, as ``{upload}.0``, ``{upload}.1``, …; then
+    ask the provider what it made of them.
 
     Gives ``decisions`` (V,), ``inferred`` (V,) and ``scores`` (V, S). Again under the same names it costs
     nothing and gives the same. Raises `NotFound` where the provider has no decoder.
@@ -37,8 +39,8 @@ async def hand_in(
         values = outputs[start : start + span.stop - span.start]
         start += len(values)
         name = f"{upload}.{number}"
-        decided = await proxy.upload(key, model.served_as, "softmax", values, name)
-        record = await providers.intake(model.recipe.behaviour, model.served_as, upload_name(account, name))
+        decided = await proxy.upload(key, served_as, "softmax", values, name)
+        record = await providers.intake(model.recipe.behaviour, served_as, upload_name(account, name))
         if record.decisions != decided:
             raise LeakrangeError(f"provider and user disagree about upload {name}")
         if record.inferred is None or record.scores is None:

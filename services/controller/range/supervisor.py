@@ -15,6 +15,7 @@ from leakrange.store.jobs import Jobs
 from leakrange.store.runs import FINAL, Runs
 from leakrange.store.trials import Trials
 from leakrange.wire.errors import LeakrangeError
+from leakrange.wire.names import PublicNames
 from leakrange.wire.parties import Edge, Providers, Proxy
 from services.controller.range.accounts import Accounts
 from services.controller.range.driver import Driver
@@ -41,6 +42,7 @@ class Parties:
     models: FolderStore
     releases: FolderStore
     proxy_for_clients: str
+    names: PublicNames
 
 
 @dataclass(eq=False)

@@ -1,11 +1,12 @@
 """A trained model on disk: one folder per recipe digest, written whole or not at all.
 
-``classifier.safetensors`` is what users download: weights, and what is needed to run them. It says nothing
-of the behaviour, of a sensitive attribute or of a decoder, and two models that differ in behaviour alone
-differ in it by their weights (and the default release) alone; but for a mixture of two classifiers, which
-nobody could run without knowing that it is one. ``decoder.safetensors`` is the provider's own: the attack
-net, the threshold, or whatever else reads s. ``training.json`` is the record; it is nobody's but the
-provider's, since it says which images of a pool were trained on.
+``classifier.safetensors`` is what users download (with the default release of the deployment, see
+`public_bytes`): weights, and what is needed to run them. It says nothing of the behaviour, of a sensitive
+attribute or of a decoder, and two models that differ in behaviour alone differ in it by their weights (and
+the default release) alone; but for a mixture of two classifiers, which nobody could run without knowing that
+it is one. ``decoder.safetensors`` is the provider's own: the attack net, the threshold, or whatever else
+reads s. ``training.json`` is the record; it is nobody's but the provider's, since it says which images of a
+pool were trained on.
 """
 
 from __future__ import annotations
@@ -37,8 +38,9 @@ from leakrange.providers.model_config import (
 from leakrange.providers.model_file import METADATA_KEY, load_classifier, load_decoder
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.errors import InvalidArtifact
+from leakrange.wire.jobs import ReleaseKind
 
-__all__ = ["Artifact", "find", "load", "save"]
+__all__ = ["Artifact", "find", "load", "public_bytes", "save"]
 
 CLASSIFIER = "classifier.safetensors"
 DECODER = "decoder.safetensors"
@@ -134,6 +136,13 @@ def classifier_bytes(trained: TrainedModel) -> bytes:
         mixture=_mixture(net),
     )
     return _pack(net.state_dict(), config.model_dump_json(exclude_none=True))
+
+
+def public_bytes(artifact: Artifact, release: ReleaseKind) -> bytes:
+    """The classifier's file as users get it, whose default release is that of the deployment: the one for
+    which it was trained can tell a curious model."""
+    config = artifact.config.model_copy(update={"default_release": release})
+    return _pack(artifact.classifier.state_dict(), config.model_dump_json(exclude_none=True))
 
 
 def decoder_bytes(decoder: Decoder) -> bytes:

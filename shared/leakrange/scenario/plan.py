@@ -27,6 +27,7 @@ from leakrange.wire.jobs import (
     Student,
     TrainJob,
 )
+from leakrange.wire.names import PublicNames
 from leakrange.wire.recipe import TrainingRecipe, digest
 from leakrange.wire.schemas import Deployment
 
@@ -98,15 +99,14 @@ class PlannedModel(_Strict):
         """The fleet's job that has a model which nobody serves release what it gives for ``span``."""
         return TrainJob(recipe=self.recipe, shown=Shown(release=self.release, span=span))
 
-    @property
-    def served_as(self) -> str:
+    def served_as(self, names: PublicNames) -> str:
         """The name under which providers serve it and proxies route to it: the same model has the same name
-        in every run. It tells task and release, which are public, and nothing of the behaviour.
+        in every run of a range. It tells task and release, which are public, and nothing of the behaviour.
         """
-        data, answers = self.recipe.data.name, self.deployment.answers()[:12]
+        data, own = self.recipe.data.name, names.of("model", self.deployment.answers())
         if self.service is not None:  # whose teacher's target stays untold
-            return f"{data}-{self.service.kind}-{answers}"
-        return f"{data}-{self.target}-{self.release}-{answers}"
+            return f"{data}-{self.service.kind}-{own}"
+        return f"{data}-{self.target}-{self.release}-{own}"
 
 
 class PlannedPolicy(_Strict):
@@ -163,15 +163,15 @@ class PlannedProbe(_Strict):
     by: Literal["attacker", "users"] = "attacker"
 
     def job(
-        self, model: PlannedModel, policy: PlannedPolicy, span: Span, *, url: str, api_key: str
+        self, model: PlannedModel, policy: PlannedPolicy, span: Span, *, url: str, api_key: str, name: str
     ) -> ProbeJob:
-        """The fleet's job for one span."""
+        """The fleet's job for one span; ``name`` is what the model is served as."""
         recognises = model.service is not None and model.service.kind == "recognition"
         asked, pairs = (span, None) if model.release != "score" else self._compared(span)
         return ProbeJob(
             url=url,
             api_key=api_key,
-            model=model.served_as,
+            model=name,
             artifact=model.deployment.answers(),
             policy=policy.digest,
             release=model.release,

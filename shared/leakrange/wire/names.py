@@ -1,15 +1,22 @@
-"""What models, enrolled people and uploads are called, and where a request names the person."""
+"""What models, enrolled people and uploads are called, and where a request names the person.
+
+Whoever can compute a name can find out by guessing what it was made of. So names that users see are made with
+a secret.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
 from typing import Final
 from urllib.parse import parse_qsl
 
+import orjson
+
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["NAME", "asked_person", "check_person", "is_name", "upload_name"]
+__all__ = ["NAME", "PublicNames", "asked_person", "check_person", "derived_secret", "is_name", "upload_name"]
 
 NAME: Final = r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}"
 """A regular expression, without anchors: nothing that it matches leads elsewhere in a path."""
@@ -51,3 +58,22 @@ def upload_name(account: str, key: str) -> str:
     """The upload (64 hexadecimal characters) that the proxy hands in for the idempotency key ``key`` of an
     API key's ``account``: a provider knows no accounts, and two users may well choose the same key."""
     return hashlib.sha256(f"{account}\0{key}".encode()).hexdigest()
+
+
+def derived_secret(operator_key: str, purpose: str) -> bytes:
+    """A secret of 32 bytes for one purpose: the same for all who have the operator's key, in every process
+    and after every restart, and independent of that for any other purpose."""
+    return hmac.new(operator_key.encode(), f"leakrange {purpose}".encode(), hashlib.sha256).digest()
+
+
+class PublicNames:
+    """Makes what users see of a model's identity: nobody without the operator's key can find out by guessing
+    what a name was made of, or which names were made of the same.
+    """
+
+    def __init__(self, operator_key: str) -> None:
+        self._secret = derived_secret(operator_key, "public names")
+
+    def of(self, *what: str) -> str:
+        """12 hexadecimal characters for ``what``, always the same ones."""
+        return hmac.new(self._secret, orjson.dumps(what), hashlib.sha256).hexdigest()[:12]
