@@ -15,7 +15,7 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from numpy.typing import NDArray
 
-from leakrange.wire.schemas import ModelCard
+from leakrange.wire.schemas import MODEL_VERSION, ModelCard
 from leakrange.wire.tensors import JSON, NPY, encode_npy
 
 __all__ = ["BareRoute", "Handler", "read_body", "values_response"]
@@ -52,6 +52,7 @@ def values_response(
     **more: Any,
 ) -> Response:
     """Values (B, N) as ``wanted``: npy, or JSON with what describes them, and with ``more`` beside."""
+    headers = {MODEL_VERSION: card.version, **(headers or {})}
     if wanted == NPY:
         return Response(encode_npy(values), media_type=NPY, headers=headers)
     answer = {"model": card.name, "version": card.version, "release": release, "values": values, **more}

@@ -9,10 +9,10 @@ from typing import Final
 
 from leakrange.defences.output import Chain
 from leakrange.wire.endpoints import UPLOADS
-from leakrange.wire.errors import InvalidInput, UpstreamFailed
+from leakrange.wire.errors import InvalidInput, Unavailable, UpstreamFailed
 from leakrange.wire.images import ImageLimits
 from leakrange.wire.names import upload_name
-from leakrange.wire.tensors import JSON
+from leakrange.wire.tensors import JSON, media_type
 from services.proxy.exchange import Answer, Request
 from services.proxy.ledger import Idempotency
 from services.proxy.parties import Parties
@@ -61,8 +61,8 @@ class Forward:
                 raise UpstreamFailed(f"the provider answered {rows} of {query.samples} samples")
             return answer
         threshold = None
-        if release == "score":
-            threshold = (await upstream.card(base, asked.model)).threshold
+        if release == "score" and media_type(content_type) == JSON:  # npy has no room for a decision
+            threshold = await self._threshold(base, asked.model, answer.version)
         digests = naming(answer.template) if naming is not None else None
         context = self._noise(asked).context(chain, release, digests)
         body = transform_answer(chain, context, content_type, answer.body, query.samples, threshold)
@@ -83,6 +83,18 @@ class Forward:
         return await self._parties().upstream.ask(
             "POST", f"{base}/v1/models/{asked.model}/outputs", headers, body
         )
+
+    async def _threshold(self, base: str, model: str, version: str | None) -> float | None:
+        """That of the model of ``version``, which has just answered; a provider that does not say which
+        version answered is asked for its card every time.
+
+        Raises `Unavailable` where yet another one has taken its place: its threshold may be meant for other
+        distances.
+        """
+        card = await self._parties().upstream.card(base, model, fresh=version is None, version=version)
+        if version not in (None, card.version):
+            raise Unavailable("the model was replaced while it answered", retry_after=1.0)
+        return card.threshold
 
     def _noise(self, asked: Asked) -> Noise:
         request = None

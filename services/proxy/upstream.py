@@ -12,7 +12,7 @@ from starlette.types import Send
 
 from leakrange.wire.errors import LeakrangeError, Unavailable, UnknownModel, UpstreamFailed
 from leakrange.wire.pairs import MARK
-from leakrange.wire.schemas import ModelCard
+from leakrange.wire.schemas import MODEL_VERSION, ModelCard
 from services.proxy.exchange import Answer
 from services.proxy.metrics import Metrics
 
@@ -71,7 +71,11 @@ class Upstream:
                     if len(content) > self._max_answer:
                         raise self._failure("size", url, UpstreamFailed("the provider's answer is too large"))
                 return Answer(
-                    response.status, bytes(content), _passed_on(response), template=_template(response)
+                    response.status,
+                    bytes(content),
+                    _passed_on(response),
+                    template=_template(response),
+                    version=response.headers.get(MODEL_VERSION),
                 )
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise self._unreachable(error, url) from error
@@ -100,14 +104,18 @@ class Upstream:
                 raise  # the server closes the connection: the client sees that the file is cut short
             raise self._unreachable(error, url) from error
 
-    async def card(self, base: str, model: str, *, fresh: bool = False) -> ModelCard:
-        """The model's card, at most half a minute old, or asked for now when ``fresh``.
+    async def card(
+        self, base: str, model: str, *, fresh: bool = False, version: str | None = None
+    ) -> ModelCard:
+        """The model's card, at most half a minute old; asked for now when ``fresh``, or where the known one
+        is not of ``version``.
 
         Raises `UnknownModel` where the provider gives none, `UpstreamFailed` where it is broken.
         """
         url = f"{base}/v1/models/{model}"
         known = self._cards.get(url)
-        if known is None or fresh or known.until < time.monotonic():
+        other = known is not None and version not in (None, known.card.version)
+        if known is None or fresh or other or known.until < time.monotonic():
             answer = await self.ask("GET", url, {"Accept": "application/json"})
             if answer.status >= 400:
                 raise UnknownModel(f"the provider serves no model {model!r} now")

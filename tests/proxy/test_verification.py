@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
+import orjson
 import pytest
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
@@ -19,7 +21,8 @@ from leakrange.wire.transport import AiohttpTransport
 from services.provider.main import create_provider
 from services.provider.settings import ProviderSettings
 from tests.provider.tiny import CLASSES, SHAPE, save_model
-from tests.proxy.conftest import OPERATOR, Range, problem, values
+from tests.proxy.conftest import OPERATOR, Range, pictures, problem, values
+from tests.proxy.servers import card
 from tests.serving import serving
 
 THRESHOLD = 0.25
@@ -27,9 +30,14 @@ Pixels = NDArray[np.uint8]
 
 
 @pytest.fixture(scope="module")
-def _faces(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, httpx.Client]]:
+def models(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("provider")
-    digest = save_model(folder)
+    return folder, save_model(folder)
+
+
+@pytest.fixture(scope="module")
+def _faces(models: tuple[Path, str]) -> Iterator[tuple[str, httpx.Client]]:
+    folder, digest = models
     settings = ProviderSettings(operator_key=SecretStr(OPERATOR), models_dir=folder, state_dir=folder / "own")
     with serving(create_provider(settings)) as url, httpx.Client(base_url=url, timeout=60) as client:
         for name, options in (
@@ -163,6 +171,39 @@ def test_a_decision_is_made_on_the_released_distance(live: Range, direct: httpx.
         assert answer["same"] == [row[0] <= THRESHOLD for row in answer["values"]]
         if same is not None:
             assert answer["same"] == same
+
+
+def test_the_next_decision_is_made_by_the_threshold_that_the_operator_just_set(
+    live: Range, direct: httpx.Client, models: tuple[Path, str]
+) -> None:
+    """Decisions under a policy are the proxy's own, and it keeps cards for a while."""
+    live.admin("PUT", "/routes/moving", {"upstream": str(direct.base_url)})
+    live.policy({"round": 3})
+    key, pairs = live.key(), some_pairs(4)
+    served = {"artifact": models[1], "service": "verification", "normalised": True}
+    for threshold, same in ((0.9, [True] * 4), (0.0, [False] * 4), (0.9, [True] * 4), (None, None)):
+        direct.put(
+            "/v1/operator/models/moving",
+            json=served | {"threshold": threshold},
+            headers={"Authorization": f"Bearer {OPERATOR}"},
+        ).raise_for_status()
+        answer = ask(live, key, "moving/verification", encode_npy(pairs))
+        assert answer.json().get("same") == same, answer.text
+
+
+def test_a_provider_that_does_not_say_which_version_answered_is_asked_for_its_card(live: Range) -> None:
+    """Each time: nothing else tells that the threshold is another one."""
+    threshold = 0.0
+
+    async def told(path: str) -> tuple[int, str, bytes] | None:
+        served = {"service": "verification", "releases": ["score"], "threshold": threshold}
+        return (200, JSON, orjson.dumps(card("digits") | served)) if path.endswith("/digits") else None
+
+    live.provider.before = told
+    live.policy({"round": 3})
+    key, pairs = live.key(), np.stack([pictures(3), pictures(3, seed=1)], axis=1)
+    for threshold, same in ((0.0, False), (1000.0, True), (0.0, False)):  # noqa: B007
+        assert live.post(key, "verification", encode_npy(pairs), accept=JSON).json()["same"] == [same] * 3
 
 
 def test_without_a_threshold_a_defended_answer_decides_nothing(live: Range, direct: httpx.Client) -> None:

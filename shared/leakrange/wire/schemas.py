@@ -11,6 +11,7 @@ from leakrange.wire.recipe import digest
 
 __all__ = [
     "MAX_BATCH",
+    "MODEL_VERSION",
     "Decisions",
     "Deployment",
     "Distance",
@@ -29,6 +30,8 @@ __all__ = [
 
 MAX_BATCH = 256
 """Most samples of one inference request, unless a provider's operator says otherwise."""
+MODEL_VERSION = "X-Model-Version"
+"""Header of a provider's answer to an inference: the version on the card of the model that gave it."""
 
 Name = Annotated[str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
@@ -51,6 +54,7 @@ class ModelCard(_Strict):
 
     name: Name
     version: str
+    """Changes with whatever decides the answers. It tells nobody which artifact is served."""
     sha256: str
     """Of the public artifact, as ``GET /v1/models/{model}/artifact`` sends it; empty where it is sent to
     nobody."""
