@@ -21,6 +21,7 @@ from services.controller.catalogue.endpoints import router as catalogue
 from services.controller.page.endpoints import router as page
 from services.controller.range.fleet import Fleet
 from services.controller.range.news import News
+from services.controller.range.served_models import ModelKeeper
 from services.controller.range.supervisor import Parties, Supervisor
 from services.controller.runs.endpoints import router as runs
 from services.controller.runs.service import RunService
@@ -44,25 +45,31 @@ def controller(settings: ControllerSettings) -> FastAPI:
             await asyncio.to_thread(upgrade, settings.database_url)
         key, tries = settings.operator_key.get_secret_value(), settings.attempts
         transport = AiohttpTransport(timeout=60.0)
+        providers = Providers(transport, settings.providers, key, attempts=tries)
+        proxy = Proxy(transport, settings.proxy_url, key, attempts=tries)
+        keeper = ModelKeeper(database, providers, proxy, after=settings.withdraw_after)
         parties = Parties(
             fleet=fleet,
-            providers=Providers(transport, settings.providers, key, attempts=tries),
-            proxy=Proxy(transport, settings.proxy_url, key, attempts=tries),
+            providers=providers,
+            proxy=proxy,
             edge=Edge(transport, settings.edge_url, key, attempts=tries),
             models=FolderStore(settings.models_dir),
             releases=FolderStore(settings.releases_dir),
             proxy_for_clients=settings.proxy_for_clients,
             names=PublicNames(key),
+            keeper=keeper,
         )
         supervisor = Supervisor(settings, database, news, parties)
         app.state.runs = service = RunService(database, parties.releases, news, supervisor)
         await fleet.start()
         await supervisor.resume()
+        keeper.start()
         try:
             yield
         finally:
             service.close()
             await supervisor.stop()
+            await keeper.stop()
             await fleet.stop()
             await transport.close()
             await database.close()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field
 
 from leakrange.wire.settings import ServiceSettings
 
@@ -31,7 +34,9 @@ class ControllerSettings(ServiceSettings):
     """How many edge-client rounds are under way at a time."""
     probes_at_once: int = 8
     """How many probing chunks of a run wait in the fleet's queue at a time."""
-
+    withdraw_after: Annotated[float, Field(ge=0)] = 3600.0
+    """Seconds for which the models of a finished run are served on. A run that wants one later has it
+    deployed again."""
     attempts: int = 12
     """How often a party that does not answer is tried: 12 times are some 35 seconds, in which it may
     restart.

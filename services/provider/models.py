@@ -16,7 +16,7 @@ from leakrange.metrics import unit_length
 from leakrange.providers import artifact as artifacts
 from leakrange.providers.inference import outputs
 from leakrange.wire.endpoints import check_endpoint
-from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, UnknownModel
+from leakrange.wire.errors import Conflict, InvalidInput, LeakrangeError, NotFound, UnknownModel
 from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.names import PublicNames
 from leakrange.wire.pairs import image_marks
@@ -164,7 +164,8 @@ class Models:
     async def deploy(self, name: str, deployment: Deployment) -> ModelCard:
         """Serve an artifact under ``name`` instead of whatever is served there; again is no change.
 
-        Requests in flight are answered by the version that they found. Raises `NotFound` or
+        What the operator has deployed stays the operator's, where it answers what a run wants. Requests in
+        flight are answered by the version that they found. Raises `NotFound` or
         `InvalidArtifact`, and then the old version stays.
         """
         if deployment.release not in UPLOADED:
@@ -173,15 +174,19 @@ class Models:
             )
         async with self._changing:
             served = self._served.get(name)
-            if served is None or served.deployment != deployment:
+            if served is None or not _enough(served.deployment, deployment):
                 await self._put(name, deployment)
                 await self._store.put_deployment(name, deployment)
                 log.info("model deployed", model=name, artifact=deployment.artifact)
             return self._served[name].card
 
-    async def withdraw(self, name: str) -> None:
-        """Serve nothing under ``name``; again is no change."""
+    async def withdraw(self, name: str, *, of_runs: bool = False) -> None:
+        """Serve nothing under ``name``; again is no change. With ``of_runs`` raises `Conflict` where that was
+        not deployed for runs."""
         async with self._changing:
+            deployed = (await self._store.deployments()).get(name)
+            if of_runs and deployed is not None and not deployed.for_runs:
+                raise Conflict(f"the operator has deployed {name!r}", hint="withdraw it without 'of_runs'")
             await self._store.delete_deployment(name)
             there = self._served.pop(name, None)
             await self._close_gallery(name, there)
@@ -221,3 +226,10 @@ class Models:
             await there.gallery.close()
         else:
             await self._galleries.delete_all(name)
+
+
+def _enough(there: Deployment, wanted: Deployment) -> bool:
+    """Whether what is deployed can stay as it is."""
+    if wanted.for_runs and not there.for_runs:
+        return there.answers() == wanted.answers()
+    return there == wanted

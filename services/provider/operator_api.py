@@ -43,9 +43,10 @@ def operator_routes(key: SecretStr, models: Models, intake: Intake) -> APIRouter
         return await models.deploy(model, deployment)
 
     @router.delete("/{model}", status_code=204)
-    async def withdraw(model: ModelName) -> Response:
-        """Serve nothing under this name any more. What was taken in stays."""
-        await models.withdraw(model)
+    async def withdraw(model: ModelName, of_runs: bool = False) -> Response:
+        """Serve nothing under this name any more; with ``of_runs`` only if it was deployed for runs. What was
+        taken in stays."""
+        await models.withdraw(model, of_runs=of_runs)
         return Response(status_code=204)
 
     @router.get("/{model}/intake")

@@ -83,7 +83,9 @@ class Models:
     async def _serve(self, model: PlannedModel) -> None:
         await self.trained(model)
         name = self.name(model)
-        await self._parties.providers.put(model.plays, name, model.deployment)
+        await self._parties.keeper.want(self._journal.run, name, model.plays)
+        deployment = model.deployment.model_copy(update={"for_runs": True})
+        await self._parties.providers.put(model.plays, name, deployment)
         await self._parties.proxy.put_route(name, self._parties.providers.url(model.plays))
 
     async def shown(self, shadow: PlannedModel, span: Span) -> str:

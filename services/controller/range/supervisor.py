@@ -22,6 +22,7 @@ from services.controller.range.driver import Driver
 from services.controller.range.fleet import Fleet
 from services.controller.range.journal import Journal
 from services.controller.range.news import News
+from services.controller.range.served_models import ModelKeeper
 from services.controller.settings import ControllerSettings
 
 __all__ = ["Parties", "Supervisor"]
@@ -43,6 +44,7 @@ class Parties:
     releases: FolderStore
     proxy_for_clients: str
     names: PublicNames
+    keeper: ModelKeeper
 
 
 @dataclass(eq=False)
@@ -94,6 +96,7 @@ class Supervisor:
             await Trials(session).cancel(run)
             await Events(session).append(run, "run.finished", {"state": "cancelled", "message": "cancelled"})
         self._news.announce(run)
+        self._parties.keeper.run_ended()
 
     async def stop(self) -> None:
         """Leave all runs as they are: the next controller goes on with them."""
@@ -131,6 +134,7 @@ class Supervisor:
 
     def _ended(self, run: str, task: asyncio.Task[None]) -> None:
         del self._driven[run]
+        self._parties.keeper.run_ended()
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("a run's end could not be recorded: a restart goes on with it", run=run, exc_info=error)
 

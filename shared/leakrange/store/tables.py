@@ -35,6 +35,7 @@ __all__ = [
     "Model",
     "Run",
     "RunState",
+    "Served",
     "Trial",
     "Truth",
     "now",
@@ -199,6 +200,19 @@ class Model(Base):
     recipe: Mapped[dict[str, Any]]
     figures: Mapped[dict[str, Any]]
     created: Mapped[datetime] = mapped_column(default=now)
+
+
+class Served(Base):
+    """That a provider serves ``model``, under this name, because a run wants it; ``plays`` is the behaviour
+    of that provider. Gone as soon as the model is withdrawn."""
+
+    __tablename__ = "served"
+    __table_args__ = (UniqueConstraint("run_id", "model"), Index(None, "model"))
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
+    model: Mapped[str] = mapped_column(String(128))
+    plays: Mapped[str] = mapped_column(String(128))
 
 
 class Cursor(Base):

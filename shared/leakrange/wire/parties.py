@@ -69,6 +69,12 @@ class Providers(_Party):
         answer = await self._ask(_named(behaviour), "PUT", url, deployment.model_dump(mode="json"))
         return ModelCard.model_validate_json(answer.body)
 
+    async def withdraw(self, behaviour: str, model: str) -> None:
+        """Have what was deployed for runs served as ``model`` no more; again is no change. Raises `Conflict`
+        where it is the operator's own."""
+        url = f"{self.url(behaviour)}/v1/operator/models/{model}?of_runs=true"
+        await self._ask(_named(behaviour), "DELETE", url)
+
     async def intake(self, behaviour: str, model: str, upload: str) -> IntakeRecord:
         """What the provider received in ``upload`` and what it inferred on the side."""
         url = f"{self.url(behaviour)}/v1/operator/models/{model}/intake/{upload}"
@@ -90,6 +96,16 @@ class Proxy(_Party):
     async def put_route(self, model: str, upstream: str) -> None:
         """Send requests for ``model`` to the provider at ``upstream``."""
         await self._call("PUT", f"/admin/routes/{model}", {"upstream": upstream})
+
+    async def delete_route(self, model: str, upstream: str) -> None:
+        """Send requests for ``model`` to that provider no more; a route to another one stays."""
+        url = f"{self._url}/admin/routes/{model}"
+        try:
+            answer = await self._ask("the proxy", "GET", url)
+            if orjson.loads(answer.body)["upstream"] == upstream:
+                await self._ask("the proxy", "DELETE", url)
+        except NotFound:
+            return
 
     def secret(self, name: str) -> str:
         """The API key of that name: the same after a restart, and known to nobody without the operator

@@ -87,7 +87,7 @@ class Deployment(_Strict):
     name, as one ``service``.
 
     ``release`` matters for a classifier alone, ``normalised`` for features and verification, ``distance`` and
-    ``threshold`` for verification; see `ModelCard`.
+    ``threshold`` for verification; see `ModelCard`. ``for_runs``: it is withdrawn when no run needs it.
     """
 
     artifact: str = Field(pattern=r"^[0-9a-f]{64}$")
@@ -96,6 +96,7 @@ class Deployment(_Strict):
     normalised: bool = False
     distance: Distance = "euclidean"
     threshold: Threshold | None = None
+    for_runs: bool = False
 
     @model_validator(mode="after")
     def _meant(self) -> Self:

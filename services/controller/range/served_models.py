@@ -1,0 +1,105 @@
+"""The models that providers serve for runs: kept while a run wants them, withdrawn a while after the last."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from datetime import timedelta
+
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
+
+from leakrange.store.engine import Database
+from leakrange.store.served import ServedModels, Unused
+from leakrange.store.tables import now
+from leakrange.wire.errors import Conflict, LeakrangeError
+from leakrange.wire.parties import Providers, Proxy
+
+__all__ = ["ModelKeeper"]
+
+log = structlog.get_logger("services.controller.served_models")
+RETRY = 60.0
+"""Seconds until a withdrawal is tried again that a party did not answer."""
+
+
+class ModelKeeper:
+    """Who wants which model is in SQL, so that a new controller withdraws what an old one had served."""
+
+    def __init__(self, database: Database, providers: Providers, proxy: Proxy, *, after: float) -> None:
+        self._database, self._providers, self._proxy = database, providers, proxy
+        self._after = timedelta(seconds=after)
+        self._changing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._ended = asyncio.Event()
+        self._loop: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to withdraw what no run has wanted for long enough."""
+        self._loop = asyncio.create_task(self._look_after())
+
+    async def stop(self) -> None:
+        """Leave everything as it is."""
+        if self._loop is not None:
+            self._loop.cancel()
+            await asyncio.gather(self._loop, return_exceptions=True)
+
+    def run_ended(self) -> None:
+        """Look at once whether its models are to be withdrawn."""
+        self._ended.set()
+
+    async def want(self, run: str, model: str, plays: str) -> None:
+        """From now until the run has ended, ``model`` is not withdrawn; to be called before it is deployed
+        at the provider that ``plays`` this behaviour."""
+        async with self._changing[model], self._database.write() as session:
+            await ServedModels(session).add(run, model, plays)
+
+    async def withdraw_unused(self) -> float | None:
+        """Withdraw what no run has wanted for long enough; in how many seconds to look again (None: not
+        before another run has ended)."""
+        async with self._database.read() as session:
+            unused = await ServedModels(session).unused()
+        again: list[float] = []
+        for each in unused:
+            wait = (each.since + self._after - now()).total_seconds()
+            if wait <= 0:
+                try:
+                    await self._withdraw(each.model)
+                    continue
+                except LeakrangeError as error:
+                    log.warning("a model could not be withdrawn", model=each.model, reason=error.detail)
+                    wait = RETRY
+            again.append(wait)
+        return min(again, default=None)
+
+    async def _withdraw(self, model: str) -> None:
+        # A run that begins to want it meanwhile waits, and then has it deployed again.
+        async with self._changing[model]:
+            async with self._database.read() as session:
+                still = await ServedModels(session).unused(model)
+            for unused in still:
+                await self._take_down(unused)
+            if still:
+                async with self._database.write() as session:
+                    await ServedModels(session).remove(model)
+
+    async def _take_down(self, unused: Unused) -> None:
+        try:
+            await self._providers.withdraw(unused.plays, unused.model)
+        except Conflict:
+            log.info("the operator's own now, and left alone", model=unused.model)
+            return
+        await self._proxy.delete_route(unused.model, self._providers.url(unused.plays))
+        log.info("withdrawn", model=unused.model)
+
+    async def _look_after(self) -> None:
+        while True:
+            self._ended.clear()
+            try:
+                wait = await self.withdraw_unused()
+            except SQLAlchemyError as error:
+                log.warning("cannot look for models to withdraw", error=str(error))
+                wait = RETRY
+            try:
+                async with asyncio.timeout(wait):
+                    await self._ended.wait()
+            except TimeoutError:
+                continue

@@ -1,0 +1,57 @@
+"""Which models providers serve for runs, so that they can be withdrawn when no run needs them any more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import case, delete, func, select
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from leakrange.store.insert import insert_new
+from leakrange.store.runs import FINAL
+from leakrange.store.tables import Run, Served
+
+__all__ = ["ServedModels", "Unused"]
+
+
+@dataclass(frozen=True)
+class Unused:
+    """A model that only finished runs wanted: its name, the behaviour of its provider, and when the last of
+    these runs ended."""
+
+    model: str
+    plays: str
+    since: datetime
+
+
+class ServedModels:
+    """Models by the name that they are served under."""
+
+    def __init__(self, session: AsyncSession) -> None:
+        self.session = session
+
+    async def add(self, run_id: str, model: str, plays: str) -> None:
+        """The run wants the model; again is no change."""
+        row = {"run_id": run_id, "model": model, "plays": plays}
+        await insert_new(self.session, Served, [row], (Served.run_id, Served.model))
+
+    async def unused(self, model: str | None = None) -> Sequence[Unused]:
+        """Those that no unfinished run wants, the longest unused first; of that name, where one is given."""
+        ended = func.max(Run.finished)
+        query = (
+            select(Served.model, Served.plays, ended)
+            .join(Run, Run.id == Served.run_id)
+            .group_by(Served.model, Served.plays)
+            .having(func.sum(case((Run.state.in_(FINAL), 0), else_=1)) == 0)
+            .order_by(ended, Served.model)
+        )
+        if model is not None:
+            query = query.where(Served.model == model)
+        rows = await self.session.execute(query)
+        return [Unused(name, plays, since) for name, plays, since in rows if since is not None]
+
+    async def remove(self, model: str) -> None:
+        """It is served for runs no more."""
+        await self.session.execute(delete(Served).where(Served.model == model))

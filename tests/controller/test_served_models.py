@@ -1,0 +1,283 @@
+"""Models that runs had served: withdrawn a while after the last run that wanted them, and served again when
+one wants them. The provider and the proxy are real."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from leakrange.scenario.plan import PlannedModel
+from leakrange.store.engine import Database
+from leakrange.store.files import FolderStore
+from leakrange.store.runs import Runs
+from leakrange.store.tables import RunState
+from leakrange.wire.names import PublicNames
+from leakrange.wire.parties import Edge, Providers, Proxy
+from leakrange.wire.recipe import TrainingRecipe
+from leakrange.wire.transport import AiohttpTransport
+from services.controller.range.dispatch import Dispatch
+from services.controller.range.fleet import Fleet
+from services.controller.range.journal import Journal
+from services.controller.range.models import Models
+from services.controller.range.news import News
+from services.controller.range.served_models import ModelKeeper
+from services.controller.range.supervisor import Parties
+from services.controller.range.together import Once
+from services.controller.settings import ControllerSettings
+from services.provider.main import create_provider
+from services.provider.settings import ProviderSettings
+from services.proxy.main import proxy
+from services.proxy.settings import ProxySettings
+from tests.controller.conftest import NOWHERE, OPERATOR, serve
+from tests.databases import Databases
+from tests.embedded import wait_for
+from tests.provider.tiny import save_model
+from tests.serving import serving
+
+
+@dataclass
+class Servers:
+    """A provider and a proxy before it, as their operator sees them."""
+
+    provider: str
+    proxy: str
+    models: Path
+    client: httpx.Client
+
+    def served(self) -> set[str]:
+        """Names of the models that the provider serves."""
+        return {card["name"] for card in self.client.get(f"{self.provider}/v1/models").json()["models"]}
+
+    def routed(self) -> set[str]:
+        """Names of the models to which the proxy has a route."""
+        return {route["model"] for route in self.client.get(f"{self.proxy}/admin/routes").json()["routes"]}
+
+    def deploy(self, name: str, **how: Any) -> None:
+        """As an operator does, who routes it, too."""
+        self.client.put(f"{self.provider}/v1/operator/models/{name}", json=how).raise_for_status()
+        route = {"upstream": self.provider}
+        self.client.put(f"{self.proxy}/admin/routes/{name}", json=route).raise_for_status()
+
+
+@pytest.fixture
+def servers(tmp_path: Path, empty_redis_url: str) -> Iterator[Servers]:
+    provider = create_provider(
+        ProviderSettings(operator_key=OPERATOR, models_dir=tmp_path / "models", state_dir=tmp_path)
+    )
+    before = proxy(ProxySettings(operator_key=OPERATOR, redis_url=empty_redis_url))
+    with (
+        serving(provider) as provider_url,
+        serving(before) as proxy_url,
+        httpx.Client(headers={"Authorization": f"Bearer {OPERATOR}"}, timeout=60) as client,
+    ):
+        yield Servers(provider_url, proxy_url, tmp_path / "models", client)
+
+
+@dataclass
+class Controller:
+    """What a controller does for runs, without a fleet: their models are trained already."""
+
+    url: str
+    database: Database
+    parties: Parties
+
+    async def begin(self) -> str:
+        """A run that is under way."""
+        async with self.database.write() as session:
+            made = await Runs(session).create("served", scenario_yaml="", scenario={})
+            await Runs(session).move(made.id, "running")
+            return made.id
+
+    async def end(self, run: str, state: RunState = "done") -> None:
+        async with self.database.write() as session:
+            assert await Runs(session).move(run, state)
+
+    def models(self, run: str) -> Models:
+        journal = Journal(run, self.database, News(self.database))
+        return Models(self.parties, journal, Once(), Dispatch(self.parties.fleet, journal))
+
+    async def serve(self, run: str, model: PlannedModel) -> str:
+        """Have the model served for the run; its name."""
+        models = self.models(run)
+        await models.served(model)
+        return models.name(model)
+
+    def keeper(self, after: float) -> ModelKeeper:
+        """One that withdraws so many seconds after a run has ended."""
+        parties = self.parties
+        return ModelKeeper(self.database, parties.providers, parties.proxy, after=after)
+
+
+@pytest.fixture
+def database_url(databases: Databases) -> str:
+    return databases.migrated("sqlite")
+
+
+@pytest.fixture
+async def controller(servers: Servers, database_url: str, redis_url: str) -> AsyncIterator[Controller]:
+    database, transport = Database(database_url), AiohttpTransport(timeout=30)
+    fleet = Fleet(redis_url)
+    providers = Providers(transport, {"honest": servers.provider}, OPERATOR, attempts=1)
+    before = Proxy(transport, servers.proxy, OPERATOR, attempts=1)
+    yield Controller(
+        database_url,
+        database,
+        Parties(
+            fleet=fleet,
+            providers=providers,
+            proxy=before,
+            edge=Edge(transport, NOWHERE, OPERATOR, attempts=1),
+            models=FolderStore(servers.models),
+            releases=FolderStore(servers.models),
+            proxy_for_clients=servers.proxy,
+            names=PublicNames(OPERATOR),
+            keeper=ModelKeeper(database, providers, before, after=0.0),
+        ),
+    )
+    await fleet.stop()
+    await transport.close()
+    await database.close()
+
+
+def trained(servers: Servers, seed: int = 0) -> PlannedModel:
+    """A model whose artifact is there."""
+    digest = save_model(servers.models, seed=seed)
+    record = orjson.loads((servers.models / digest / "training.json").read_bytes())
+    return PlannedModel(
+        id=f"honest-s{seed}",
+        provider="honest",
+        seed=seed,
+        data="digits",
+        recipe=TrainingRecipe.model_validate(record["recipe"]),
+        release="logits",
+        target="digit",
+        sensitive=None,
+    )
+
+
+async def test_a_model_is_withdrawn_when_the_last_run_that_wanted_it_has_ended(
+    servers: Servers, controller: Controller
+) -> None:
+    shared, own, keeper = trained(servers), trained(servers, seed=1), controller.parties.keeper
+    first, second = await controller.begin(), await controller.begin()
+    names = {await controller.serve(first, model) for model in (shared, own)}
+    name = await controller.serve(second, shared)
+    servers.deploy("door", artifact=shared.artifact, service="verification")
+    await keeper.withdraw_unused()
+    assert servers.served() == servers.routed() == names | {"door"}
+    await controller.end(first, "failed")
+    await keeper.withdraw_unused()
+    assert servers.served() == servers.routed() == {name, "door"}
+    await controller.end(second)
+    assert await keeper.withdraw_unused() is None
+    assert servers.served() == servers.routed() == {"door"}
+
+
+async def test_a_new_run_has_its_model_served_again(servers: Servers, controller: Controller) -> None:
+    model, keeper = trained(servers), controller.parties.keeper
+    names = []
+    for _ in range(2):
+        run = await controller.begin()
+        names.append(await controller.serve(run, model))
+        await keeper.withdraw_unused()
+        assert servers.served() == servers.routed() == {names[0]} == set(names)
+        await controller.end(run)
+        await keeper.withdraw_unused()
+        assert servers.served() == servers.routed() == set()
+
+
+async def test_what_the_operator_deployed_under_that_name_stays(
+    servers: Servers, controller: Controller
+) -> None:
+    model, keeper = trained(servers), controller.parties.keeper
+    for _ in range(2):  # the second run finds it there
+        run = await controller.begin()
+        name = await controller.serve(run, model)
+        servers.deploy(name, artifact=model.artifact)
+        await controller.end(run)
+        assert await keeper.withdraw_unused() is None
+        assert servers.served() == servers.routed() == {name}
+
+
+async def test_a_route_of_the_operators_to_another_provider_stays(
+    servers: Servers, controller: Controller
+) -> None:
+    run = await controller.begin()
+    name = await controller.serve(run, trained(servers))
+    elsewhere = {"upstream": "http://127.0.0.1:9"}
+    servers.client.put(f"{servers.proxy}/admin/routes/{name}", json=elsewhere).raise_for_status()
+    await controller.end(run)
+    await controller.parties.keeper.withdraw_unused()
+    assert (servers.served(), servers.routed()) == (set(), {name})
+
+
+async def test_it_is_served_on_for_as_long_as_the_setting_says(
+    servers: Servers, controller: Controller
+) -> None:
+    run = await controller.begin()
+    name = await controller.serve(run, trained(servers))
+    await controller.end(run)
+    wait = await controller.keeper(after=600).withdraw_unused()
+    assert wait is not None
+    assert 0 < wait <= 600
+    assert servers.served() == {name}
+
+
+async def test_a_run_that_begins_while_its_model_is_withdrawn_gets_it_back(
+    servers: Servers, controller: Controller
+) -> None:
+    """Whatever the order in which the two come to the provider."""
+    model, keeper = trained(servers), controller.parties.keeper
+    for _ in range(5):
+        old = await controller.begin()
+        await controller.serve(old, model)
+        await controller.end(old)
+        new = await controller.begin()
+        _, name = await asyncio.gather(keeper.withdraw_unused(), controller.serve(new, model))
+        assert servers.served() == servers.routed() == {name}
+        await controller.end(new)
+
+
+async def test_users_do_not_see_the_identity_of_an_upload(controller: Controller) -> None:
+    """It is made of the model's recipe, which can be guessed."""
+    models, identity = controller.models("run"), "0123456789abcdef" * 4
+    upload = models.upload(identity)
+    assert upload == models.upload(identity) != models.upload(identity[::-1])
+    assert upload.startswith("run.")
+    assert not any(identity[start : start + 8] in upload for start in range(len(identity) - 7))
+
+
+async def test_a_provider_that_is_away_is_tried_again(servers: Servers, controller: Controller) -> None:
+    run = await controller.begin()
+    await controller.serve(run, trained(servers))
+    await controller.end(run)
+    transport = AiohttpTransport(timeout=5)
+    away = Providers(transport, {"honest": NOWHERE}, OPERATOR, attempts=1)
+    keeper = ModelKeeper(controller.database, away, controller.parties.proxy, after=0.0)
+    assert (await keeper.withdraw_unused() or 0) > 0
+    await transport.close()
+    assert await controller.parties.keeper.withdraw_unused() is None
+    assert servers.served() == servers.routed() == set()
+
+
+async def test_a_controller_that_starts_withdraws_what_an_earlier_one_had_served(
+    servers: Servers, controller: Controller, settings: Callable[..., ControllerSettings]
+) -> None:
+    run = await controller.begin()
+    await controller.serve(run, trained(servers))
+    await controller.end(run)
+    made = settings(
+        database_url=controller.url,
+        providers={"honest": servers.provider},
+        proxy_url=servers.proxy,
+        withdraw_after=0,
+    )
+    with serve(made):
+        wait_for(lambda: servers.served() == servers.routed() == set(), "the model to be withdrawn")
