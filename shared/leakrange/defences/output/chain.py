@@ -99,7 +99,8 @@ class Chain:
         for (_, stage), place in zip(self.stages, self._places, strict=True):
             current = stage.apply(current, dataclasses.replace(context, stage=place))
         limits = np.finfo(np.float32)
-        return np.clip(current, limits.min, limits.max).astype(np.float32)
+        # Adding 0 makes 0 of -0, whose sign would tell that of a value that was rounded to nothing.
+        return np.clip(current, limits.min, limits.max).astype(np.float32) + np.float32(0)
 
 
 def _stage(item: Any, index: int, mistakes: list[dict[str, Any]]) -> tuple[str, OutputDefence[Any]] | None:
