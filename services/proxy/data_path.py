@@ -154,9 +154,6 @@ class DataPath:
         except LeakrangeError:
             await self._refund(reserved)
             raise
-        if answer.status >= 400:
-            await self._refund(reserved)
-            return Answer(answer.status, answer.body, answer.headers, "refused-upstream")
         kept = KeptAnswer(answer.status, answer.headers, answer.body)
         balance = await parties.ledger.settle(reserved, kept)
         self._metrics.samples.labels("answered").inc(samples)

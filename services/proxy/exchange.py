@@ -93,10 +93,6 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     outcome: str = "answered"
     """For the metrics."""
-    template: bytes | None = None
-    """What names the enrolled person that a provider's answer is about; never sent on."""
-    version: str | None = None
-    """Of the model that gave a provider's answer, as its header says; never sent on."""
 
     @classmethod
     def problem(cls, error: LeakrangeError, path: str) -> Answer:

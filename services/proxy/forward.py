@@ -5,19 +5,35 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
-from leakrange.defences.output import Chain
-from leakrange.wire.endpoints import UPLOADS
-from leakrange.wire.errors import InvalidInput, Unavailable, UpstreamFailed
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from leakrange.defences.output import Chain, Release, ReleaseContext
+from leakrange.wire.endpoints import UPLOADS, check_endpoint
+from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, UpstreamFailed
 from leakrange.wire.images import ImageLimits
 from leakrange.wire.names import upload_name
-from leakrange.wire.tensors import JSON, media_type
+from leakrange.wire.pairs import image_marks
+from leakrange.wire.schemas import ModelCard
+from leakrange.wire.tensors import JSON
 from services.proxy.exchange import Answer, Request
+from services.proxy.failures import unavailable, unusable
 from services.proxy.ledger import Idempotency
 from services.proxy.parties import Parties
-from services.proxy.queries import Naming, Query
-from services.proxy.releases import Noise, Upload, answered_rows, query_digests, transform_answer
+from services.proxy.queries import Query
+from services.proxy.releases import (
+    Noise,
+    Upload,
+    answered_rows,
+    decisions,
+    query_digests,
+    transform_answer,
+)
+from services.proxy.upstream import Reply
 
 __all__ = ["Asked", "Forward"]
 
@@ -38,39 +54,69 @@ class Asked:
 
 
 class Forward:
-    """Asks providers. An answer of 400 or more is theirs as it came; samples are the caller's business."""
+    """Asks providers; how they fail or refuse is told by the proxy. Samples are the caller's business."""
 
     def __init__(self, parties: Callable[[], Parties], limits: ImageLimits) -> None:
         self._parties, self._limits = parties, limits
 
     async def query(self, asked: Asked, query: Query, accept: str, base: str, chain: Chain) -> Answer:
-        """The release of a query; an enrolment releases nothing and passes as it is."""
-        upstream, headers = self._parties().upstream, {"Accept": accept}
+        """The release of a query, or the entry of an enrolment. Without a policy, the body of a release
+        passes as it is."""
+        parties, headers = self._parties(), {"Accept": accept}
         if query.content_type:
             headers["Content-Type"] = query.content_type
         release = query.release
         defended = release is not None and bool(chain.stages)
-        naming = await self._naming(asked, query, base) if defended and chain.needs_digests else None
-        url = f"{base}/v1/models/{asked.model}/{query.place}"
-        answer = await upstream.ask(query.method, url, headers, query.body)
-        if answer.status >= 400 or release is None:
-            return answer
-        content_type = answer.headers.get("Content-Type")
+        naming = None
+        if defended and chain.needs_digests:
+            seen = await self._seen(asked, query, base)
+            naming = query.naming(parties.secret, asked.model, seen)
+        check = partial(query.check, limits=self._limits)
+        reply = await self._ask(asked, base, query.method, query.place, headers, query.body, check)
+        if release is None:
+            seen = await self._seen(asked, query, base)
+            return _json({"person": query.person, "images": len(set(image_marks(seen)))})
+        if reply.media != accept:
+            raise unusable()
         if not defended:
-            if (rows := answered_rows(content_type, answer.body)) != query.samples:
-                raise UpstreamFailed(f"the provider answered {rows} of {query.samples} samples")
-            return answer
-        threshold = None
-        if release == "score" and media_type(content_type) == JSON:  # npy has no room for a decision
-            threshold = await self._threshold(base, asked.model, answer.version)
-        digests = naming(answer.template) if naming is not None else None
+            if answered_rows(reply.media, reply.body) != query.samples:
+                raise unusable()
+            return Answer(200, reply.body, {"Content-Type": accept})
+        digests = naming(reply.template) if naming is not None else None
         context = self._noise(asked).context(chain, release, digests)
-        body = transform_answer(chain, context, content_type, answer.body, query.samples, threshold)
-        return Answer(answer.status, body, answer.headers)
+        body = await self._defended(asked, query, base, chain, context, reply)
+        return Answer(200, body, {"Content-Type": accept})
+
+    async def _defended(
+        self, asked: Asked, query: Query, base: str, chain: Chain, context: ReleaseContext, reply: Reply
+    ) -> bytes:
+        upstream, release = self._parties().upstream, context.release
+        described: dict[str, str] = {}
+        if reply.media == JSON:
+            version = (await upstream.told(base, asked.model)).version
+            described = {"model": asked.model, "version": version, "release": release}
+
+        decides = release == "score" and reply.media == JSON  # npy has no room for a decision
+
+        async def transformed(fresh: bool) -> bytes:
+            # A provider that does not say which version answered is asked for its threshold every time.
+            fresh = fresh or (decides and reply.version is None)
+            card = await upstream.card(base, asked.model, fresh=fresh, version=reply.version)
+            if decides and reply.version not in (None, card.version):
+                raise unavailable()  # yet another has taken its place: its threshold is for other distances
+            threshold = card.threshold if decides else None
+            shape = query.samples, _length(card, release)
+            return transform_answer(chain, context, reply.media, reply.body, shape, described, threshold)
+
+        try:
+            return await transformed(fresh=False)
+        except UpstreamFailed:
+            # The model of this name may have been replaced by one with another number of classes.
+            return await transformed(fresh=True)
 
     async def upload(self, asked: Asked, upload: Upload, base: str, chain: Chain, account: str) -> Answer:
         """The decisions on an upload of ``account``, which leaves transformed."""
-        body = asked.body
+        body, upstream = asked.body, self._parties().upstream
         if chain.stages:
             digests = None
             if chain.needs_digests:
@@ -80,21 +126,35 @@ class Forward:
         headers = {"Accept": JSON, "Content-Type": upload.media, "X-Release": upload.release}
         if (key := asked.request.headers.get("idempotency-key")) is not None:
             headers["Idempotency-Key"] = upload_name(account, key)
-        return await self._parties().upstream.ask(
-            "POST", f"{base}/v1/models/{asked.model}/outputs", headers, body
-        )
+        reply = await self._ask(asked, base, "POST", UPLOADS, headers, body, upload.check)
+        samples, classes = upload.values.shape
+        made = decisions(reply.media, reply.body, (samples, classes))
+        version = (await upstream.told(base, asked.model)).version
+        return _json({"model": asked.model, "version": version, "decisions": made})
 
-    async def _threshold(self, base: str, model: str, version: str | None) -> float | None:
-        """That of the model of ``version``, which has just answered; a provider that does not say which
-        version answered is asked for its card every time.
-
-        Raises `Unavailable` where yet another one has taken its place: its threshold may be meant for other
-        distances.
-        """
-        card = await self._parties().upstream.card(base, model, fresh=version is None, version=version)
-        if version not in (None, card.version):
-            raise Unavailable("the model was replaced while it answered", retry_after=1.0)
-        return card.threshold
+    async def _ask(
+        self,
+        asked: Asked,
+        base: str,
+        method: str,
+        place: str,
+        headers: dict[str, str],
+        body: bytes,
+        check: Callable[[ModelCard], None],
+    ) -> Reply:
+        """The provider's answer. Where it refuses, the proxy itself says what is wrong with the request, as
+        far as the card that it knows tells; the provider's own words stay unread."""
+        upstream = self._parties().upstream
+        try:
+            return await upstream.ask(method, f"{base}/v1/models/{asked.model}/{place}", headers, body)
+        except (NotFound, InvalidInput) as refusal:
+            try:
+                card = await upstream.told(base, asked.model)
+            except LeakrangeError:
+                raise refusal from None
+            check_endpoint(card, asked.endpoint)
+            await asyncio.to_thread(check, card)
+            raise
 
     def _noise(self, asked: Asked) -> Noise:
         request = None
@@ -102,20 +162,27 @@ class Forward:
             request = f"{asked.fingerprint}:{asked.idempotency.key}:{asked.idempotency.request}".encode()
         return Noise(self._parties().secret, request)
 
-    async def _naming(self, asked: Asked, query: Query, base: str) -> Naming:
-        """What names the samples as the model sees them."""
-        parties = self._parties()
+    async def _seen(self, asked: Asked, query: Query, base: str) -> NDArray[np.uint8]:
+        """The samples as the model sees them."""
+        upstream = self._parties().upstream
 
-        async def decoded(fresh: bool) -> Naming:
-            card = await parties.upstream.card(base, asked.model, fresh=fresh)
-
-            def read() -> Naming:
-                return query.naming(parties.secret, asked.model, card.input_shape, self._limits)
-
-            return await asyncio.to_thread(read) if len(query.body) > OFFLOAD else read()
+        async def decoded(fresh: bool) -> NDArray[np.uint8]:
+            card = await upstream.card(base, asked.model, fresh=fresh)
+            if len(query.body) > OFFLOAD:
+                return await asyncio.to_thread(query.decoded, card.input_shape, self._limits)
+            return query.decoded(card.input_shape, self._limits)
 
         try:
             return await decoded(fresh=False)
         except InvalidInput:
             # The model of this name may have been replaced by one of another size.
             return await decoded(fresh=True)
+
+
+def _length(card: ModelCard, release: Release) -> int:
+    """How many numbers a release has for one sample."""
+    return 1 if release == "score" else card.features if release == "features" else len(card.classes)
+
+
+def _json(value: object) -> Answer:
+    return Answer(200, orjson.dumps(value), {"Content-Type": JSON})

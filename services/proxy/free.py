@@ -17,6 +17,7 @@ from leakrange.wire.tensors import JSON
 from services.proxy.exchange import Answer, Request
 from services.proxy.keys import fingerprint
 from services.proxy.parties import Parties
+from services.proxy.releases import enrolled
 from services.proxy.snapshot import KeyRecord, Snapshot
 
 __all__ = ["Free"]
@@ -49,13 +50,14 @@ class Free:
 
     async def _card(self, key: KeyRecord, snapshot: Snapshot, model: str) -> dict[str, Any]:
         """The model's card as the key may read it: nothing of the file for who may not have it."""
-        base = snapshot.route(key, model, None)
-        told = (await self._parties().upstream.card(base, model, fresh=True)).model_dump(mode="json")
+        base, upstream = snapshot.route(key, model, None), self._parties().upstream
         try:
             snapshot.route(key, model, ARTIFACT)
         except Forbidden:
-            told |= {"sha256": "", "parameters": 0}
-        return told
+            defended = snapshot.defended(key.id, model)
+            card = await (upstream.told(base, model) if defended else upstream.card(base, model, fresh=True))
+            return card.model_dump(mode="json") | {"sha256": "", "parameters": 0}
+        return (await upstream.card(base, model, fresh=True)).model_dump(mode="json")
 
     async def artifact(self, request: Request, model: str, send: Send) -> None:
         """The model's file, passed on piece by piece."""
@@ -68,16 +70,19 @@ class Free:
         key, snapshot = await self._known(request)
         base = snapshot.route(key, model, GALLERY)
         snapshot.check_untransformed(key, model, GALLERY)
-        return await self._parties().upstream.ask(
-            "GET", f"{base}/v1/models/{model}/gallery", {"Accept": JSON}
-        )
+        upstream = self._parties().upstream
+        reply = await upstream.ask("GET", f"{base}/v1/models/{model}/gallery", {"Accept": JSON})
+        persons = [person.model_dump() for person in enrolled(reply.media, reply.body)]
+        version = (await upstream.told(base, model)).version
+        return _json({"model": model, "version": version, "persons": persons})
 
     async def remove(self, request: Request, model: str, person: str) -> Answer:
         """Forget an enrolled person."""
         key, snapshot = await self._known(request)
         base = snapshot.route(key, model, GALLERY)
         url = f"{base}/v1/models/{model}/gallery/{check_person(person)}"
-        return await self._parties().upstream.ask("DELETE", url, {"Accept": JSON})
+        await self._parties().upstream.ask("DELETE", url, {"Accept": JSON})
+        return Answer(204, b"")
 
     async def _known(self, request: Request) -> tuple[KeyRecord, Snapshot]:
         """The key's record and the configuration, both as they are now."""

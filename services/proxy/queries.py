@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from leakrange.defences.output import Release
 from leakrange.wire.endpoints import GALLERY, RELEASES
-from leakrange.wire.errors import UpstreamFailed
+from leakrange.wire.errors import BodyTooLarge
 from leakrange.wire.images import ImageLimits, count_images, decode_images
 from leakrange.wire.names import asked_person, check_person
 from leakrange.wire.pairs import count_pairs, decode_pairs, image_marks
+from leakrange.wire.schemas import ModelCard
 from services.proxy.exchange import Request
+from services.proxy.failures import unusable
 from services.proxy.releases import pair_digests, query_digests
 
 __all__ = ["Naming", "Query"]
@@ -65,8 +70,21 @@ class Query:
             f"gallery/{self.person}" if self.endpoint == GALLERY else f"{self.endpoint}?person={self.person}"
         )
 
-    def naming(self, secret: bytes, model: str, shape: tuple[int, int, int], limits: ImageLimits) -> Naming:
-        """Decode what is asked about, so that PNG, npy and JSON of one picture are one query.
+    def decoded(self, shape: tuple[int, int, int], limits: ImageLimits) -> NDArray[np.uint8]:
+        """The images (B, H, W, C) or pairs (B, 2, H, W, C) as a model of ``shape`` sees them: PNG, npy and
+        JSON of one picture are one query. Raises what the body deserves."""
+        pairs = self.endpoint == "verification" and self.person is None
+        decode = decode_pairs if pairs else decode_images
+        return decode(self.content_type, self.body, shape=shape, limits=limits)
+
+    def check(self, card: ModelCard, limits: ImageLimits) -> None:
+        """Raise what is wrong with the query, as far as the model's card tells."""
+        if self.samples > card.max_batch and self.endpoint != GALLERY:
+            raise BodyTooLarge(f"{self.samples} samples in one request; this model takes {card.max_batch}")
+        self.decoded(card.input_shape, limits)
+
+    def naming(self, secret: bytes, model: str, seen: NDArray[np.uint8]) -> Naming:
+        """Of what was asked about, as it was `decoded`.
 
         A pair is named whichever way around it comes, since its distance is the same. A person is named by
         the images of the enrolment: else the same person under many names would get as many draws of sticky
@@ -74,19 +92,16 @@ class Query:
         image are that pair.
         """
         if self.endpoint != "verification":
-            images = decode_images(self.content_type, self.body, shape=shape, limits=limits)
-            digests = query_digests(secret, model, self.endpoint, images)
+            digests = query_digests(secret, model, self.endpoint, seen)
             return lambda _: digests
+        marks = image_marks(seen.reshape(-1, *seen.shape[-3:]))
         if self.person is None:
-            pairs = decode_pairs(self.content_type, self.body, shape=shape, limits=limits)
-            marks = image_marks(pairs.reshape(-1, *pairs.shape[2:]))
             digests = pair_digests(secret, model, list(zip(marks[::2], marks[1::2], strict=True)))
             return lambda _: digests
-        marks = image_marks(decode_images(self.content_type, self.body, shape=shape, limits=limits))
 
         def against(template: bytes | None) -> list[bytes]:
             if template is None:
-                raise UpstreamFailed("the provider does not say by which images the person is enrolled")
+                raise unusable()
             return pair_digests(secret, model, [(template, mark) for mark in marks])
 
         return against

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 import numpy as np
 import orjson
+import structlog
 from numpy.typing import NDArray
+from pydantic import ValidationError
 
 from leakrange.defences.output import Chain, Release, ReleaseContext
 from leakrange.wire.digests import digest_each
-from leakrange.wire.errors import InvalidInput, LeakrangeError, UnsupportedMedia, UpstreamFailed
+from leakrange.wire.errors import InvalidInput, LeakrangeError, UnsupportedMedia
 from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.pairs import same_person
+from leakrange.wire.schemas import GalleryEntry, ModelCard
 from leakrange.wire.tensors import (
     JSON,
     NPY,
@@ -27,11 +32,22 @@ from leakrange.wire.tensors import (
     parse_json,
     release_array,
 )
+from services.proxy.failures import unusable
 
-__all__ = ["Noise", "Upload", "answered_rows", "pair_digests", "query_digests", "transform_answer"]
+__all__ = [
+    "Noise",
+    "Upload",
+    "answered_rows",
+    "decisions",
+    "enrolled",
+    "pair_digests",
+    "query_digests",
+    "transform_answer",
+]
 
-DESCRIBING = ("model", "version", "release")
-"""Members of a JSON answer that are passed on beside the values; any other could hold the values again."""
+log = structlog.get_logger("leakrange.proxy.releases")
+DECIDED = ("logits", "softmax")
+"""Releases on which a provider decides."""
 LONGEST_RELEASE = 1_048_576
 """Numbers of one sample's release; the size of the body is limited beside."""
 
@@ -87,65 +103,81 @@ def pair_digests(secret: bytes, model: str, pairs: list[tuple[bytes, bytes]]) ->
     return digest_each(named, (b"".join(sorted(pair)) for pair in pairs))
 
 
-def answered_rows(content_type: str | None, body: bytes) -> int:
+def answered_rows(media: str, body: bytes) -> int:
     """How many samples a provider's answer holds; raises `UpstreamFailed` for anything but a release."""
-    kind = media_type(content_type)
-    try:
-        if kind == NPY:
+    with _nonsense():
+        if media == NPY:
             shape = npy_header(body)[0]
             return shape[0] if len(shape) == 2 else 0
-        return len(_json_values(kind, body)[1])
-    except LeakrangeError as error:
-        raise _nonsense(error) from error
+        return len(_members(media, body, "values"))
 
 
 def transform_answer(
     chain: Chain,
     context: ReleaseContext,
-    content_type: str | None,
+    media: str,
     body: bytes,
-    samples: int,
+    shape: tuple[int, int],
+    described: Mapping[str, Any],
     threshold: float | None = None,
 ) -> bytes:
-    """The provider's answer with the policy applied; raises `UpstreamFailed` unless it is a finite (samples,
-    N).
+    """The provider's answer with the policy applied; raises `UpstreamFailed` unless it is finite and of
+    ``shape`` (samples, N): of a longer release, an index alone would tell more.
 
-    threshold: of a verification. A JSON answer decides by the released distances, so that the decision tells
-    nothing that they do not; without a threshold it does not decide.
+    described: the members beside the values of a JSON answer. threshold: of a verification. A JSON answer
+    decides by the released distances, so that the decision tells nothing that they do not; without a
+    threshold it does not decide.
     """
-    kind = media_type(content_type)
-    described: dict[str, Any] = {}
-    try:
-        if kind == NPY:
-            raw = decode_npy(body)
-        else:
-            described, values = _json_values(kind, body)
-            raw = numeric_array(values, "values")
-        clean = release_array(raw, max_samples=samples, max_length=LONGEST_RELEASE)
-    except LeakrangeError as error:
-        raise _nonsense(error) from error
-    if len(clean) != samples:
-        raise UpstreamFailed(f"the provider answered {len(clean)} of {samples} samples")
+    with _nonsense():
+        raw = decode_npy(body) if media == NPY else numeric_array(_members(media, body, "values"), "values")
+        clean = release_array(raw, max_samples=shape[0], max_length=shape[1])
+        if clean.shape != shape:
+            raise InvalidInput(f"shape {clean.shape} instead of {shape}")
     released = chain.apply(clean, context)
-    if kind == NPY:
+    if media == NPY:
         return encode_npy(released)
-    if threshold is not None:
-        described["same"] = same_person(released, threshold)
-    return orjson.dumps({**described, "values": released}, option=orjson.OPT_SERIALIZE_NUMPY)
+    same = {} if threshold is None else {"same": same_person(released, threshold)}
+    return orjson.dumps({**described, "values": released, **same}, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def _json_values(kind: str, body: bytes) -> tuple[dict[str, Any], list[Any]]:
-    if kind != JSON:
-        raise InvalidInput(f"content type {kind or 'none'!r} holds no release")
+def decisions(media: str, body: bytes, shape: tuple[int, int]) -> list[int]:
+    """A provider's decisions on an upload of ``shape`` (samples, classes), checked to be no more than that;
+    raises `UpstreamFailed`."""
+    samples, classes = shape
+    with _nonsense():
+        made: list[int] = _members(media, body, "decisions")
+        if len(made) != samples or not all(type(one) is int and 0 <= one < classes for one in made):
+            raise InvalidInput("decisions are one class a sample")
+    return made
+
+
+def enrolled(media: str, body: bytes) -> list[GalleryEntry]:
+    """Who is enrolled, as a provider's answer says; raises `UpstreamFailed`."""
+    with _nonsense():
+        try:
+            return [GalleryEntry.model_validate(each) for each in _members(media, body, "persons")]
+        except ValidationError as error:
+            raise InvalidInput("persons are names and numbers of images") from error
+
+
+def _members(media: str, body: bytes, name: str) -> list[Any]:
+    if media != JSON:
+        raise InvalidInput(f"content type {media or 'none'!r} is not {JSON}")
     value = parse_json(body)
-    if not isinstance(value, dict) or not isinstance(value.get("values"), list):
-        raise InvalidInput("no list of values")
-    described = {name: value[name] for name in DESCRIBING if isinstance(value.get(name), str)}
-    return described, value["values"]
+    if not isinstance(value, dict) or not isinstance(value.get(name), list):
+        raise InvalidInput(f"no list of {name}")
+    found: list[Any] = value[name]
+    return found
 
 
-def _nonsense(error: LeakrangeError) -> UpstreamFailed:
-    return UpstreamFailed(f"the provider's answer is no release: {error.detail}")
+@contextmanager
+def _nonsense() -> Iterator[None]:
+    """What is wrong with a provider's answer is told to the operator alone: the answer decides the words."""
+    try:
+        yield
+    except LeakrangeError as error:
+        log.warning("upstream failed", reason="nonsense", detail=error.detail)
+        raise unusable() from error
 
 
 @dataclass(frozen=True)
@@ -180,6 +212,16 @@ class Upload:
             cast(Release, release),
             release_array(raw, max_samples=max_samples, max_length=LONGEST_RELEASE),
         )
+
+    def check(self, card: ModelCard) -> None:
+        """Raise what is wrong with the upload, as far as the model's card tells."""
+        if self.release not in DECIDED:
+            raise InvalidInput(f"an upload is {' or '.join(DECIDED)}, not {self.release}")
+        if self.values.shape[1] != len(card.classes):
+            raise InvalidInput(
+                f"this model has {len(card.classes)} classes; the upload has {self.values.shape[1]} values a "
+                "sample"
+            )
 
     def transformed(self, chain: Chain, context: ReleaseContext) -> bytes:
         """The body to send on, with the policy applied, in the same media type."""

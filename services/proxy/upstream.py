@@ -10,21 +10,31 @@ import aiohttp
 import structlog
 from starlette.types import Send
 
-from leakrange.wire.errors import LeakrangeError, Unavailable, UnknownModel, UpstreamFailed
+from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, UnknownModel
 from leakrange.wire.pairs import MARK
 from leakrange.wire.schemas import MODEL_VERSION, ModelCard
-from services.proxy.exchange import Answer
+from leakrange.wire.tensors import JSON, media_type
+from services.proxy.failures import refused, unavailable, unusable
 from services.proxy.metrics import Metrics
 
-__all__ = ["Upstream"]
+__all__ = ["Reply", "Upstream"]
 
 log = structlog.get_logger("leakrange.proxy.upstream")
 
-PASSED_ON = frozenset(
-    {"content-type", "content-disposition", "etag", "last-modified", "allow", "retry-after"}
-)
-"""Headers of a provider's answer that reach the client; a release could hide in any other."""
 CARD_SECONDS = 30.0
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A provider's answer of success. Status and headers stay here: a release could hide in any of them."""
+
+    media: str
+    """Its media type, lower case."""
+    body: bytes
+    template: bytes | None = None
+    """What names the enrolled person that it is about; None where it is missing or nonsense."""
+    version: str | None = None
+    """Of the model that gave it, as its header says."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +49,7 @@ class Upstream:
     def __init__(self, metrics: Metrics, *, timeout: float, connections: int, max_answer: int) -> None:
         self._metrics, self._max_answer = metrics, max_answer
         self._cards: dict[str, _KnownCard] = {}
+        self._told: dict[str, _KnownCard] = {}
         self._session = aiohttp.ClientSession(
             # uvicorn closes idle connections after 5 s: let go before, so that no request meets a closing
             # one.
@@ -54,11 +65,11 @@ class Upstream:
 
     async def ask(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
-    ) -> Answer:
-        """The provider's whole answer where it is 2xx or 4xx.
+    ) -> Reply:
+        """The provider's whole answer where it is one of success.
 
-        Raises `Unavailable` where it cannot be reached, is late or full (503), `UpstreamFailed` for anything
-        else.
+        Raises `NotFound` or `InvalidInput` where it refuses the request, `Unavailable` where it cannot be
+        reached, is late or full, `UpstreamFailed` for anything else; see `services.proxy.failures`.
         """
         try:
             async with self._session.request(
@@ -69,33 +80,32 @@ class Upstream:
                 async for chunk in response.content.iter_any():
                     content += chunk
                     if len(content) > self._max_answer:
-                        raise self._failure("size", url, UpstreamFailed("the provider's answer is too large"))
-                return Answer(
-                    response.status,
+                        raise self._failure("size", url, unusable())
+                return Reply(
+                    media_type(response.headers.get("Content-Type")),
                     bytes(content),
-                    _passed_on(response),
-                    template=_template(response),
-                    version=response.headers.get(MODEL_VERSION),
+                    _template(response),
+                    response.headers.get(MODEL_VERSION),
                 )
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise self._unreachable(error, url) from error
 
     async def stream(self, url: str, headers: Mapping[str, str], send: Send) -> None:
-        """Send the provider's answer to a GET on as it comes; errors as of `ask`, as long as nothing was
-        sent.
+        """Send the body of the provider's answer to a GET on as it comes; errors as of `ask`, as long as
+        nothing was sent.
         """
         started = False
         try:
             async with self._session.get(url, headers=headers, allow_redirects=False) as response:
                 self._check(response, url)
-                told = _passed_on(response)
+                told = {"Content-Type": "application/octet-stream"}
                 if response.content_length is not None and "Content-Encoding" not in response.headers:
                     told["Content-Length"] = str(response.content_length)
                 raw = [
                     (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in told.items()
                 ]
                 started = True
-                await send({"type": "http.response.start", "status": response.status, "headers": raw})
+                await send({"type": "http.response.start", "status": 200, "headers": raw})
                 async for chunk in response.content.iter_chunked(65_536):
                     await send({"type": "http.response.body", "body": chunk, "more_body": True})
                 await send({"type": "http.response.body", "body": b""})
@@ -116,47 +126,55 @@ class Upstream:
         known = self._cards.get(url)
         other = known is not None and version not in (None, known.card.version)
         if known is None or fresh or other or known.until < time.monotonic():
-            answer = await self.ask("GET", url, {"Accept": "application/json"})
-            if answer.status >= 400:
-                raise UnknownModel(f"the provider serves no model {model!r} now")
+            try:
+                answer = await self.ask("GET", url, {"Accept": JSON})
+            except (NotFound, InvalidInput) as error:
+                raise UnknownModel(f"the provider serves no model {model!r} now") from error
             try:
                 card = ModelCard.model_validate_json(answer.body)
                 if card.name != model:
                     raise ValueError("it is the card of another model")
             except ValueError as error:
-                raise self._failure(
-                    "card", url, UpstreamFailed("the provider's model card is broken")
-                ) from error
+                raise self._failure("card", url, unusable()) from error
+            if known is not None and known.card != card:
+                log.warning("model card changed", url=url, version=card.version)
             known = self._cards[url] = _KnownCard(card, time.monotonic() + CARD_SECONDS)
+        return known.card
+
+    async def told(self, base: str, model: str) -> ModelCard:
+        """The card for clients whose releases are defended: it changes at most every half minute, so that a
+        provider can pass little by it, however often it changes its own. Errors as of `card`."""
+        url = f"{base}/v1/models/{model}"
+        known = self._told.get(url)
+        if known is None or known.until < time.monotonic():
+            card = await self.card(base, model, fresh=True)
+            known = self._told[url] = _KnownCard(card, time.monotonic() + CARD_SECONDS)
         return known.card
 
     def _check(self, response: aiohttp.ClientResponse, url: str) -> None:
         status = response.status
-        if 200 <= status < 300 or 400 <= status < 500:
+        if 200 <= status < 300:
             return
+        if 400 <= status < 500:
+            raise self._failure("4xx", url, refused(status), status)
         if status == 503:
-            raise self._failure("503", url, Unavailable("the provider is not ready or full", retry_after=1.0))
-        reason = "5xx" if status >= 500 else "redirect"
-        raise self._failure(reason, url, UpstreamFailed(f"the provider answered with status {status}"))
+            raise self._failure("503", url, unavailable(), status)
+        raise self._failure("5xx" if status >= 500 else "redirect", url, unusable(), status)
 
     def _unreachable(self, error: Exception, url: str) -> LeakrangeError:
         reason = "timeout" if isinstance(error, TimeoutError) else "connection"
-        told = "answers too late" if reason == "timeout" else "cannot be reached"
-        return self._failure(reason, url, Unavailable(f"the provider {told}", retry_after=1.0))
+        return self._failure(reason, url, unavailable())
 
-    def _failure(self, reason: str, url: str, error: LeakrangeError) -> LeakrangeError:
+    def _failure(
+        self, reason: str, url: str, error: LeakrangeError, answered: int | None = None
+    ) -> LeakrangeError:
         self._metrics.upstream_failures.labels(reason).inc()
-        log.warning("upstream failed", reason=reason, url=url, status=error.status)
+        log.warning("upstream failed", reason=reason, url=url, answered=answered)
         return error
 
 
 def _template(response: aiohttp.ClientResponse) -> bytes | None:
-    """The mark of an enrolled person; None where it is missing or nonsense."""
     try:
         return bytes.fromhex(response.headers.get(MARK, "")) or None
     except ValueError:
         return None
-
-
-def _passed_on(response: aiohttp.ClientResponse) -> dict[str, str]:
-    return {name.title(): value for name, value in response.headers.items() if name.lower() in PASSED_ON}

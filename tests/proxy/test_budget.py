@@ -9,7 +9,8 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import aiohttp
@@ -68,8 +69,11 @@ def test_answers_tell_the_budget_and_refusals_cost_nothing(live: Range) -> None:
     assert "RateLimit-Limit" not in answer.headers
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 400, 404, 422, 302])
-def test_what_the_provider_did_not_answer_is_refunded(live: Range, status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "told"),
+    [(500, 502), (502, 502), (503, 503), (400, 422), (404, 404), (422, 422), (429, 503), (302, 502)],
+)
+def test_what_the_provider_did_not_answer_is_refunded(live: Range, status: int, told: int) -> None:
     key = live.key(10)
 
     async def fail(path: str) -> int:
@@ -77,7 +81,7 @@ def test_what_the_provider_did_not_answer_is_refunded(live: Range, status: int) 
 
     live.provider.before = fail
     answer = live.post(key, "logits", encode_npy(pictures(10)))
-    assert answer.status_code == (status if 400 <= status < 500 else 503 if status == 503 else 502)
+    assert answer.status_code == told
     assert answer.headers["content-type"] == "application/problem+json"
     live.provider.before = None
     live.query(key, pictures(10))
@@ -143,7 +147,7 @@ def test_a_client_that_goes_away_is_charged_for_what_was_answered(live: Range) -
             + body
         )
         assert gate.waiting.acquire(timeout=10)
-    assert live.account()["reserved"] == 4
+    assert (live.account()["reserved"], live.account()["remaining"]) == (4, 6)
     gate.open()
     until(lambda: live.account()["spent"] == 4)
     assert live.account()["reserved"] == 0
@@ -234,34 +238,55 @@ def _ask_and_lose(doomed: Range, key: str, size: int) -> None:
         )
 
 
-def test_an_answer_that_outlived_its_reservation_is_sent_only_if_it_can_be_paid(live: Range) -> None:
+@contextmanager
+def a_late_answer(
+    live: Range, key: str, status: int | None = None, **headers: str
+) -> Iterator[list[httpx.Response]]:
+    """A request for four samples whose reservation is over before the provider answers (with ``status``, if
+    that is given), which it does at the end of the block; the list then holds what the client was told."""
+    gate, answers = Gate(), list[httpx.Response]()
+
+    async def late(path: str) -> int | None:
+        await gate(path)
+        return status
+
+    live.provider.before = late
+    slow = settings(live.redis_url, upstream_timeout=20).model_copy(update={"reservation_seconds": 0.05})
+    with serve(proxy(slow)) as url:
+        through = Range(url, live.provider, live.provider_url, live.client, live.redis_url)
+        body = encode_npy(pictures(4))
+        thread = threading.Thread(target=lambda: answers.append(through.post(key, "logits", body, **headers)))
+        thread.start()
+        assert gate.waiting.acquire(timeout=10)
+        live.provider.before = None
+        yield answers
+        gate.open()
+        thread.join()
+
+
+@pytest.mark.parametrize(("others", "expected"), [(10, 503), (6, 200)])
+def test_an_answer_that_outlived_its_reservation_is_sent_only_if_it_can_be_paid(
+    live: Range, others: int, expected: int
+) -> None:
     """A clock that jumps, or a process that was stopped: the samples have been given to others meanwhile."""
-    for others, expected in ((10, 503), (6, 200)):
-        key = live.key(10, id=f"late-{others}")
-        gate = Gate()
-        live.provider.before = gate
-        slow = settings(live.redis_url, upstream_timeout=20).model_copy(update={"reservation_seconds": 0.05})
-        with serve(proxy(slow)) as url:
-            answers = []
-            late = Range(url, live.provider, live.provider_url, live.client, live.redis_url)
-            thread = threading.Thread(
-                target=lambda late=late, key=key, answers=answers: answers.append(
-                    late.post(key, "logits", encode_npy(pictures(4)))
-                )
-            )
-            thread.start()
-            assert gate.waiting.acquire(timeout=10)
-            live.provider.before = None
-            until(
-                lambda key=key, others=others: (
-                    live.post(key, "logits", encode_npy(pictures(others))).status_code == 200
-                )
-            )
-            gate.open()
-            thread.join()
-        assert answers[0].status_code == expected
-        assert live.account(f"late-{others}")["spent"] == 10
-        assert live.account(f"late-{others}")["reserved"] == 0
+    key = live.key(10)
+    with a_late_answer(live, key) as answers:
+        until(lambda: live.post(key, "logits", encode_npy(pictures(others))).status_code == 200)
+    assert answers[0].status_code == expected
+    assert live.account()["spent"] == 10
+    assert live.account()["reserved"] == 0
+
+
+@pytest.mark.parametrize("status", [None, 500])
+def test_who_took_over_an_idempotency_key_keeps_it(live: Range, status: int | None) -> None:
+    """A repeat was answered and paid; the first try, answered or failed later, changes nothing of that."""
+    key, body = live.key(100), encode_npy(pictures(4))
+    with a_late_answer(live, key, status, Idempotency_Key="k") as answers:
+        until(lambda: live.post(key, "logits", body, Idempotency_Key="k").status_code == 200)
+    assert answers[0].status_code == (502 if status else 503)
+    assert live.post(key, "logits", body, Idempotency_Key="k").headers["Idempotency-Replayed"] == "true"
+    account = live.account()
+    assert (account["spent"], account["reserved"], account["refunded"]) == (4, 0, 4)
 
 
 def test_samples_are_counted_in_every_form(live: Range) -> None:

@@ -6,6 +6,7 @@ import io
 from typing import Any
 
 import numpy as np
+import orjson
 import pytest
 from numpy.testing import assert_array_equal
 from PIL import Image
@@ -14,7 +15,7 @@ from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.wire.names import upload_name
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy
 from tests.proxy.conftest import Range, pictures, problem, values
-from tests.proxy.servers import clean
+from tests.proxy.servers import card, clean
 
 
 def test_without_a_policy_the_answer_passes_as_it_is(live: Range) -> None:
@@ -123,6 +124,50 @@ def test_fresh_noise_is_fresh_and_sticky_uploads_are_not(live: Range) -> None:
     sent = [decode_npy(each[2]) for each in live.provider.data_requests()[-2:]]
     assert_array_equal(sent[0], sent[1])
     assert not np.allclose(sent[0], 1.0)
+
+
+def test_sticky_noise_differs_between_models(live: Range) -> None:
+    """The stub answers the same for both: with the same noise, one would tell what the other is."""
+    live.policy({"noise": {"scale": 1.0, "sticky": True}})
+    live.admin("PUT", "/routes/faces", {"upstream": live.provider_url})
+    key, image = live.key(), pictures(1)
+    headers = {"Authorization": f"Bearer {key}", "Accept": NPY, "Content-Type": NPY}
+    url = f"{live.url}/v1/models/faces/logits"
+    other = live.client.post(url, content=encode_npy(image), headers=headers)
+    assert np.abs(values(other) - live.query(key, image)).min() > 1e-3
+
+
+@pytest.mark.parametrize("accept", [JSON, NPY])
+def test_a_model_that_was_replaced_by_one_of_another_size_is_answered_at_once(
+    live: Range, accept: str
+) -> None:
+    live.policy({"noise": {"scale": 1e-6, "sticky": True}})
+    key, larger = live.key(), np.zeros((2, 12, 12, 1), dtype=np.uint8)
+    live.query(key, pictures(1))
+    release = np.arange(14, dtype=np.float32).reshape(2, 7)
+
+    async def replaced(path: str) -> tuple[int, str, bytes]:
+        if path == "/v1/models/digits":
+            now = card("digits") | {"input_shape": (12, 12, 1), "classes": list("abcdefg")}
+            return 200, JSON, orjson.dumps(now)
+        if accept == NPY:
+            return 200, NPY, encode_npy(release)
+        return 200, JSON, orjson.dumps({"values": release}, option=orjson.OPT_SERIALIZE_NUMPY)
+
+    live.provider.before = replaced
+    answer = live.post(key, "logits", encode_npy(larger), accept=accept)
+    assert answer.status_code == 200, answer.text
+    np.testing.assert_allclose(values(answer), release, atol=1e-4)
+
+
+def test_a_zero_has_no_sign(live: Range) -> None:
+    """Else it would tell on which side of zero the value was that rounding took away."""
+    live.policy({"round": {"decimals": 0}})
+    images = pictures(8)
+    assert (np.rint(clean("logits", images)) == 0).any()
+    for accept in (JSON, NPY):
+        released = values(live.post(live.key(id=accept[-3:]), "logits", encode_npy(images), accept=accept))
+        assert not np.signbit(released[released == 0]).any()
 
 
 def test_a_policy_that_means_nothing_on_a_release_refuses_it_at_no_cost(live: Range) -> None:

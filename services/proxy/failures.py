@@ -1,0 +1,40 @@
+"""What clients are told of a provider that did not answer: the proxy's own words, and few of them.
+
+A provider that is in league with a client could pass values round policy and budget by whatever it may
+choose: texts, headers, statuses. So it may choose between few outcomes, and the proxy's log tells the rest.
+"""
+
+from __future__ import annotations
+
+from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, Unavailable, UpstreamFailed
+
+__all__ = ["refused", "unavailable", "unusable"]
+
+BUSY = frozenset({408, 425, 429})
+
+
+def unusable() -> UpstreamFailed:
+    """It answered what cannot be passed on."""
+    return UpstreamFailed(
+        "the provider's answer cannot be used", hint="the proxy's log tells the operator why"
+    )
+
+
+def unavailable() -> Unavailable:
+    """It cannot be reached, or is late, or full."""
+    return Unavailable("the provider does not answer now", retry_after=1.0)
+
+
+def refused(status: int) -> LeakrangeError:
+    """It answered with a status of 400 to 499."""
+    if status in BUSY:
+        return unavailable()
+    if status == 404:
+        return NotFound(
+            "the provider has no such model, endpoint or person now",
+            hint="GET /v1/models lists the models that are served",
+        )
+    return InvalidInput(
+        "the provider refused this request",
+        hint="compare it with the model's card: input_shape, max_batch, classes and service",
+    )
