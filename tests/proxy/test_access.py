@@ -9,10 +9,13 @@ from typing import Any
 import httpx
 import pytest
 import redis
+from redis.asyncio import Redis
 
 from leakrange.wire.client import NativeClient
 from leakrange.wire.tensors import encode_npy
 from leakrange.wire.transport import AiohttpTransport
+from services.proxy.configuration import POLICIES, VERSION, Configuration
+from services.proxy.keys import fingerprint
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem
 from tests.proxy.servers import clean
 
@@ -219,6 +222,40 @@ def test_a_key_made_now_works_now_though_others_hammer(live: Range) -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_a_bound_policy_that_is_gone_lets_nothing_pass(live: Range) -> None:
+    """Redis may lose what the admin API would not delete."""
+    live.policy("argmax")
+    key = live.key(10)
+    with redis.Redis.from_url(live.redis_url) as store:
+        assert store.hdel(POLICIES, "policy") == 1
+        store.set(VERSION, "another")
+    told = problem(live.post(key, "logits", BODY), 403, "forbidden")
+    assert "'policy' of this request is gone" in told["detail"]
+    upload = {"release": "logits", "values": [[1.0, 2.0]]}
+    problem(live.post(key, "outputs", upload), 403, "forbidden")
+    answer = live.client.get(f"{live.url}/v1/models/digits/artifact", headers=_bearer(key))
+    problem(answer, 403, "forbidden")
+    assert live.provider.seen == []
+
+
+async def test_what_was_read_of_a_key_before_a_change_is_not_kept_after_it(live: Range) -> None:
+    mark, changes = fingerprint(live.key(10)), [{"endpoints": ["softmax"]}]
+
+    class Overtaken(Redis):
+        async def hmget(self, *arguments: Any) -> Any:
+            """While the answer is on its way, the key is changed, and the proxy reads the new version."""
+            found = await super().hmget(*arguments)
+            if changes:
+                live.admin("PATCH", "/keys/key", changes.pop())
+                await configuration.refresh()
+            return found
+
+    async with Overtaken.from_url(live.redis_url) as store:
+        configuration = Configuration(store)
+        assert (await configuration.key(mark)).endpoints is None
+        assert (await configuration.key(mark)).endpoints == {"softmax"}
 
 
 def _bearer(key: str) -> dict[str, str]:

@@ -128,6 +128,22 @@ def test_a_failed_request_may_be_repeated_with_the_same_noise(live: Range) -> No
     assert_array_equal(sent[0], sent[1])
 
 
+def test_another_policy_draws_other_noise_for_the_same_request(live: Range) -> None:
+    """Else two answers with noise of two scales would tell the values without any."""
+    key, body = live.key(2), encode_npy(np.zeros((2, 4), dtype=np.float32))
+
+    async def fail(path: str) -> int:
+        return 500
+
+    live.provider.before = fail
+    for scale in (1.0, 2.0):
+        live.policy({"noise": {"scale": scale}})
+        answer = live.post(key, "outputs", body, X_Release="logits", Idempotency_Key="k")
+        problem(answer, 502, "upstream-failed")
+    first, second = (decode_npy(each[2]) for each in live.provider.data_requests())
+    assert not np.allclose(second, 2 * first, rtol=1e-3)
+
+
 def test_a_kept_answer_is_forgotten_in_time(live: Range, another: Any) -> None:
     brief = another(idempotency_seconds=0.2)
     key, body = live.key(), encode_npy(pictures(1))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 import http.client
 import json
 import socket
@@ -215,3 +216,20 @@ def test_only_the_operators_key_passes() -> None:
     for wrong in ("the-right-ke", "the-right-keyy", "", "ünïcode"):
         with pytest.raises((Forbidden, Unauthenticated)):
             check_operator(f"Bearer {wrong}", SecretStr("the-right-key"))
+
+
+def test_how_long_a_refusal_takes_does_not_tell_how_much_of_a_key_is_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compared: list[tuple[bytes, bytes]] = []
+    constant_time = hmac.compare_digest
+
+    def compare(given: bytes, right: bytes) -> bool:
+        compared.append((given, right))
+        return constant_time(given, right)
+
+    monkeypatch.setattr(hmac, "compare_digest", compare)
+    with pytest.raises(Forbidden):
+        check_operator("Bearer the-right-kex", SecretStr("the-right-key"))
+    check_operator("Bearer the-right-key", SecretStr("the-right-key"))
+    assert compared == [(b"the-right-kex", b"the-right-key"), (b"the-right-key", b"the-right-key")]
