@@ -11,7 +11,7 @@ from rich.table import Table
 
 from clients.cli.connection import state_folder
 from clients.cli.console import note, print_json, print_table, told
-from clients.cli.embedded.launcher import Settings, detach, serve, stop
+from clients.cli.embedded.launcher import Settings, detach, ending, serve, stop
 from clients.cli.embedded.ports import DEFAULT_BASE
 from clients.cli.embedded.state import RangeRecord
 from clients.cli.exits import CliError, Exit
@@ -30,6 +30,8 @@ def up(
 ) -> None:
     """Stand up the embedded range: one process per party, all on this machine alone. Ctrl-C stops all."""
     settings = Settings(state_folder(state), ports, workers)
+    if (before := ending(settings.folder)) is not None:
+        note(before[0])
     display = _Display()
     try:
         if detached:
@@ -68,14 +70,8 @@ def status(state: State = None, as_json: AsJson = False) -> None:
     folder = state_folder(state)
     record, held = folder.record(), folder.held()
     if record is None or not held:
-        reason = f"no range is running in {folder.root}"
-        hint = "start one with 'leakrange up'"
-        if record is not None and record.state == "failed":
-            reason = f"the range in {folder.root} did not start: {record.error}"
-            hint = record.hint or hint
-        elif record is not None:
-            reason = f"the range in {folder.root} ended without stopping"
-            hint = "'leakrange up' tidies up and starts it again"
+        nothing = f"no range is running in {folder.root}", "start one with 'leakrange up'"
+        reason, hint = ending(folder) or nothing
         raise CliError(reason, code=Exit.UNREACHABLE, hint=hint)
     rows = [
         {

@@ -18,7 +18,7 @@ from clients.cli.embedded.state import PartyRecord, RangeRecord, StateFolder
 from clients.cli.embedded.supervisor import Supervisor, end_leftovers
 from clients.cli.exits import CliError, Exit
 
-__all__ = ["Settings", "detach", "serve", "stop"]
+__all__ = ["Settings", "detach", "ending", "serve", "stop"]
 
 NEEDED = ("alembic", "celery", "matplotlib", "redis", "safetensors", "sklearn", "sqlalchemy", "torch")
 STOP_SECONDS = 40.0
@@ -69,9 +69,11 @@ def serve(
         supervisor.stop()
         folder.write(_failed(supervisor.record, error))
         raise
-    except BaseException:
+    except BaseException as error:
+        # Nobody asked for this end: what is said of it later has to come from the record.
         supervisor.stop()
-        folder.forget()
+        reason = CliError(f"the launcher met {type(error).__name__}: {error}", code=Exit.NOT_STARTED)
+        folder.write(_failed(supervisor.record, reason))
         raise
     finally:
         for number, handler in before.items():
@@ -141,6 +143,27 @@ def stop(folder: StateFolder, announce: Callable[[str], None]) -> bool:
             )
         time.sleep(0.05)
     return True
+
+
+def ending(folder: StateFolder) -> tuple[str, str] | None:
+    """How the last range of ``folder`` ended, where nobody stopped it, and what to do; None where there was
+    none, or it still runs."""
+    record = folder.record()
+    if record is None or folder.held():
+        return None
+    again = "'leakrange up' tidies up and starts it again"
+    if record.state != "failed":
+        return (
+            f"the range in {folder.root} ended without stopping: its launcher was killed, or the machine",
+            again,
+        )
+    if not record.stood:
+        return f"the range in {folder.root} did not start: {record.error}", record.hint or again
+    log = folder.log("launcher")
+    return (
+        f"the range in {folder.root} ended by itself: {record.error}",
+        f"{again}; the launcher's log is {log}",
+    )
 
 
 def already_running(folder: StateFolder) -> CliError:

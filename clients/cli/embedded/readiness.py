@@ -43,13 +43,17 @@ class Readiness:
             return False
 
     def _worker(self, node: str) -> bool:
+        import redis
         from kombu.exceptions import OperationalError
 
         try:
             answers = self._fleet.control.broadcast(
                 "ping", reply=True, destination=[node], limit=1, timeout=1.0
             )
-        except (OperationalError, OSError):
+        except (redis.RedisError, OperationalError, OSError):
+            # Its connections may be dead ones: Redis itself is restarted, too.
+            self._fleet.close()
+            del self._fleet
             return False
         return any(node in answer for answer in answers)
 

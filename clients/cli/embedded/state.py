@@ -30,6 +30,8 @@ class RangeRecord(BaseModel):
 
     launcher: int
     state: Literal["starting", "ready", "stopping", "failed"] = "starting"
+    stood: bool = False
+    """Whether all parties have been ready: tells a range that ended by itself from one that never started."""
     error: str | None = None
     hint: str | None = None
     error_lines: list[str] = []

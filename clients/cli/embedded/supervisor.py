@@ -61,7 +61,7 @@ class Supervisor:
             self._folder.write(self.record)
             if not self._await(wave):
                 return False
-        self.record.state = "ready"
+        self.record.state, self.record.stood = "ready", True
         self._folder.write(self.record)
         return True
 

@@ -1,0 +1,54 @@
+"""What is said of a range that nobody stopped."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from clients.cli.embedded import launcher
+from clients.cli.embedded.launcher import Settings, serve
+from clients.cli.embedded.parties import Party
+from clients.cli.embedded.state import StateFolder
+from clients.cli.embedded.supervisor import Supervisor
+from tests.embedded import alive, leakrange
+
+
+def test_status_and_up_say_why_a_range_ended_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A range of Redis alone, whose launcher meets what nobody has thought of."""
+    all_parties = launcher.parties
+
+    def redis_alone(*given: object, **named: object) -> list[Party]:
+        return all_parties(*given, **named)[:1]  # type: ignore[arg-type]
+
+    def watch(_: Supervisor) -> None:
+        raise LookupError("the moon is not where it was")
+
+    monkeypatch.setattr(launcher, "parties", redis_alone)
+    monkeypatch.setattr(Supervisor, "watch", watch)
+    folder = StateFolder(tmp_path)
+    pids: list[int] = []
+    with pytest.raises(LookupError):
+        serve(
+            Settings(folder, 0, 1),
+            announce=lambda _: None,
+            starting=lambda _: None,
+            ready=lambda record: pids.extend(party.pid for party in record.parties if party.pid),
+        )
+    assert pids
+    assert not [pid for pid in pids if alive(pid)]
+    assert folder._lock is not None
+    folder._lock.close()  # as when the launcher's process ends
+    shown = leakrange("status", "--state", str(tmp_path))
+    assert shown.returncode == 3
+    assert "ended by itself" in shown.stderr
+    assert "the moon is not where it was" in shown.stderr
+    assert "leakrange up" in shown.stderr
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        base = taken.getsockname()[1]
+        again = leakrange("up", "--state", str(tmp_path), "--ports", str(base))
+    assert again.returncode == 5
+    assert "the moon is not where it was" in again.stderr
