@@ -1,0 +1,24 @@
+"""Leases and orphans in a real Redis, without workers."""
+
+from __future__ import annotations
+
+import redis
+
+from leakrange.wire.jobs import LEASE
+from services.attacker.lease import Leases, Message
+
+
+def test_of_all_workers_one_sends_an_orphan_again(empty_redis_url: str) -> None:
+    """Every worker looks every second: the job must not be sent as often as there are workers."""
+    with redis.Redis.from_url(empty_redis_url) as client:
+        message = Message("a-message", "leakrange.probe", "probe", {"kind": "probe"})
+        assert Leases(client).take("an-identity", message) is not None
+        workers = [Leases(client) for _ in range(3)]
+        assert [worker.orphans() for worker in workers] == [[], [], []]
+        client.delete(LEASE.format(identity="an-identity"))  # its worker died
+        found = [worker.orphans() for worker in workers]
+        assert [len(each) for each in found] == [1, 0, 0]
+        [(identity, entry, again)] = found[0]
+        assert (identity, again) == ("an-identity", message)
+        workers[0].sent(identity, entry)
+        assert [worker.orphans() for worker in workers] == [[], [], []]
