@@ -73,15 +73,15 @@ reproduce-quick: $(DEMO_READY)
 	$(BIN)/leakrange reproduce hbc --quick --page .leakrange/reproduce/hbc-quick.html
 	$(BIN)/leakrange reproduce faceleaks --quick --page .leakrange/reproduce/faceleaks-quick.html
 
-compose-env: .env
+COMPOSE_SECRETS := LEAKRANGE_OPERATOR_KEY LEAKRANGE_FLEET_SECRET POSTGRES_PASSWORD REDIS_OPERATOR_PASSWORD \
+  REDIS_PROXY_PASSWORD REDIS_CONTROLLER_PASSWORD REDIS_FLEET_PASSWORD
 
-.env:
-	@umask 077; { \
-	  echo "LEAKRANGE_OPERATOR_KEY=$$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')"; \
-	  echo "POSTGRES_PASSWORD=$$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')"; \
-	  echo "REDIS_PASSWORD=$$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')"; \
-	} > $@
-	@echo "wrote .env with fresh random secrets; git ignores it"
+# What is in .env stays: a newer version adds the secrets that it needs besides.
+compose-env:
+	@umask 077; touch .env; for name in $(COMPOSE_SECRETS); do \
+	  grep -q "^$$name=" .env || echo "$$name=$$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')" >> .env; \
+	done
+	@echo "every secret is in .env, each made at random; git ignores it"
 
 $(VENV)/.installed-%: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Leakrange needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": try make PYTHON=python3.12 $(MAKECMDGOALS)")'

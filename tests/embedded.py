@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
+from clients.cli.embedded.redis_server import User, redis_url
 from clients.cli.embedded.state import RangeRecord, StateFolder
 from clients.cli.main import main
 
@@ -105,6 +106,10 @@ class EmbeddedRange:
         record = self.folder.record()
         assert record is not None, "no range is running"
         return record
+
+    def redis_url(self, user: User) -> str:
+        """Its Redis, as one party reaches it."""
+        return redis_url(self.folder, self.record.port("redis"), user)
 
     def pids(self) -> list[int]:
         """The launcher's and all parties' processes."""

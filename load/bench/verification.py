@@ -27,12 +27,14 @@ from celery import Celery
 from numpy.typing import NDArray
 
 from clients.cli.embedded.launcher import Settings, detach, stop
+from clients.cli.embedded.redis_server import redis_url
 from clients.cli.embedded.state import RangeRecord, StateFolder
 from leakrange.data import load
 from leakrange.providers import artifact
 from leakrange.providers.training import train
 from leakrange.store.files import FolderStore, get_array
 from leakrange.wire.jobs import MAX_PAIRS, REPORTS, JobReport, ProbeJob, Span
+from leakrange.wire.keys import api_key
 from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe, digest
 from leakrange.wire.schemas import Deployment
 from leakrange.wire.tensors import NPY, encode_npy
@@ -53,8 +55,8 @@ class Range:
 
     @property
     def redis_url(self) -> str:
-        """The broker."""
-        return f"redis://:{self.folder.secret('redis')}@127.0.0.1:{self.record.port('redis')}/0"
+        """The broker, as the controller reaches it."""
+        return redis_url(self.folder, self.record.port("redis"), "controller")
 
     def operate(self, method: str, url: str, json: Any = None) -> Any:
         """Ask what only the operator may."""
@@ -78,8 +80,10 @@ def serve(made: Range, queries: int) -> tuple[Deployment, str]:
     provider, admin = made.record.url("provider-honest"), f"{made.record.proxy}/admin"
     made.operate("PUT", f"{provider}/v1/operator/models/faces", deployment.model_dump(mode="json"))
     made.operate("PUT", f"{admin}/routes/faces", {"upstream": provider})
-    key = {"id": "bench", "name": "bench", "budget": queries, "endpoints": ["verification"]}
-    return deployment, made.operate("POST", f"{admin}/keys", key)["key"]
+    key = api_key(made.folder.secret("fleet"), "bench")
+    asked = {"id": "bench", "name": "bench", "key": key, "budget": queries, "endpoints": ["verification"]}
+    made.operate("POST", f"{admin}/keys", asked)
+    return deployment, key
 
 
 def questions(queries: int) -> tuple[Span, NDArray[np.int64]]:
@@ -142,7 +146,7 @@ def measure(made: Range, queries: int) -> bool:
     jobs = [
         ProbeJob(
             url=made.record.proxy,
-            api_key=key,
+            account="bench",
             model="faces",
             artifact=deployment.answers(),
             policy=digest([]),

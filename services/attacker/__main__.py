@@ -25,6 +25,7 @@ def main() -> None:
     settings = read_settings(FleetSettings, "worker")
     # Before any import that counts cores: jobs share them, and OpenMP's threads do not survive a fork.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.umask(0o077)  # what it is answered is for its own eyes
 
     def logs(**_: object) -> None:
         configure_logs("attacker", settings.log_level)

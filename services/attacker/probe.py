@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.client import NativeClient
+from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.jobs import ProbeJob
+from leakrange.wire.keys import api_key
 from leakrange.wire.transport import AiohttpTransport
 from services.attacker.settings import FleetSettings
 from services.attacker.spans import span_of
@@ -29,13 +31,13 @@ class _Connection:
         self._timeout = timeout
         self._transport: AiohttpTransport | None = None
 
-    def query(self, job: ProbeJob, samples: NDArray[np.uint8]) -> NDArray[np.float32]:
-        return self._runner.run(self._query(job, samples))
+    def query(self, job: ProbeJob, key: str, samples: NDArray[np.uint8]) -> NDArray[np.float32]:
+        return self._runner.run(self._query(job, key, samples))
 
-    async def _query(self, job: ProbeJob, samples: NDArray[np.uint8]) -> NDArray[np.float32]:
+    async def _query(self, job: ProbeJob, key: str, samples: NDArray[np.uint8]) -> NDArray[np.float32]:
         if self._transport is None:
             self._transport = AiohttpTransport(timeout=self._timeout, connections=4)
-        client = NativeClient(self._transport, job.url, job.api_key)
+        client = NativeClient(self._transport, job.url, key)
         endpoint = "verification" if job.pairs is not None else job.endpoint or job.release
         return await client.query(job.model, endpoint, samples, idempotency_key=job.identity())
 
@@ -54,15 +56,25 @@ def _stored(settings: FleetSettings, identity: str) -> bool:
     return FolderStore(settings.releases_dir).exists(f"{identity}.npy")
 
 
+def _key(account: str, settings: FleetSettings) -> str:
+    if settings.fleet_secret is None:
+        raise LeakrangeError(
+            "a worker that probes has no secret to make its API keys of",
+            hint="set its LEAKRANGE_FLEET_SECRET to the controller's",
+        )
+    return api_key(settings.fleet_secret.get_secret_value(), account)
+
+
 @fleet_task(ProbeJob, seconds=180.0, stored=_stored)
 def probe(job: ProbeJob, context: JobContext) -> dict[str, Any]:
     """Ask for the releases of the span's images, or of pairs of them; store them, float32 (samples, N)."""
+    key = _key(job.account, context.settings)
     data, chosen = span_of(job.span)
     if job.pairs is not None:
         chosen = chosen[np.array(job.pairs)]
     samples = np.ascontiguousarray(data.images[chosen])
     begun = time.perf_counter()
-    released = _connection(context.settings.request_timeout).query(job, samples)
+    released = _connection(context.settings.request_timeout).query(job, key, samples)
     seconds = time.perf_counter() - begun
     put_array(context.releases, f"{job.identity()}.npy", released.astype(np.float32))
     return {"samples": len(samples), "seconds": round(seconds, 4)}

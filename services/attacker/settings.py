@@ -10,6 +10,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from leakrange.wire.settings import RandomSecret
+
 __all__ = ["FleetSettings"]
 
 Seconds = Annotated[float, Field(gt=0)]
@@ -24,6 +26,8 @@ class FleetSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="LEAKRANGE_", extra="ignore")
 
     redis_url: str = "redis://127.0.0.1:6379/0"
+    fleet_secret: RandomSecret | None = None
+    """The controller's: of it, and a key's name, a worker with the queue ``probe`` makes its API keys."""
     models_dir: Path = Path("models")
     releases_dir: Path = Path("releases")
     visibility_timeout: Annotated[int, Field(ge=1, le=86_400)] = 12

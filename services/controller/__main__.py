@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 from leakrange.wire.logs import configure_logs
@@ -14,6 +15,7 @@ def main() -> int:
     """Serve until SIGTERM or SIGINT; 1 where the start failed."""
     settings = ControllerSettings()
     configure_logs("controller", settings.log_level)
+    os.umask(0o077)  # as other parties that serve
     server = ControllerServer(controller(settings), host=settings.host, port=settings.port)
     server.run()
     return 0 if server.started else 1

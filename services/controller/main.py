@@ -58,6 +58,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
             proxy_for_clients=settings.proxy_for_clients,
             names=PublicNames(key),
             keeper=keeper,
+            fleet_secret=settings.fleet_secret,
         )
         supervisor = Supervisor(settings, database, news, parties)
         app.state.runs = service = RunService(database, parties.releases, news, supervisor)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from leakrange.wire.settings import ServiceSettings
+from leakrange.wire.settings import RandomSecret, ServiceSettings
 
 __all__ = ["ControllerSettings"]
 
@@ -24,6 +24,8 @@ class ControllerSettings(ServiceSettings):
     migrate: bool = True
     """Bring the database to the newest revision at start; off where a job of its own does it."""
     redis_url: str = "redis://127.0.0.1:6379/0"
+    fleet_secret: RandomSecret
+    """Of it, and a key's name, are made the API keys that the fleet asks with: jobs tell the name alone."""
     models_dir: Path = Path("models")
     releases_dir: Path = Path("releases")
     providers: dict[str, str]

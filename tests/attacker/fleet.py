@@ -22,6 +22,7 @@ from leakrange.wire.recipe import DataSpec, digest
 
 FACES = DataSpec(name="synthfaces", size=16, count=800)
 """Drawn in a moment, by a worker that has imported little."""
+FLEET_SECRET = "0123456789abcdef-fleet-of-the-tests"
 T = TypeVar("T")
 
 
@@ -40,7 +41,7 @@ def probe_job(url: str, start: int, stop: int, **changes: Any) -> ProbeJob:
     """A chunk of the auxiliary faces; ``draw`` makes it another one."""
     fields: dict[str, Any] = {
         "url": url,
-        "api_key": "a-key",
+        "account": "an-account",
         "model": "digits",
         "artifact": digest(url),  # no two upstreams share results
         "policy": digest([]),
@@ -121,6 +122,7 @@ class Fleet:
         """What a worker is started with."""
         told = {
             "REDIS_URL": self.redis_url,
+            "FLEET_SECRET": FLEET_SECRET,
             "RELEASES_DIR": self.releases.root,
             "MODELS_DIR": self.models.root,
             **{name.upper(): value for name, value in settings.items()},

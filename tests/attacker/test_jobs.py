@@ -13,8 +13,19 @@ from pydantic import ValidationError
 from leakrange.data import load
 from leakrange.store.files import get_array, get_arrays, put_array
 from leakrange.wire.jobs import CANCEL, LEASE, FitJob, JobReport, ProbeJob, Span
+from leakrange.wire.keys import api_key
 from leakrange.wire.recipe import digest
-from tests.attacker.fleet import FACES, Fleet, Worker, children, fleet_on, has_torch, probe_job, until
+from tests.attacker.fleet import (
+    FACES,
+    FLEET_SECRET,
+    Fleet,
+    Worker,
+    children,
+    fleet_on,
+    has_torch,
+    probe_job,
+    until,
+)
 from tests.attacker.upstream import Upstream, answers
 from tests.serving import serving
 
@@ -71,7 +82,7 @@ def test_a_chunk_is_asked_once_under_its_identity_and_stored(
     (request,) = app.requests
     assert request["path"] == "/v1/models/digits/logits"
     assert request["idempotency-key"] == job.identity()
-    assert request["authorization"] == "Bearer a-key"
+    assert request["authorization"] == f"Bearer {api_key(FLEET_SECRET, 'an-account')}"
     assert (done.kind, done.progress, done.data["samples"]) == ("probe", 1.0, 20)
     assert fleet.states(job.identity()) == ["started", "done"]
     until(lambda: not fleet.redis.exists(LEASE.format(identity=job.identity())), 5, "lease given up")
@@ -285,7 +296,7 @@ def test_the_health_check_finds_the_worker(fleet: Fleet, worker: Worker) -> None
 
 
 def test_no_log_holds_an_api_key(fleet: Fleet, worker: Worker) -> None:
-    assert "a-key" not in worker.log()
+    assert api_key(FLEET_SECRET, "an-account") not in worker.log()
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,13 @@ from leakrange.store.files import get_array
 from leakrange.wire.client import NativeClient
 from leakrange.wire.errors import Unavailable
 from leakrange.wire.jobs import ProbeJob
+from leakrange.wire.keys import api_key
 from leakrange.wire.transport import AiohttpTransport
 from services.attacker.celery_app import create_celery
 from services.attacker.settings import FleetSettings
 from services.proxy.main import proxy
 from services.proxy.settings import ProxySettings
-from tests.attacker.fleet import FACES, Fleet, Worker, children, fleet_on, probe_job, until
+from tests.attacker.fleet import FACES, FLEET_SECRET, Fleet, Worker, children, fleet_on, probe_job, until
 from tests.attacker.upstream import Upstream, answers
 from tests.serving import proxy_process, serving
 
@@ -54,7 +55,8 @@ class Account:
             base_url=f"{url}/admin", headers={"Authorization": f"Bearer {OPERATOR}"}, timeout=20
         )
         self._ask("PUT", "/routes/digits", {"upstream": provider_url})
-        self.key = self._ask("POST", "/keys", {"name": "attacker", "id": "attacker", "budget": 100})["key"]
+        self.key = api_key(FLEET_SECRET, "attacker")
+        self._ask("POST", "/keys", {"name": "attacker", "id": "attacker", "key": self.key, "budget": 100})
 
     def _ask(self, method: str, path: str, json: object = None) -> dict[str, str]:
         answer = self._client.request(method, path, json=json)
@@ -91,7 +93,7 @@ def test_another_worker_completes_the_chunk_of_a_killed_one(
     pair = [fleet.start("probe", 1), fleet.start("probe", 1)]
     for worker in pair:
         fleet.ready(worker)
-    job = probe_job(account.url, 0, 30, api_key=account.key)
+    job = probe_job(account.url, 0, 30, account="attacker")
     fleet.send(job)
     app.wait_for_requests(1)
     first, second = busy_first(fleet, job, pair)
@@ -117,7 +119,7 @@ def test_a_chunk_that_a_killed_proxy_had_in_flight_is_answered_by_the_next(
     """The dead proxy's hold on the chunk lasts for longer than the worker's tries."""
     app, _ = provider
     worker = fleet.ready(fleet.start("probe", 1, retries=1, retry_pause=0.05))
-    job = probe_job(account.url, 0, 30, api_key=account.key)
+    job = probe_job(account.url, 0, 30, account="attacker")
     data = load(FACES)
     images = data.images[data.where("auxiliary")[:30]]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import stat
+import json
 import sys
 from pathlib import Path
 
 import pytest
 import redis
 
+from clients.cli.embedded.redis_server import USERS, User
 from tests.embedded import EmbeddedRange
 
 
@@ -39,24 +40,35 @@ def test_every_party_listens_on_this_machine_alone(embedded_range: EmbeddedRange
     assert listening == {("0100007F", port) for port in ports}
 
 
-def test_redis_wants_a_password(embedded_range: EmbeddedRange) -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_each_party_comes_to_redis_as_itself(embedded_range: EmbeddedRange) -> None:
+    """And knows no other's password."""
     port = embedded_range.record.port("redis")
     with redis.Redis(port=port) as client, pytest.raises(redis.AuthenticationError):
         client.ping()
-    password = embedded_range.folder.secret("redis")
-    with redis.Redis(port=port, password=password) as client:
+    with redis.Redis.from_url(embedded_range.redis_url("operator")) as client:
         assert client.config_get("appendonly") == {"appendonly": "yes"}
+    users: dict[str, User] = {"proxy": "proxy", "controller": "controller", "attacker-1": "fleet"}
+    passwords = {user: embedded_range.folder.secret(f"redis-{user}") for user in USERS}
+    for party in embedded_range.record.parties:
+        environment = Path(f"/proc/{party.pid}/environ").read_text()
+        known = [user for user, password in passwords.items() if password in environment]
+        own = users.get(party.name) or ("fleet" if party.name == "trainer" else None)
+        assert known == ([own] if own else []), party.name
 
 
-def test_files_with_secrets_are_their_owners_alone(embedded_range: EmbeddedRange) -> None:
+def test_whatever_lies_in_the_state_folder_is_its_owners_alone(embedded_range: EmbeddedRange) -> None:
+    """Ledger, database, uploads, logs, models, releases, secrets: no other user sees any."""
     root = embedded_range.root
-    secrets = {embedded_range.record.operator_key, embedded_range.folder.secret("redis")}
-    holding = [
-        path
-        for path in root.rglob("*")
-        if path.is_file() and any(secret.encode() in path.read_bytes() for secret in secrets)
-    ]
-    assert root / "range.json" in holding
-    for path in holding:
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
-    assert not [path for path in holding if path.suffix == ".log"]
+    lying = [path for path in root.rglob("*") if path.is_file() or path.is_dir()]
+    names = {path.name for path in lying}
+    assert {"range.json", "leakrange.db", "provider.sqlite", "users.conf", "redis.log"} <= names
+    assert any(name.startswith("appendonly.aof") for name in names)
+    assert not [path for path in lying if path.stat().st_mode & 0o077]
+
+
+def test_no_log_holds_a_secret(embedded_range: EmbeddedRange) -> None:
+    secrets = json.loads((embedded_range.root / "secrets.json").read_bytes()).values()
+    assert len(secrets) >= 6
+    for log in (embedded_range.root / "logs").iterdir():
+        assert not [secret for secret in secrets if secret.encode() in log.read_bytes()], log

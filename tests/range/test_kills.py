@@ -163,7 +163,8 @@ def second(embedded: EmbeddedRange, folder: Path, *, curious: str, **changes: An
         **{
             "operator_key": SecretStr(record.operator_key),
             "database_url": f"sqlite:///{folder}/other.sqlite",
-            "redis_url": f"redis://:{embedded.folder.secret('redis')}@127.0.0.1:{record.port('redis')}/0",
+            "redis_url": embedded.redis_url("controller"),
+            "fleet_secret": SecretStr(embedded.folder.secret("fleet")),
             "models_dir": embedded.folder.models,
             "releases_dir": embedded.folder.releases,
             "providers": {"honest": record.url("provider-honest"), "curious": curious},
@@ -199,10 +200,7 @@ def test_a_cancelled_run_frees_its_workers(
     assert over.events[-1]["event"] == "run.finished"
     assert over.events[-1]["data"]["state"] == "cancelled"
     assert embedded_range.pid("trainer") == trainer
-    with redis.Redis(
-        port=embedded_range.record.port("redis"),
-        password=embedded_range.folder.secret("redis"),
-    ) as broker:
+    with redis.Redis.from_url(embedded_range.redis_url("operator")) as broker:
         wait_for(lambda: not any(broker.llen(queue) for queue in ("train", "probe", "fit")), "empty queues")
         wait_for(lambda: not broker.hlen("unacked"), "no job in any worker's hands")
     inside = {"inside": {"kind": "curious-decoder"}}

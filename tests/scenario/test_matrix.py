@@ -91,7 +91,7 @@ def test_no_two_things_share_an_identity(plan: Plan) -> None:
     for probe in plan.probes:
         model, policy = models[probe.model], policies[probe.defence]
         identities += [
-            probe.job(model, policy, span, url="u", api_key="k", name="m").identity() for span in probe.spans
+            probe.job(model, policy, span, url="u", account="k", name="m").identity() for span in probe.spans
         ]
     assert len(set(identities)) == len(identities)
     served = [model.served_as(NAMES) for model in plan.models]

@@ -49,9 +49,7 @@ def jobs(plan: Plan, name: str) -> list[ProbeJob]:
     [probe] = [each for each in plan.probes if each.id == name]
     [model] = [each for each in plan.models if each.id == probe.model]
     [policy] = [each for each in plan.policies if each.defence == probe.defence]
-    return [
-        probe.job(model, policy, span, url="http://proxy", api_key="key", name="m") for span in probe.spans
-    ]
+    return [probe.job(model, policy, span, url="http://p", account="a", name="m") for span in probe.spans]
 
 
 def test_features_and_verification_stand_before_one_teacher_and_recognition_on_it(plan: Plan) -> None:

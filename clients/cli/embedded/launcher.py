@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from clients.cli.embedded.parties import parties
 from clients.cli.embedded.ports import assign, check_free
-from clients.cli.embedded.process import last_lines, rotate
+from clients.cli.embedded.process import last_lines, owner_only, rotate
+from clients.cli.embedded.redis_server import redis_url
 from clients.cli.embedded.state import PartyRecord, RangeRecord, StateFolder
 from clients.cli.embedded.supervisor import Supervisor, end_leftovers
 from clients.cli.exits import CliError, Exit
@@ -33,6 +34,7 @@ class Settings:
     workers: int
 
 
+@owner_only()
 def serve(
     settings: Settings,
     *,
@@ -84,6 +86,7 @@ def serve(
     return stood
 
 
+@owner_only()
 def detach(settings: Settings, *, starting: Callable[[RangeRecord], None]) -> RangeRecord:
     """Have a process of its own serve the range; the record once it is ready. ``starting`` is told every
     state of the record on the way. Raises `CliError` as `serve` does.
@@ -188,11 +191,11 @@ def _prepare(settings: Settings, announce: Callable[[str], None]) -> Supervisor:
     ports = assign(settings.base)
     check_free(ports)
     folder = settings.folder
-    redis_url = f"redis://:{folder.secret('redis')}@127.0.0.1:{ports['redis']}/0"
-    chosen = parties(folder, ports, redis_url, workers=settings.workers)
+    chosen = parties(folder, ports, workers=settings.workers)
     record = _record(folder, ports)
     record.parties = [PartyRecord(name=party.name, port=party.port) for party in chosen]
-    return Supervisor(folder, chosen, redis_url, record, announce)
+    redis = redis_url(folder, ports["redis"], "operator")
+    return Supervisor(folder, chosen, redis, record, announce)
 
 
 def _record(folder: StateFolder, ports: dict[str, int]) -> RangeRecord:

@@ -1,6 +1,7 @@
 """The parties of an embedded range: what each is started with, and no more than it needs to know.
 
-Attackers get neither the operator key nor the database: what they learn, they learn over the wire.
+Attackers get neither the operator key nor the database: what they learn, they learn over the wire. Of Redis,
+each party reaches what is its own.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Literal
 
 import orjson
 
-from clients.cli.embedded.redis_server import redis_command
+from clients.cli.embedded.redis_server import User, redis_command, redis_url
 from clients.cli.embedded.state import StateFolder
 from leakrange.allocator import ALLOCATOR
 
@@ -44,16 +45,20 @@ class Party:
         return f"{self.queues.replace(',', '-')}-{pid}@{socket.gethostname()}"
 
 
-def parties(folder: StateFolder, ports: Mapping[str, int], redis_url: str, *, workers: int) -> list[Party]:
+def parties(folder: StateFolder, ports: Mapping[str, int], *, workers: int) -> list[Party]:
     """All parties, the Redis-protocol server first. ``workers`` is how many attackers there are besides the
     trainer.
     """
     urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
-    shared = _inherited() | {"LEAKRANGE_REDIS_URL": redis_url}
+    shared = _inherited()
     operated = shared | {"LEAKRANGE_OPERATOR_KEY": folder.secret("operator")}
+    probing = {"LEAKRANGE_FLEET_SECRET": folder.secret("fleet")}
     models = {"LEAKRANGE_MODELS_DIR": str(folder.models)}
     releases = {"LEAKRANGE_RELEASES_DIR": str(folder.releases)}
     computing = dict(ALLOCATOR) | SINGLE_THREAD
+
+    def redis(user: User) -> dict[str, str]:
+        return {"LEAKRANGE_REDIS_URL": redis_url(folder, ports["redis"], user)}
 
     def server(name: str, module: str, *environments: Mapping[str, str]) -> Party:
         environment = {
@@ -87,8 +92,8 @@ def parties(folder: StateFolder, ports: Mapping[str, int], redis_url: str, *, wo
 
     cores = os.cpu_count() or 1
     return [
-        Party("redis", redis_command(folder, ports["redis"]), _inherited(), ports["redis"], "redis"),
-        server("proxy", "services.proxy", operated),
+        Party("redis", redis_command(folder, ports["redis"]), shared, ports["redis"], "redis"),
+        server("proxy", "services.proxy", operated, redis("proxy")),
         provider("honest"),
         provider("curious"),
         server("edge", "clients.edge", operated, computing),
@@ -96,6 +101,8 @@ def parties(folder: StateFolder, ports: Mapping[str, int], redis_url: str, *, wo
             "controller",
             "services.controller",
             operated,
+            redis("controller"),
+            probing,
             models,
             releases,
             SINGLE_THREAD,
@@ -110,11 +117,19 @@ def parties(folder: StateFolder, ports: Mapping[str, int], redis_url: str, *, wo
             },
         ),
         *(
-            worker(f"attacker-{i}", "probe,fit", 2, shared, releases, computing)
+            worker(f"attacker-{i}", "probe,fit", 2, shared, redis("fleet"), probing, releases, computing)
             for i in range(1, workers + 1)
         ),
         worker(
-            "trainer", "train", cores, shared, models, releases, computing, {"LEAKRANGE_TRAIN_THREADS": "1"}
+            "trainer",
+            "train",
+            cores,
+            shared,
+            redis("fleet"),
+            models,
+            releases,
+            computing,
+            {"LEAKRANGE_TRAIN_THREADS": "1"},
         ),
     ]
 

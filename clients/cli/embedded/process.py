@@ -7,10 +7,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["command_line", "kill_group", "last_lines", "previous", "rotate", "spawn"]
+__all__ = ["command_line", "kill_group", "last_lines", "owner_only", "previous", "rotate", "spawn"]
 
 _PR_SET_PDEATHSIG = 1
 
@@ -27,6 +28,16 @@ def _dying_with(parent: int) -> Callable[[], None] | None:
             os._exit(1)
 
     return arrange
+
+
+@contextmanager
+def owner_only() -> Iterator[None]:
+    """Files that are made meanwhile, by child processes too, are for their owner alone."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def spawn(

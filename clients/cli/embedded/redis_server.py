@@ -2,38 +2,62 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
 
 from clients.cli.embedded.state import StateFolder
 from clients.cli.exits import CliError, Exit
 
-__all__ = ["redis_command"]
+__all__ = ["USERS", "User", "redis_command", "redis_url"]
+
+User = Literal["operator", "proxy", "controller", "fleet"]
+USERS: tuple[User, ...] = ("operator", "proxy", "controller", "fleet")
+"""As `leakrange.wire` names them in ``redis_users.conf``."""
+
+
+def redis_url(folder: StateFolder, port: int, user: User) -> str:
+    """Where that party finds the server, with a password of its own: it reaches its own keys alone."""
+    return f"redis://{user}:{_password(folder, user)}@127.0.0.1:{port}/0"
 
 
 def redis_command(folder: StateFolder, port: int) -> tuple[str, ...]:
-    """The command that serves ``port`` of this machine alone, behind the folder's password, every write
-    logged.
+    """The command that serves ``port`` of this machine alone, to the folder's `USERS`, every write logged.
 
-    The settings go into a file of the state folder, since command lines can be read by other users.
+    The settings go into files of the state folder, since command lines can be read by other users.
     """
-    data = folder.root / "redis"
-    data.mkdir(exist_ok=True)
+    data = folder.redis
+    users = (files("leakrange.wire") / "redis_users.conf").read_text()
+    for user in USERS:
+        hashed = hashlib.sha256(_password(folder, user).encode()).hexdigest()
+        users = users.replace(f"@{user.upper()}@", hashed)
     settings = {
         "bind": "127.0.0.1",
         "port": str(port),
-        "requirepass": folder.secret("redis"),
+        "include": _quoted(str(_own(data / "users.conf", users))),
         "dir": _quoted(str(data)),
         "appendonly": "yes",
         "appendfsync": "everysec",
         "save": '""',
         "daemonize": "no",
     }
-    path = data / "redis.conf"
+    lines = "".join(f"{name} {value}\n" for name, value in settings.items())
+    return (_server(), str(_own(data / "redis.conf", lines)))
+
+
+def _password(folder: StateFolder, user: User) -> str:
+    return folder.secret(f"redis-{user}")
+
+
+def _own(path: Path, text: str) -> Path:
+    """A new file for its owner alone."""
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-        file.writelines(f"{name} {value}\n" for name, value in settings.items())
-    return (_server(), str(path))
+        file.write(text)
+    return path
 
 
 def _server() -> str:

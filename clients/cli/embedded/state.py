@@ -78,6 +78,11 @@ class StateFolder:
         return self.root / "releases"
 
     @property
+    def redis(self) -> Path:
+        """What the Redis-protocol server keeps."""
+        return self.root / "redis"
+
+    @property
     def database(self) -> Path:
         """The controller's SQLite file."""
         return self.root / "leakrange.db"
@@ -96,10 +101,14 @@ class StateFolder:
         return self.root / "range.json"
 
     def prepare(self) -> None:
-        """Make the folders."""
-        self.root.mkdir(parents=True, exist_ok=True)
-        for folder in (self.models, self.releases, self.root / "parties", self.root / "logs"):
+        """Make the folders, for their owner alone; those of an older version become so, with the database."""
+        self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        parts = (self.models, self.releases, self.redis, self.root / "parties", self.root / "logs")
+        for folder in parts:
             folder.mkdir(exist_ok=True)
+            folder.chmod(0o700)
+        for file in self.root.glob(f"{self.database.name}*"):
+            file.chmod(0o600)
 
     def hold(self) -> bool:
         """Take the folder for this process until it ends, however it ends; False where another holds it."""

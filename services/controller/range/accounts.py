@@ -21,12 +21,23 @@ class Accounts:
     def __init__(self, proxy: Proxy, journal: Journal) -> None:
         self._proxy, self._journal = proxy, journal
 
-    async def key(self, name: str, *, policy: str, budget: int, model: str, endpoints: list[str]) -> str:
-        """The key of that name, made if need be, for ``budget`` samples of what is served as ``model``, at
-        ``endpoints``."""
+    async def key(
+        self,
+        name: str,
+        *,
+        policy: str,
+        budget: int,
+        model: str,
+        endpoints: list[str],
+        key: str | None = None,
+    ) -> str:
+        """The key of that name, put there if need be, for ``budget`` samples of what is served as ``model``, at
+        ``endpoints``: ``key``, or one that is made with the operator key."""
         # First of all: however the run ends, no key was used that its ledger does not have.
         await self._journal.open_account(name, policy=policy, budget=budget)
-        return await self._proxy.put_key(name, budget=budget, policy=policy, model=model, endpoints=endpoints)
+        return await self._proxy.put_key(
+            name, budget=budget, policy=policy, model=model, endpoints=endpoints, key=key
+        )
 
     async def close(self, *, within: float | None = None) -> None:
         """Write down what each key of the run has spent, and what the run has from it.

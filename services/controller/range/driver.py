@@ -31,6 +31,7 @@ from leakrange.scenario.results import TrialResult
 from leakrange.store.files import get_array, get_arrays, put_array, put_arrays
 from leakrange.wire.errors import LeakrangeError, NotFound
 from leakrange.wire.jobs import FitJob, ProbeJob, Shadow, Span
+from leakrange.wire.keys import api_key
 from leakrange.wire.names import upload_name
 from leakrange.wire.recipe import digest
 from leakrange.wire.schemas import Round
@@ -177,10 +178,15 @@ class Driver:
         await self._own.served(model)
         samples = sum(span.stop - span.start for span in probe.spans)
         name = f"{self._run}.{probe.by}.{probe.id}"
-        key = await self._accounts.key(
-            name, policy=policy.name, budget=samples, model=self._own.name(model), endpoints=[model.endpoint]
+        await self._accounts.key(
+            name,
+            policy=policy.name,
+            budget=samples,
+            model=self._own.name(model),
+            endpoints=[model.endpoint],
+            key=api_key(self._parties.fleet_secret.get_secret_value(), name),
         )
-        where = {"url": self._parties.proxy_for_clients, "api_key": key, "name": self._own.name(model)}
+        where = {"url": self._parties.proxy_for_clients, "account": name, "name": self._own.name(model)}
         jobs = [probe.job(model, policy, span, **where) for span in probe.spans]
         await self._journal.expect([(job.identity(), "probe", {"probe": probe.id}) for job in jobs])
 

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass
 
 import structlog
+from pydantic import SecretStr
 
 from leakrange.scenario.plan import Plan
 from leakrange.store.engine import Database
@@ -45,6 +46,7 @@ class Parties:
     proxy_for_clients: str
     names: PublicNames
     keeper: ModelKeeper
+    fleet_secret: SecretStr
 
 
 @dataclass(eq=False)

@@ -86,7 +86,6 @@ def save(root: Path, trained: TrainedModel) -> Path:
         if trained.decoder is not None:
             _write(staging / DECODER, decoder_bytes(trained.decoder))
         _write(staging / RECORD, orjson.dumps(record, option=orjson.OPT_INDENT_2))
-        staging.chmod(0o755)
         try:
             staging.rename(folder)
         except OSError:

@@ -163,14 +163,14 @@ class PlannedProbe(_Strict):
     by: Literal["attacker", "users"] = "attacker"
 
     def job(
-        self, model: PlannedModel, policy: PlannedPolicy, span: Span, *, url: str, api_key: str, name: str
+        self, model: PlannedModel, policy: PlannedPolicy, span: Span, *, url: str, account: str, name: str
     ) -> ProbeJob:
         """The fleet's job for one span; ``name`` is what the model is served as."""
         recognises = model.service is not None and model.service.kind == "recognition"
         asked, pairs = (span, None) if model.release != "score" else self._compared(span)
         return ProbeJob(
             url=url,
-            api_key=api_key,
+            account=account,
             model=name,
             artifact=model.deployment.answers(),
             policy=policy.digest,

@@ -88,9 +88,10 @@ class TrainJob(_Strict):
 class ProbeJob(_Strict):
     """Query a model over HTTP for one chunk of samples. Result: one array (samples, N) under the identity.
 
-    ``model`` is the name it is served under, ``artifact`` its recipe digest, ``policy`` the digest of the
-    defence chain in force; ``draw`` counts repeated queries of the same samples. The identity is sent as
-    ``Idempotency-Key``, so that a chunk delivered twice spends its budget once.
+    ``account`` names the API key, which a worker makes of that name and the fleet's secret: whoever reads the
+    job cannot ask with it. ``model`` is the name it is served under, ``artifact`` its recipe digest,
+    ``policy`` the digest of the defence chain in force; ``draw`` counts repeated queries of the same samples.
+    The identity is sent as ``Idempotency-Key``, so that a chunk delivered twice spends its budget once.
 
     A "score" is asked for ``pairs``: couples of places among the span's samples, each a sample of the result
     and of the budget. ``endpoint`` is where a release is asked for that more than one endpoint gives: the
@@ -100,7 +101,7 @@ class ProbeJob(_Strict):
 
     kind: Literal["probe"] = "probe"
     url: str
-    api_key: str
+    account: str
     model: str
     artifact: str
     policy: str

@@ -4,8 +4,6 @@ restart.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +14,7 @@ from numpy.typing import NDArray
 from leakrange.wire.client import NativeClient, call
 from leakrange.wire.errors import LeakrangeError, NotFound, Unavailable
 from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.keys import api_key
 from leakrange.wire.schemas import Deployment, IntakeRecord, ModelCard, Round, RoundReply
 from leakrange.wire.transport import Answer, Transport
 
@@ -108,20 +107,24 @@ class Proxy(_Party):
             return
 
     def secret(self, name: str) -> str:
-        """The API key of that name: the same after a restart, and known to nobody without the operator
-        key.
-        """
-        mac = hmac.new(self._key.encode(), b"api-key:" + name.encode(), hashlib.sha256)
-        return f"lr_{mac.hexdigest()}"
+        """The API key of that name, made with the operator key."""
+        return api_key(self._key, name)
 
     async def put_key(
-        self, name: str, *, budget: int | None, policy: str, model: str, endpoints: list[str]
+        self,
+        name: str,
+        *,
+        budget: int | None,
+        policy: str,
+        model: str,
+        endpoints: list[str],
+        key: str | None = None,
     ) -> str:
-        """Make sure that a key of that name is there; gives the key itself.
+        """Make sure that a key of that name is there; gives the key itself: ``key``, or what `secret` says.
 
         ``endpoints`` are all that it may be used for: who may fetch the artifact needs no release any more.
         """
-        secret = self.secret(name)
+        secret = key or self.secret(name)
         await self._call(
             "POST",
             "/admin/keys",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import uvicorn
 from fastapi import FastAPI
 
@@ -12,6 +14,7 @@ __all__ = ["serve"]
 
 def serve(app: FastAPI, settings: ServiceSettings, *, grace: int = 10, server_header: bool = True) -> None:
     """Listen where ``settings`` say. When stopped, requests under way get ``grace`` seconds to end."""
+    os.umask(0o077)  # what a party keeps is for its own eyes
     uvicorn.run(
         app,
         host=settings.host,

@@ -5,29 +5,29 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import AfterValidator, SecretStr, ValidationError
+from pydantic import AfterValidator, SecretStr, ValidationError, ValidationInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-__all__ = ["OperatorKey", "ServiceSettings", "read_settings"]
+__all__ = ["RandomSecret", "ServiceSettings", "read_settings"]
 
 T = TypeVar("T", bound=BaseSettings)
 
 PLACEHOLDERS = ("changeme", "change-me", "changethis", "secret", "password", "operator")
 
 
-def _real_secret(key: SecretStr) -> SecretStr:
-    value = key.get_secret_value()
+def _real_secret(secret: SecretStr, info: ValidationInfo) -> SecretStr:
+    value = secret.get_secret_value()
     if len(value) < 16 or any(value.lower().startswith(word) for word in PLACEHOLDERS):
+        name = info.field_name or ""
         raise ValueError(
-            "the operator key must be a random secret of at least 16 characters: "
-            "set LEAKRANGE_OPERATOR_KEY, e.g. to the output of 'openssl rand -hex 24'"
+            f"the {name.replace('_', ' ')} must be a random secret of at least 16 characters: "
+            f"set LEAKRANGE_{name.upper()}, e.g. to the output of 'openssl rand -hex 24'"
         )
-    return key
+    return secret
 
 
-OperatorKey = Annotated[SecretStr, AfterValidator(_real_secret)]
-"""The secret that the controller shows to the other parties' operator endpoints; short and placeholder values
-are refused."""
+RandomSecret = Annotated[SecretStr, AfterValidator(_real_secret)]
+"""A secret of which short and placeholder values are refused."""
 
 
 class ServiceSettings(BaseSettings):
@@ -38,7 +38,8 @@ class ServiceSettings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = 8000
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    operator_key: OperatorKey
+    operator_key: RandomSecret
+    """What the controller shows to the other parties' operator endpoints."""
     max_body: int = 32 * 1024 * 1024
     """Bytes of one request body; more is 413."""
 
