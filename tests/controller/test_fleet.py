@@ -288,3 +288,32 @@ async def test_a_broker_that_stays_away_fails_the_job(
         async with asyncio.timeout(60):
             await fleet.run(job())
     await fleet.stop()
+
+
+async def test_a_job_that_was_lost_with_the_brokers_data_is_sent_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Redis comes back empty: without the queue, the job in it, and what Celery had declared."""
+    for pause, seconds in (("REAP_EVERY", 3600.0), ("ORPHANED_AFTER", 0.0), ("LOST_AFTER", 0.0)):
+        monkeypatch.setattr(module, pause, seconds)
+    process, port = start_redis(tmp_path)
+    fleet = Fleet(f"redis://127.0.0.1:{port}/0")
+    await fleet.start()
+    asked = await sent(fleet)
+    process.kill()
+    process.wait()
+    process, _ = await asyncio.to_thread(start_redis, tmp_path, port)
+    client = aioredis.Redis.from_url(f"redis://127.0.0.1:{port}/0", decode_responses=True)
+    try:
+        worker = Worker(client)
+        assert await worker.waiting() == 0
+        await look(fleet)
+        assert FitJob.model_validate(await worker.take()) == job()
+        await worker.report(job(), "done")
+        async with asyncio.timeout(30):
+            await asked
+    finally:
+        await client.aclose()
+        await fleet.stop()
+        process.kill()
+        process.wait()

@@ -155,6 +155,41 @@ def test_a_run_that_was_gone_on_with_has_a_ledger_of_all_its_keys_however_it_end
     assert "no API key was used" not in report
 
 
+def test_a_run_that_loses_redis_data_says_so_and_can_be_started_again(
+    first: Finished, controller: Controller, embedded_range: EmbeddedRange
+) -> None:
+    text = scenario("redis-emptied", defences=rounded(10), **SMALL_CHUNKS)
+    run = controller.start(text)
+    controller.until(run, job("probe"))
+    before = restarts(embedded_range, "redis")
+    pid = embedded_range.pid("redis")
+    assert pid is not None
+    kill_group(pid, signal.SIGKILL)
+    shutil.rmtree(embedded_range.folder.redis / "appendonlydir")
+    over = controller.finished(run)
+    assert over.view["state"] == "failed"
+    assert "Redis has lost its data" in over.view["error"]
+    assert "Start the run again" in over.view["error"]
+    wait_for(lambda: restarts(embedded_range, "redis") > before, "the launcher to miss redis", PATIENCE)
+    again = controller.run(text)
+    assert again.view["state"] == "done", again.view["error"]
+    assert 0 < again.account("attacker", "honest-s0.round-10.q0")["spent"] < 192  # the rest was stored
+
+
+def test_redis_is_killed_and_then_a_worker_and_nobody_has_to_lend_a_hand(
+    first: Finished, controller: Controller, embedded_range: EmbeddedRange
+) -> None:
+    launcher = embedded_range.record.launcher
+    run = controller.start(scenario("redis-killed", defences=rounded(11), **SMALL_CHUNKS))
+    controller.until(run, job("probe"))
+    for name in ("redis", "attacker-1"):
+        kill(embedded_range, name)
+    over = controller.finished(run)
+    over.check(2)
+    assert over.account("attacker", "honest-s0.round-11.q0")["spent"] == 192
+    assert embedded_range.record.launcher == launcher
+
+
 def second(embedded: EmbeddedRange, folder: Path, *, curious: str, **changes: Any) -> ControllerSettings:
     """Settings of a second controller in the same range, with a database of its own, that is told that
     address of the curious provider."""

@@ -10,9 +10,24 @@ from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.parties import Proxy
 from services.controller.range.journal import Journal
 
-__all__ = ["Accounts"]
+__all__ = ["Accounts", "LedgerLost"]
 
 log = structlog.get_logger("services.controller.accounts")
+CHECK_WITHIN = 5.0
+"""Seconds for which a trial that has failed waits for the proxy to say whether its ledger is the reason."""
+
+
+class LedgerLost(LeakrangeError):
+    """The proxy's ledger is not the one that the run has begun with: Redis was emptied."""
+
+    slug, title = "ledger-lost", "The ledger has lost its data"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Redis has lost its data since the run began: the proxy's keys, policies and budgets are gone,"
+            " and nobody can tell any more what was spent. Start the run again: models that are trained and"
+            " answers that are stored are used, and what is missing is asked with new keys"
+        )
 
 
 class Accounts:
@@ -20,6 +35,25 @@ class Accounts:
 
     def __init__(self, proxy: Proxy, journal: Journal) -> None:
         self._proxy, self._journal = proxy, journal
+
+    async def begin(self) -> None:
+        """Have the ledger know the run, before the first key. Raises `LedgerLost` where keys were used before
+        a restart, and it knows the run no more: new ones would have the whole budget once more.
+        """
+        if not await self._journal.accounts():
+            await self._proxy.mark(self._journal.run)
+        elif await self._proxy.ledger(self._journal.run) is None:
+            raise LedgerLost
+
+    async def check(self) -> None:
+        """Raise `LedgerLost` where the ledger knows the run no more; nothing where nobody answers soon."""
+        try:
+            async with asyncio.timeout(CHECK_WITHIN):
+                known = await self._proxy.ledger(self._journal.run)
+        except (LeakrangeError, TimeoutError):
+            return
+        if known is None:
+            raise LedgerLost
 
     async def key(
         self,
@@ -31,8 +65,8 @@ class Accounts:
         endpoints: list[str],
         key: str | None = None,
     ) -> str:
-        """The key of that name, put there if need be, for ``budget`` samples of what is served as ``model``, at
-        ``endpoints``: ``key``, or one that is made with the operator key."""
+        """The key of that name, put there if need be, for ``budget`` samples of what is served as ``model``,
+        at ``endpoints``: ``key``, or one that is made with the operator key."""
         # First of all: however the run ends, no key was used that its ledger does not have.
         await self._journal.open_account(name, policy=policy, budget=budget)
         return await self._proxy.put_key(
@@ -42,8 +76,8 @@ class Accounts:
     async def close(self, *, within: float | None = None) -> None:
         """Write down what each key of the run has spent, and what the run has from it.
 
-        Raises `LeakrangeError` where the proxy cannot say; not where it has to say so ``within`` some
-        seconds: then what the run itself knows is written down.
+        Raises `LeakrangeError` where the proxy cannot say, or `LedgerLost`; not where it has to say so
+        ``within`` some seconds: then what the run itself knows is written down.
         """
         spent: dict[str, int] = {}
         try:
@@ -51,6 +85,10 @@ class Accounts:
                 for name in await self._journal.accounts():
                     account = await self._proxy.ledger(name)
                     spent[name] = int(account["spent"]) if account else 0
+                # Last of all: of a ledger that is another one by now, nothing was spent.
+                if spent and await self._proxy.ledger(self._journal.run) is None:
+                    spent.clear()
+                    raise LedgerLost
         except (LeakrangeError, TimeoutError) as error:
             if within is None:
                 raise

@@ -87,6 +87,7 @@ class Driver:
         """Do all of it; trials that cannot be finished are recorded as failed, with the reason."""
         self._done = await self._journal.done_before()
         self._dispatch.sent = await self._journal.dispatched_before()
+        await self._accounts.begin()
         judged = await self._journal.done_trials()
         await self._journal.expect(
             [
@@ -216,6 +217,7 @@ class Driver:
         try:
             result = await self._judged(trial)
         except LeakrangeError as error:
+            await self._accounts.check()  # which ends the run, and not this trial alone
             result = trial.result.model_copy(update={"state": "failed", "error": error.detail})
         except ValidationError as error:
             # A party of another version, say: its trials fail, and the others go on.
