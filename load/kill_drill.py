@@ -1,0 +1,230 @@
+"""Kill the processes of an embedded range again and again while it executes a run; nobody lends a hand.
+
+    python -m load.kill_drill [--kills 30] [--seeds 16] [--seed 0]
+
+Stands up a range in a temporary folder and starts one run, of two providers for each of ``--seeds`` seeds.
+Then parties get SIGKILL, with all their children: Redis first, then every other one in random order
+(``--seed``), Redis again, and so on; the next as soon as the launcher has the last one ready again and the
+run has got on by its share. The launcher itself is spared, since it is the one that starts parties again.
+
+Says each kill and the verdict. Exit status 1 unless the run is done, with no job failed, and every account
+says, in the report as at the proxy, that each sample was paid once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import random
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import httpx
+import yaml
+
+from clients.cli.embedded.launcher import Settings, detach, stop
+from clients.cli.embedded.process import kill_group
+from clients.cli.embedded.state import RangeRecord, StateFolder
+
+__all__ = ["main"]
+
+SAMPLES, CHUNK = 192, 4
+JOBS_PER_SEED = 2 + 3 * SAMPLES // CHUNK + 1
+"""Two trainings, two streams of users and one attacker's probe in chunks, one fit."""
+PATIENCE = 600.0
+"""Seconds that a party may take to be ready again, and the run to get on."""
+
+
+def scenario(seeds: int) -> str:
+    """Two providers a seed, of which the honest one is attacked from outside, in small chunks."""
+    shared = {"target": "parity", "sensitive": "large"}
+    curious = {
+        "behaviour": "curious",
+        "method": "parameterized",
+        "release": "logits",
+        "beta": {"y": 0.6, "s": 0.4},
+    }
+    return yaml.safe_dump(
+        {
+            "name": "kill-drill",
+            "seeds": list(range(seeds)),
+            "chunk": CHUNK,
+            "data": {"name": "digits", "size": 16},
+            "schedule": {"epochs": 4},
+            "providers": {"honest": {"behaviour": "honest", **shared}, "curious": {**curious, **shared}},
+            "clients": {"phones": {"kind": "edge", "count": 8, "samples": SAMPLES}},
+            "defences": {"rounded": [{"round": {"decimals": 2}}]},
+            "attacks": {
+                "inside": {"kind": "curious-decoder"},
+                "outside": {"kind": "attribute-inference", "providers": "honest", "knowledge": "aware"},
+            },
+            "budgets": [SAMPLES],
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Range:
+    """An embedded range as its operator sees it."""
+
+    folder: StateFolder
+    first: RangeRecord
+
+    @property
+    def record(self) -> RangeRecord:
+        """What it says of itself now; ends the drill where it is gone."""
+        record = self.folder.record()
+        if record is None or record.state == "failed" or not self.folder.held():
+            raise SystemExit(f"the range has ended: {record.error if record else 'it left no record'}")
+        return record
+
+    def ask(self, method: str, url: str, **more: Any) -> Any:
+        """What a party answers to its operator, once it answers: it may just be restarting."""
+        headers = {"Authorization": f"Bearer {self.first.operator_key}"}
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                answer = httpx.request(method, url, headers=headers, timeout=60, trust_env=False, **more)
+                if answer.status_code < 500 or time.monotonic() > deadline:
+                    answer.raise_for_status()
+                    return answer.json()
+            except httpx.TransportError:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.2)
+
+    def kill(self, name: str) -> float:
+        """SIGKILL to a party; the seconds until it is ready again."""
+        before = self.record.party(name)
+        assert before.pid is not None
+        begun = time.monotonic()
+        kill_group(before.pid, signal.SIGKILL)
+
+        def back() -> bool:
+            now = self.record.party(name)
+            return now.restarts > before.restarts and now.state == "ready"
+
+        until(back, f"{name} to be ready again")
+        return time.monotonic() - begun
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Return as soon as ``condition`` holds; ends the drill where it takes too long."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > deadline:
+            raise SystemExit(f"not within {PATIENCE:.0f} s: {what}")
+        time.sleep(0.1)
+
+
+def victims(names: list[str], kills: int, dice: random.Random) -> Iterator[str]:
+    """Whom to kill: Redis, then all others in random order, and from the beginning."""
+    others = [name for name in names if name != "redis"]
+    order: list[str] = []
+    for _ in range(kills):
+        if not order:
+            order = ["redis", *dice.sample(others, len(others))]
+        yield order.pop(0)
+
+
+def drill(made: Range, kills: int, seeds: int, dice: random.Random) -> list[str]:
+    """Carry it out; what is wrong with the run's end."""
+    runs = f"{made.first.controller}/v1/runs"
+    run = made.ask("POST", runs, content=scenario(seeds))["id"]
+    planned, begun = seeds * JOBS_PER_SEED, time.monotonic()
+
+    def view() -> dict[str, Any]:
+        found: dict[str, Any] = made.ask("GET", f"{runs}/{run}")
+        return found
+
+    def done(run: dict[str, Any]) -> int:
+        return sum(count["done"] for count in run["jobs"].values())
+
+    def wait_until_done(jobs: int) -> dict[str, Any]:
+        """The run, once it has done so many jobs, or is over."""
+        now = view()
+
+        def far_enough() -> bool:
+            nonlocal now
+            now = view()
+            return done(now) >= jobs or now["state"] not in ("queued", "running")
+
+        until(far_enough, f"{jobs} jobs of the run to be done")
+        return now
+
+    names = [party.name for party in made.first.parties]
+    for number, name in enumerate(victims(names, kills, dice)):
+        share = planned * (number + 1) // (kills + 2)
+        now = wait_until_done(share)
+        if now["state"] not in ("queued", "running"):
+            return [f"the run was {now['state']} after {number} kills: {now['error'] or 'give more --seeds'}"]
+        seconds = made.kill(name)
+        at = time.monotonic() - begun
+        print(
+            f"{at:6.1f} s  kill {number + 1:2}  {name:16} back after {seconds:4.1f} s; {done(now)} jobs",
+            flush=True,
+        )
+    until(lambda: view()["state"] not in ("queued", "running"), "the end of the run")
+    print(f"{time.monotonic() - begun:6.1f} s  the run is over")
+    return mistakes(made, view(), made.ask("GET", f"{runs}/{run}/results"), planned)
+
+
+def mistakes(made: Range, view: dict[str, Any], results: dict[str, Any], planned: int) -> list[str]:
+    """What is not as if nobody had been killed."""
+    found = [] if view["state"] == "done" else [f"the run {view['state']}: {view['error']}"]
+    for kind, count in view["jobs"].items():
+        if (count["done"], count["failed"]) != (count["total"], 0):
+            found.append(f"jobs of kind {kind}: {count}")
+    total = sum(count["total"] for count in view["jobs"].values())
+    if total != planned:
+        found.append(f"{total} jobs, and {planned} were planned")
+    for entry in results["ledger"]:
+        account = made.ask("GET", f"{made.first.proxy}/admin/keys/{entry['name']}")
+        counts = (entry["spent"], entry["distinct"], account["spent"], account["reserved"])
+        if counts != (SAMPLES, SAMPLES, SAMPLES, 0):
+            found.append(f"{entry['name']}: spent, distinct, spent and reserved at the proxy are {counts}")
+    spent = sum(entry["spent"] for entry in results["ledger"])
+    print(f"{len(results['ledger'])} accounts, {spent} samples paid")
+    if made.record.launcher != made.first.launcher:
+        found.append("somebody has started the range again")
+    return found
+
+
+def main() -> None:
+    """Run the drill from the command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--kills", type=int, default=30)
+    parser.add_argument(
+        "--seeds", type=int, default=16, help="how much the run has to do (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="of the order of kills (default: %(default)s)")
+    given = parser.parse_args()
+    machine = f"{platform.machine()}, {os.cpu_count()} cores"
+    print(f"{machine}; {given.kills} kills, {given.seeds} seeds, order {given.seed}")
+    with TemporaryDirectory(prefix="leakrange-drill-") as root:
+        folder = StateFolder(Path(root))
+        made = Range(folder, detach(Settings(folder, 0, 2), starting=lambda _: None))
+        try:
+            found = drill(made, given.kills, given.seeds, random.Random(given.seed))
+            restarts = sum(party.restarts for party in made.record.parties)
+        finally:
+            stop(folder, print)
+    if restarts < given.kills:
+        found.append(f"the launcher has seen {restarts} deaths")
+    for mistake in found:
+        print(f"WRONG: {mistake}")
+    if found:
+        raise SystemExit(1)
+    print(f"the run is done after {given.kills} kills, and every sample was paid once")
+
+
+if __name__ == "__main__":
+    main()
