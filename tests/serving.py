@@ -16,10 +16,17 @@ from typing import Any
 import httpx
 import uvicorn
 
+from leakrange.wire.serving import configuration
+from leakrange.wire.settings import ServiceSettings
+
 
 class _Server(uvicorn.Server):
-    def __init__(self, app: Any) -> None:
-        super().__init__(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2))
+    def __init__(self, app: Any, settings: ServiceSettings | None) -> None:
+        super().__init__(
+            uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2)
+            if settings is None
+            else configuration(app, settings, grace=2)
+        )
         self.ready = threading.Event()
         self.failure: BaseException | None = None
 
@@ -37,13 +44,14 @@ class _Server(uvicorn.Server):
 
 
 @contextmanager
-def serving(app: Any) -> Iterator[str]:
-    """Serve the ASGI ``app`` with its lifespan until the block ends; gives its URL.
+def serving(app: Any, settings: ServiceSettings | None = None) -> Iterator[str]:
+    """Serve the ASGI ``app`` with its lifespan until the block ends; gives its URL. With ``settings`` it is
+    served as parties are, within their limits.
 
     The port is bound before the server starts, so nobody can take it in between.
     """
     listener = socket.create_server(("127.0.0.1", 0))
-    server = _Server(app)
+    server = _Server(app, settings)
     thread = threading.Thread(target=server.main, args=(listener,), daemon=True)
     thread.start()
     server.ready.wait(timeout=30)

@@ -16,7 +16,7 @@ def main() -> int:
     settings = ControllerSettings()
     configure_logs("controller", settings.log_level)
     os.umask(0o077)  # as other parties that serve
-    server = ControllerServer(controller(settings), host=settings.host, port=settings.port)
+    server = ControllerServer(controller(settings), settings)
     server.run()
     return 0 if server.started else 1
 

@@ -7,18 +7,17 @@ import socket
 import uvicorn
 from fastapi import FastAPI
 
+from leakrange.wire.serving import configuration
+from services.controller.settings import ControllerSettings
+
 __all__ = ["ControllerServer"]
 
 
 class ControllerServer(uvicorn.Server):
     """Serves ``app``. A follower of a run that goes on for hours would hold up every shutdown otherwise."""
 
-    def __init__(self, app: FastAPI, *, host: str, port: int) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app, host=host, port=port, log_config=None, access_log=False, timeout_graceful_shutdown=5
-            )
-        )
+    def __init__(self, app: FastAPI, settings: ControllerSettings) -> None:
+        super().__init__(configuration(app, settings, grace=5))
         self._app = app
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

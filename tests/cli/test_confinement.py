@@ -6,6 +6,7 @@ import json
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 import redis
 
@@ -38,6 +39,18 @@ def test_every_party_listens_on_this_machine_alone(embedded_range: EmbeddedRange
             if line.split()[3] == "0A" and int(port, 16) in ports:
                 listening.add((address, int(port, 16)))
     assert listening == {("0100007F", port) for port in ports}
+
+
+@pytest.mark.parametrize("name", ["controller", "proxy", "provider-honest", "provider-curious", "edge"])
+def test_no_server_answers_under_a_name_that_was_led_to_it(embedded_range: EmbeddedRange, name: str) -> None:
+    url = f"http://127.0.0.1:{embedded_range.record.port(name)}"
+    for path in ("/", "/readyz", "/metrics", "/v1/models", "/v1/runs", "/openapi.json"):
+        rebound = httpx.get(url + path, headers={"Host": "evil.example"})
+        assert (rebound.status_code, rebound.json()["title"]) == (421, "Wrong host")
+        page = httpx.get(url + path, headers={"Origin": "http://evil.example"})
+        assert (page.status_code, page.json()["title"]) == (403, "Foreign origin")
+    assert httpx.get(url + "/readyz").status_code == 200
+    assert httpx.get(url.replace("127.0.0.1", "localhost") + "/readyz").status_code == 200
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

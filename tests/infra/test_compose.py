@@ -103,6 +103,11 @@ def test_only_controller_and_proxy_are_published_and_on_this_machine_alone(servi
     assert all(port.startswith("127.0.0.1:") for ports in published.values() for port in ports)
 
 
+@pytest.mark.parametrize("name", ["controller", "proxy", "provider-honest", "provider-curious", "edge"])
+def test_a_server_answers_to_its_name_in_the_range(services: dict[str, Any], name: str) -> None:
+    assert name in services[name]["environment"]["LEAKRANGE_ALLOWED_HOSTS"].split(",")
+
+
 def test_no_secret_has_a_value_or_a_default() -> None:
     for path in (COMPOSE, GPU):
         for line in path.read_text().splitlines():

@@ -24,7 +24,12 @@ __all__ = ["Party", "parties"]
 
 # One thread for each process that computes: the parties share the cores, and OpenMP collapses when it waits.
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-PASSED_ON = ("LEAKRANGE_CACHE", "LEAKRANGE_LOG_LEVEL", "LEAKRANGE_WITHDRAW_AFTER")
+PASSED_ON = (
+    "LEAKRANGE_ALLOWED_HOSTS",
+    "LEAKRANGE_CACHE",
+    "LEAKRANGE_LOG_LEVEL",
+    "LEAKRANGE_WITHDRAW_AFTER",
+)
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,22 @@ Raised anywhere, mapped to a response in one place (`leakrange.wire.app`)::
     ├── MalformedBody                   400  the bytes are not what their content type says
     ├── Unauthenticated                 401  no key, or an unknown one
     ├── Forbidden                       403  a known key that may not do this
+    │   └── ForeignOrigin               403  a page of another host asks
     ├── NotFound                        404
     │   ├── UnknownModel                404
     │   └── DataUnavailable             404  a data set that is not on this machine, or whose file is broken
     ├── NotAcceptable                   406  no representation that ``Accept`` allows
+    ├── RequestTimeout                  408  header or body did not come to its end in time
     ├── Conflict                        409
     │   └── InFlight                    409  the same request is being answered right now
     ├── BodyTooLarge                    413
     ├── UnsupportedMedia                415
+    ├── WrongHost                       421  another server is meant: see ``LEAKRANGE_ALLOWED_HOSTS``
     ├── InvalidInput                    422  well-formed, but wrong shape, not finite, too many samples, ...
     │   ├── InvalidScenario             422  all mistakes of a scenario at once, each with its line
     │   └── InvalidArtifact             422  a model file that is not safetensors, or does not fit its config
     ├── BudgetExhausted                 429
+    ├── HeaderTooLarge                  431
     ├── UpstreamFailed                  502  the server behind answered nonsense
     └── Unavailable                     503  a server we need is down or full; see ``retry_after``
 """
@@ -32,6 +36,8 @@ __all__ = [
     "Conflict",
     "DataUnavailable",
     "Forbidden",
+    "ForeignOrigin",
+    "HeaderTooLarge",
     "InFlight",
     "InvalidArtifact",
     "InvalidInput",
@@ -40,11 +46,13 @@ __all__ = [
     "MalformedBody",
     "NotAcceptable",
     "NotFound",
+    "RequestTimeout",
     "Unauthenticated",
     "Unavailable",
     "UnknownModel",
     "UnsupportedMedia",
     "UpstreamFailed",
+    "WrongHost",
 ]
 
 PROBLEM_BASE = "https://leakrange.dev/problems/"
@@ -117,6 +125,12 @@ class Forbidden(LeakrangeError):
     status, slug, title = 403, "forbidden", "Forbidden"
 
 
+class ForeignOrigin(Forbidden):
+    """403: a browser asks for a page of another host."""
+
+    slug, title = "foreign-origin", "Foreign origin"
+
+
 class NotFound(LeakrangeError):
     """404: no such thing."""
 
@@ -141,6 +155,12 @@ class NotAcceptable(LeakrangeError):
 
     status, slug, title = 406, "not-acceptable", "Not acceptable"
     default_hint = "accept application/json or application/x-npy"
+
+
+class RequestTimeout(LeakrangeError):
+    """408: header or body of the request did not come to their end in time."""
+
+    status, slug, title = 408, "request-timeout", "Request timeout"
 
 
 class Conflict(LeakrangeError):
@@ -182,6 +202,13 @@ class UnsupportedMedia(LeakrangeError):
     default_hint = "send application/json, application/x-npy or multipart/form-data with PNG or JPEG files"
 
 
+class WrongHost(LeakrangeError):
+    """421: the request is for a host that this server is not."""
+
+    status, slug, title = 421, "wrong-host", "Wrong host"
+    default_hint = "call it by its address, or have its operator name the host in LEAKRANGE_ALLOWED_HOSTS"
+
+
 class InvalidInput(LeakrangeError):
     """422: well-formed, but not something this endpoint can take."""
 
@@ -213,6 +240,12 @@ class BudgetExhausted(LeakrangeError):
 
     status, slug, title = 429, "budget-exhausted", "Budget exhausted"
     default_hint = "ask for fewer samples, or have the operator raise the key's budget"
+
+
+class HeaderTooLarge(LeakrangeError):
+    """431: more bytes of header, or of trailers, than the limit."""
+
+    status, slug, title = 431, "header-too-large", "Header too large"
 
 
 class UpstreamFailed(LeakrangeError):

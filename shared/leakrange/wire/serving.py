@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import sys
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.types import ASGIApp
+from uvicorn.config import STARTUP_FAILURE
 
+from leakrange.wire.connections import Connections
+from leakrange.wire.hosts import HostGuard
 from leakrange.wire.settings import ServiceSettings
 
-__all__ = ["serve"]
+__all__ = ["configuration", "serve"]
 
 
-def serve(app: FastAPI, settings: ServiceSettings, *, grace: int = 10, server_header: bool = True) -> None:
-    """Listen where ``settings`` say. When stopped, requests under way get ``grace`` seconds to end."""
-    os.umask(0o077)  # what a party keeps is for its own eyes
-    uvicorn.run(
-        app,
+def configuration(
+    app: ASGIApp, settings: ServiceSettings, *, grace: int = 10, server_header: bool = True
+) -> uvicorn.Config:
+    """Listen where ``settings`` say, within their limits on connections, for the hosts that they allow. When
+    stopped, requests under way get ``grace`` seconds to end."""
+    return uvicorn.Config(
+        HostGuard(app, [settings.host, *settings.allowed_hosts]),
         host=settings.host,
         port=settings.port,
         loop="uvloop",
-        http="httptools",
+        http=Connections(settings).protocol,  # type: ignore[arg-type]  # whatever makes a protocol
+        ws="none",
         log_config=None,
         access_log=False,
         server_header=server_header,
         timeout_graceful_shutdown=grace,
     )
+
+
+def serve(app: ASGIApp, settings: ServiceSettings, *, grace: int = 10, server_header: bool = True) -> None:
+    """Serve until told to stop, as `configuration` says; ends the process where the start fails."""
+    os.umask(0o077)  # what a party keeps is for its own eyes
+    server = uvicorn.Server(configuration(app, settings, grace=grace, server_header=server_header))
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run()
+    if not server.started:
+        sys.exit(STARTUP_FAILURE)

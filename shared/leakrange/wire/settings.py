@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import AfterValidator, SecretStr, ValidationError, ValidationInfo
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 __all__ = ["RandomSecret", "ServiceSettings", "read_settings"]
 
@@ -26,12 +26,20 @@ def _real_secret(secret: SecretStr, info: ValidationInfo) -> SecretStr:
     return secret
 
 
+def _split(value: object) -> object:
+    return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+
+
+Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
+Seconds = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
 RandomSecret = Annotated[SecretStr, AfterValidator(_real_secret)]
 """A secret of which short and placeholder values are refused."""
 
 
 class ServiceSettings(BaseSettings):
-    """Where a service listens, how it logs, and the operator key that guards its operator endpoints."""
+    """Where a service listens and for whom, how it logs, and the operator key that guards its operator
+    endpoints."""
 
     model_config = SettingsConfigDict(env_prefix="LEAKRANGE_", extra="ignore")
 
@@ -42,6 +50,20 @@ class ServiceSettings(BaseSettings):
     """What the controller shows to the other parties' operator endpoints."""
     max_body: int = 32 * 1024 * 1024
     """Bytes of one request body; more is 413."""
+    allowed_hosts: Names = ()
+    """Names by which clients may call this server, with commas between them, beside those of this machine
+    (`leakrange.wire.hosts`)."""
+    header_timeout: Seconds = 10.0
+    """For the whole header of a request, from the connection or the first byte on."""
+    body_timeout: Seconds = 60.0
+    """For the whole body of a request, from the header on; time in which the server does not read counts for
+    nothing."""
+    max_connections: Count = 8192
+    """Open connections; at most three quarters of the files that the process may have open."""
+    client_connections: Count = 1024
+    """Open connections from one address; at most half of all."""
+    client_unfinished: Count = 512
+    """Of these, such whose request is not complete; one more closes that which has been silent longest."""
 
 
 def read_settings(kind: type[T], party: str) -> T:

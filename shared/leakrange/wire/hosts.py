@@ -1,0 +1,95 @@
+"""Which names a server answers to, and whose pages may ask it.
+
+A page of somebody else can have its own name lead to this machine (DNS rebinding); the browser then lets it
+read what we answer. But it sends that name as ``Host``, so names that are not ours are refused.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from leakrange.wire.app import refuse_early
+from leakrange.wire.errors import ForeignOrigin, LeakrangeError, WrongHost
+
+__all__ = ["HostGuard"]
+
+HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:\[\]@/]+))(?::\d+)?", re.IGNORECASE)
+REMEMBERED = 64
+"""Values of ``Host`` that were let through and are not looked at again."""
+
+
+class HostGuard:
+    """Passes on to ``app`` requests whose ``Host`` is ``localhost``, a loopback address, the address that
+    they came to, or one of ``allowed``: names, ``*.name`` for all below it, ``*`` for any. Any port will do.
+
+    Where there is an ``Origin``, it must be that very host and port, or one of ``allowed``.
+    """
+
+    def __init__(self, app: ASGIApp, allowed: Iterable[str]) -> None:
+        self._app = app
+        names = {name.strip().lower() for name in allowed}
+        self._any = "*" in names
+        self._below = tuple(name[1:] for name in names if name.startswith("*."))
+        self._names = names
+        self._seen: set[tuple[bytes, str | None]] = set()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one ASGI request."""
+        if scope["type"] == "http" and not self._any and (error := self._fault(scope)):
+            return await refuse_early(error, scope, receive, send)
+        return await self._app(scope, receive, send)
+
+    def _fault(self, scope: Scope) -> LeakrangeError | None:
+        here = scope["server"][0] if scope["server"] else None
+        host = origin = None
+        for name, value in scope["headers"]:
+            if name == b"host":
+                if host is not None and value != host:
+                    return _wrong(value)
+                host = value
+            elif name == b"origin":
+                origin = value
+        if host is None:
+            return _wrong(b"")
+        if (host, here) not in self._seen:
+            found = _name(host)
+            if found is None or not (self._allowed(found) or found == here or _is_loopback(found)):
+                return _wrong(host)
+            if len(self._seen) < REMEMBERED:
+                self._seen.add((host, here))
+        if origin is None or (theirs := origin.partition(b"://")[2]).lower() == host.lower():
+            return None
+        found = _name(theirs)
+        if found is not None and self._allowed(found):
+            return None
+        return ForeignOrigin(
+            f"pages of {origin[:100].decode('latin-1')!r} may not ask this server",
+            hint="LEAKRANGE_ALLOWED_HOSTS names the hosts whose pages may",
+            headers={"Connection": "close"},
+        )
+
+    def _allowed(self, name: str) -> bool:
+        return name in self._names or name.endswith(self._below)
+
+
+def _name(host: bytes) -> str | None:
+    """The name of ``host[:port]`` in lower case, an IPv6 address without brackets; None for anything else."""
+    found = HOST.fullmatch(host.decode("latin-1"))
+    return None if found is None else (found[1] or found[2]).lower().rstrip(".")
+
+
+def _is_loopback(name: str) -> bool:
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def _wrong(host: bytes) -> WrongHost:
+    return WrongHost(f"this server is not {host[:100].decode('latin-1')!r}", headers={"Connection": "close"})
