@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hmac
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -16,8 +17,8 @@ from clients.edge.metrics import EdgeMetrics
 from clients.edge.rounds import Rounds
 from clients.edge.settings import EdgeSettings
 from leakrange.defences.device import DeviceChain
-from leakrange.wire.app import check_operator
-from leakrange.wire.errors import InvalidInput, UnknownModel
+from leakrange.wire.app import bearer, check_operator
+from leakrange.wire.errors import Forbidden, InvalidInput, UnknownModel
 from leakrange.wire.images import ImageLimits, decode_images
 from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.schemas import Decisions, Round, RoundReply
@@ -86,7 +87,8 @@ def edge_routes(
     async def check(request: Request) -> None:
         check_operator(request.headers.get("authorization"), settings.operator_key)
 
-    operator = [Depends(check), Depends(HTTPBearer(auto_error=False))]
+    bearer_scheme = Depends(HTTPBearer(auto_error=False))
+    operator = [Depends(check), bearer_scheme]
     router = APIRouter(prefix="/v1", tags=["edge"])
 
     @router.post("/enrolments", dependencies=operator)
@@ -108,14 +110,24 @@ def edge_routes(
             bytes=enrolment.size,
         )
 
-    @router.post("/models/{model}/decisions", openapi_extra=_IMAGES)
+    @router.post("/models/{model}/decisions", openapi_extra=_IMAGES, dependencies=[bearer_scheme])
     async def decide(model: str, request: Request) -> Decisions:
-        """What the local app asks: run the model here, send its outputs, give the provider's decisions."""
+        """What the local app asks: run the model here, send its outputs, give the provider's decisions.
+
+        It shows the key of the enrolment, or the operator's where the enrolment has none.
+        """
+        given = bearer(request.headers.get("authorization"))
         if model not in apps:
             raise UnknownModel(
                 f"this device is not enrolled for {model[:128]!r}", hint="POST /v1/enrolments enrols it"
             )
         app = apps[model]
+        expected = app.key or settings.operator_key.get_secret_value()
+        if not hmac.compare_digest(given.encode(), expected.encode()):
+            raise Forbidden(
+                "this device works for the user who is enrolled",
+                hint="send the key that the enrolment was made with",
+            )
         card = app.enrolment.card
         images = await asyncio.to_thread(
             decode_images,

@@ -68,6 +68,28 @@ def test_only_the_operator_enrols_and_plays(edge: httpx.Client, provider: httpx.
     problem(edge.post(f"/v1/{path}", json=body, headers=wrong), 403, "forbidden")
 
 
+def test_only_who_is_enrolled_has_the_device_decide(
+    edge: httpx.Client, provider: httpx.Client, tap: Tap
+) -> None:
+    image = {"inputs": np.zeros((1, 16, 16, 1)).tolist()}
+
+    def decide(key: str | None) -> httpx.Response:
+        headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+        return edge.post("/v1/models/model/decisions", json=image, headers=headers)
+
+    enrolment = {"url": tap.url, "api_key": "lr_user", "model": "model"}
+    edge.post("/v1/enrolments", json=enrolment, headers=OPERATOR).raise_for_status()
+    problem(decide(None), 401, "unauthenticated")
+    problem(decide("lr_another"), 403, "forbidden")
+    problem(decide(KEY), 403, "forbidden")
+    assert posts(tap) == []
+    assert len(decide("lr_user").json()["decisions"]) == 1
+    edge.post("/v1/enrolments", json=enrolment | {"api_key": None}, headers=OPERATOR).raise_for_status()
+    problem(decide("lr_user"), 403, "forbidden")  # nobody's key is that of a device without one
+    problem(decide(None), 401, "unauthenticated")
+    assert len(decide(KEY).json()["decisions"]) == 1
+
+
 def test_a_round_that_is_repeated_is_played_once(edge: httpx.Client, tap: Tap) -> None:
     body = order(tap.url, "once")
     with ThreadPoolExecutor(5) as pool:
@@ -203,7 +225,7 @@ def test_images_of_another_shape_are_refused(edge: httpx.Client, provider: httpx
     url = str(provider.base_url)
     edge.post("/v1/enrolments", json={"url": url, "model": "model"}, headers=OPERATOR).raise_for_status()
     wrong = encode_npy(np.zeros((1, 8, 8, 1), np.uint8))
-    headers = {"Content-Type": "application/x-npy"}
+    headers = OPERATOR | {"Content-Type": "application/x-npy"}
     problem(edge.post("/v1/models/model/decisions", content=wrong, headers=headers), 422, "invalid-input")
     problem(edge.post("/v1/models/other/decisions", content=wrong, headers=headers), 404, "unknown-model")
     assert posts(tap) == []
@@ -235,7 +257,7 @@ def test_the_local_app_is_defended_as_it_was_enrolled(
     assert enrolled["release"] == "softmax"
     assert enrolled["defence"] == [{"prune": {"amount": 0.2, "scope": "global"}}, {"round": {"decimals": 1}}]
     images = load(DATA).images[:5]
-    answer = edge.post("/v1/models/model/decisions", json={"inputs": images.tolist()})
+    answer = edge.post("/v1/models/model/decisions", json={"inputs": images.tolist()}, headers=OPERATOR)
     assert answer.status_code == 200
     (request,) = [request for request in tap.requests() if request.method == "POST"]
     assert request.headers["x-release"] == "softmax"

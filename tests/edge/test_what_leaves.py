@@ -153,7 +153,8 @@ def test_the_local_app_sends_outputs_and_nothing_else(
         assert (enrolled["release"], enrolled["defence"]) == ("logits", [])
         assert "lr_user" not in str(enrolled)
         for body in asked:
-            answer = edge.post("/v1/models/model/decisions", **body)
+            headers = {"Authorization": "Bearer lr_user", **body.pop("headers", {})}
+            answer = edge.post("/v1/models/model/decisions", headers=headers, **body)
             assert answer.json() == {
                 "model": "model",
                 "version": card["version"],
