@@ -45,7 +45,7 @@ TRIALS = 8
 @contextmanager
 def serve(settings: ControllerSettings) -> Iterator[str]:
     """The controller in a thread until the block ends; gives its URL."""
-    server = ControllerServer(controller(settings), host="127.0.0.1", port=0)
+    server = ControllerServer(controller(settings), settings.model_copy(update={"port": 0}))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
