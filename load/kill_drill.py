@@ -1,6 +1,6 @@
 """Kill the processes of an embedded range again and again while it executes a run; nobody lends a hand.
 
-    python -m load.kill_drill [--kills 30] [--seeds 16] [--seed 0]
+    python -m load.kill_drill [--kills 30] [--seeds 24] [--seed 0]
 
 Stands up a range in a temporary folder and starts one run, of two providers for each of ``--seeds`` seeds.
 Then parties get SIGKILL, with all their children: Redis first, then every other one in random order
@@ -203,7 +203,7 @@ def main() -> None:
     )
     parser.add_argument("--kills", type=int, default=30)
     parser.add_argument(
-        "--seeds", type=int, default=16, help="how much the run has to do (default: %(default)s)"
+        "--seeds", type=int, default=24, help="how much the run has to do (default: %(default)s)"
     )
     parser.add_argument("--seed", type=int, default=0, help="of the order of kills (default: %(default)s)")
     given = parser.parse_args()

@@ -35,9 +35,10 @@ class FleetSettings(BaseSettings):
     from running twice."""
     request_timeout: Seconds = 60.0
     """For the whole answer to one probing request; longer than a proxy waits for its provider."""
-    retries: Annotated[int, Field(ge=0, le=20)] = 6
-    """How often a job is tried again after a server was down, full or talking nonsense. What a proxy says is
-    in flight, maybe only because a proxy died with it, is waited for besides, as long as that may last."""
+    retries: Annotated[int, Field(ge=0, le=100)] = 20
+    """How often a job is tried again after a server was down, full or talking nonsense: 20 times are more
+    than a minute, in which a provider on a busy machine has restarted. What a proxy says is in flight, maybe
+    only because a proxy died with it, is waited for besides, as long as that may last."""
     retry_pause: Seconds = 0.5
     """Before the first new try; doubled for each further one, up to 4 s."""
     train_threads: Annotated[int, Field(ge=1, le=256)] = 1

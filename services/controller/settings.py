@@ -39,9 +39,9 @@ class ControllerSettings(ServiceSettings):
     withdraw_after: Annotated[float, Field(ge=0)] = 3600.0
     """Seconds for which the models of a finished run are served on. A run that wants one later has it
     deployed again."""
-    attempts: int = 12
-    """How often a party that does not answer is tried: 12 times are some 35 seconds, in which it may
-    restart.
+    attempts: int = 20
+    """How often a party that does not answer is tried: 20 times are more than a minute, in which it may
+    restart, even on a busy machine.
     """
 
     @property
