@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakrange.metrics import membership_report
+from leakrange.metrics import auc_interval, membership_report
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.errors import LeakrangeError
 from services.controller.range.members import judge_members, trained_on
@@ -36,6 +36,16 @@ def test_figures_are_those_of_the_report_and_of_its_test_half(trial: TrialResult
     assert np.trace(judged.confusion) / np.sum(judged.confusion) == pytest.approx(judged.curiosity)
     assert judged.roc is not None
     assert (judged.roc.fpr[0], judged.roc.tpr[-1]) == (0.0, 1.0)
+
+
+def test_the_interval_of_an_attack_on_people_is_over_people(trial: TrialResult) -> None:
+    rng = np.random.default_rng(0)
+    person = np.tile(np.arange(20), 10)  # in rounds: one answer about everybody, then the next
+    members = person < 10
+    scores = rng.normal(size=20)[person] + 0.1 * rng.normal(size=200) + 0.5 * members
+    judged = judge_members(trial, scores, members, honesty=None, spent=200, person=person)
+    assert judged.membership is not None
+    assert judged.membership.auc_interval == pytest.approx(auc_interval(judged.auc, 10, 10), abs=0.05)
 
 
 def test_scores_that_are_too_few_or_no_numbers_are_refused(trial: TrialResult) -> None:

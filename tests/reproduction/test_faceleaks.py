@@ -12,6 +12,7 @@ from leakrange.attacks.people.class_scores import of_distances, of_vectors
 from leakrange.data import ImageSet, load
 from leakrange.data.people import ROLES
 from leakrange.defences.output import Chain
+from leakrange.metrics import auc_interval
 from leakrange.reproduction.cells import Cells
 from leakrange.reproduction.document import html, markdown, pictures
 from leakrange.reproduction.faceleaks.channel import APIS
@@ -120,6 +121,20 @@ def test_concentrated_members_are_found_by_classes_and_not_by_single_images() ->
 def test_nothing_is_found_where_there_is_nothing() -> None:
     aucs = rows(*crowd(spread=1.0))
     assert all(abs(auc - 0.5) < 0.17 for (_, method), auc in aucs.items() if "record" not in method)
+
+
+def test_intervals_of_single_answers_are_over_people_not_over_answers() -> None:
+    who, vectors = crowd(spread=0.7)
+    person = np.repeat(np.arange(120), 12)
+    distances = np.linalg.norm(vectors[::2] - vectors[1::2], axis=1)
+    [apart] = first_cut_rows("verification", distances, person[::2], who, 0)
+    one, *_ = first_cut_rows("features", vectors, None, who, 0)
+    for found in (apart, one):
+        assert found["people"] == 80
+        # Of 40 members and 40 others nobody knows an AUC near one half better than this.
+        assert found["high"] - found["low"] > 0.05
+    # Vectors of one person lie together, and so do their scores: hardly more than one of each is told.
+    assert one["high"] - one["low"] > 0.8 * np.diff(auc_interval(one["auc"], 40, 40))[0]
 
 
 def test_an_unaware_attackers_sign_comes_from_undefended_answers() -> None:

@@ -319,12 +319,14 @@ class Driver:
         found = await self._fit(trial, job)
         teacher = model.teacher or model
         record = orjson.loads(self._parties.models.get(f"{teacher.artifact}/training.json"))
+        places, crowd = found["places"], job.span.data.crowd
         return judge_members(
             trial.result,
             found["scores"][:, 0],
-            trained_on(record, job.span.stop)[found["places"]],
+            trained_on(record, job.span.stop)[places],
             honesty=worth,
             spent=people.count * (len(people.probes) + len(people.undefended)),
+            person=None if crowd is None else places % crowd.asked,
         )
 
     async def _worth(self, model: PlannedModel, users: str) -> float:

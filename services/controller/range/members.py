@@ -35,17 +35,19 @@ def judge_members(
     *,
     honesty: float | None,
     spent: int,
+    person: NDArray[np.integer] | None = None,
 ) -> TrialResult:
     """``trial`` with its figures, from one score a record (N,), higher meaning member, and the truth (N,).
 
     ``honesty`` is that of the decisions which users got under the same defence, ``spent`` what the attack had
-    answered. Raises `LeakrangeError` where it scored another number of records, or not all with a number.
+    answered, ``person`` (N,) whose the records are, where somebody may have several. Raises `LeakrangeError`
+    where it scored another number of records, or not all with a number.
     """
     if scores.shape != members.shape or not np.isfinite(scores).all():
         raise LeakrangeError(
             f"{trial.attack} gave {len(scores)} scores for {len(members)} records, or some that are no number"
         )
-    report = membership_report(scores, members, trial.seed)
+    report = membership_report(scores, members, trial.seed, person)
     truth = members[report.tested].astype(np.int64)
     predicted = report.guessed[report.tested].astype(np.int64)
     told, majority = accuracy(predicted, truth), majority_share(truth, 2)

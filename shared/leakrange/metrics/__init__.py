@@ -7,6 +7,7 @@ from leakrange.metrics.distance import pair_distances, unit_length
 from leakrange.metrics.entropy import entropy_bits, entropy_histogram
 from leakrange.metrics.intervals import (
     auc_interval,
+    effective_counts,
     student_interval,
     student_quantile,
     summarise,
@@ -30,6 +31,7 @@ __all__ = [
     "auc_interval",
     "best_threshold",
     "confusion_matrix",
+    "effective_counts",
     "entropy_bits",
     "entropy_histogram",
     "majority_share",

@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["auc_interval", "student_interval", "student_quantile", "summarise", "wilson_interval"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "auc_interval",
+    "effective_counts",
+    "student_interval",
+    "student_quantile",
+    "summarise",
+    "wilson_interval",
+]
 
 Z95 = 1.959963984540054
 
@@ -70,8 +80,9 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def auc_interval(area: float, positives: int, negatives: int) -> tuple[float, float]:
-    """The 95 % interval of an AUC measured on so many ``positives`` and ``negatives``. Within [0, 1].
+def auc_interval(area: float, positives: float, negatives: float) -> tuple[float, float]:
+    """The 95 % interval of an AUC measured on so many ``positives`` and ``negatives``, each independent of
+    all others; of samples that are not, see `effective_counts`. Within [0, 1].
 
     Newcombe's method 5 (Statistics in Medicine 25, 2006): as in Wilson's interval, the AUCs from which
     ``area`` is no further away than 1.96 of the deviations that they would have themselves. So it has a width
@@ -98,3 +109,38 @@ def auc_interval(area: float, positives: int, negatives: int) -> tuple[float, fl
         return near
 
     return (0.0 if area == 0.0 else bound(0.0)), (1.0 if area == 1.0 else bound(1.0))
+
+
+def effective_counts(
+    scores: NDArray[np.floating], positive: NDArray[np.bool_], group: NDArray[np.integer]
+) -> tuple[float, float]:
+    """How many independent positives and negatives say as much of an AUC as these samples (N,) do, where
+    those of one ``group`` (N,) resemble each other, as several pictures of one person do.
+
+    Either side's number is divided by its design effect: how much more of the AUC's variance the side makes
+    when its groups are drawn, instead of its samples (Obuchowski, Biometrics 53, 1997; with groups of one it
+    is DeLong's variance). Where all of a side stand alike to the other, as at an AUC of 1, nothing is known
+    of that, and a group counts as one sample. Raises `ValueError` where a side has no samples, or a group has
+    some on both.
+    """
+    if not len(scores) == len(positive) == len(group) or not 0 < positive.sum() < len(positive):
+        raise ValueError("samples of both classes are needed, each with its class and its group")
+    if len(np.intersect1d(group[positive], group[~positive])):
+        raise ValueError("a group has samples of both classes")
+    return _effective(scores, positive, group), _effective(scores, ~positive, group)
+
+
+def _effective(scores: NDArray[np.floating], side: NDArray[np.bool_], group: NDArray[np.integer]) -> float:
+    """Of the samples of one ``side`` (N,)."""
+    own, others = scores[side], np.sort(scores[~side])
+    # Of each sample the share of the other side that it outscores: their mean is the AUC.
+    outscored = (np.searchsorted(others, own, "left") + np.searchsorted(others, own, "right")) / 2
+    apart = (outscored - outscored.mean()) / len(others)
+    place = np.unique(group[side], return_inverse=True)[1]
+    samples, groups = len(own), int(place.max()) + 1
+    single = float((apart**2).sum())
+    if groups == 1 or single == 0.0:
+        return float(groups)
+    together = float((np.bincount(place, weights=apart) ** 2).sum())
+    effect = together * groups / (groups - 1) / (single * samples / (samples - 1))
+    return samples / max(effect, 1.0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.metrics.intervals import auc_interval
+from leakrange.metrics.intervals import auc_interval, effective_counts
 from leakrange.metrics.roc import auc, tpr_at_fpr
 
 __all__ = ["MembershipReport", "Separation", "best_threshold", "membership_report", "separation"]
@@ -17,9 +17,10 @@ __all__ = ["MembershipReport", "Separation", "best_threshold", "membership_repor
 class Separation:
     """How far scores tell members from others, shares in [0, 1]; no threshold is chosen.
 
-    ``auc``, its 95 % interval over records, and ``unsigned_auc`` = max(auc, 1 − auc), which an attacker
-    reaches who learns on other records which end of the scores is the members'. ``tpr_at_001`` and
-    ``tpr_at_0001``: members found at 1 % and 0.1 % of non-members accused (Carlini et al. 2022, Section III).
+    ``auc``, its 95 % interval over records (over people, where several records are of one), and
+    ``unsigned_auc`` = max(auc, 1 − auc), which an attacker reaches who learns on other records which end of
+    the scores is the members'. ``tpr_at_001`` and ``tpr_at_0001``: members found at 1 % and 0.1 % of others
+    accused (Carlini et al. 2022, Section III).
     """
 
     auc: float
@@ -49,17 +50,27 @@ class MembershipReport(Separation):
 
 
 def separation(
-    scores: NDArray[np.floating], members: NDArray[np.bool_], area: float | None = None
+    scores: NDArray[np.floating],
+    members: NDArray[np.bool_],
+    area: float | None = None,
+    person: NDArray[np.integer] | None = None,
 ) -> Separation:
     """That of ``scores`` (N,), higher meaning member, from the truth ``members`` (N,).
 
-    ``area`` is the AUC where it is another than that of all scores together. Raises `ValueError` for scores
-    that are not finite, arrays that do not fit, or where there are no members or no others.
+    ``area`` is the AUC where it is another than that of all scores together. ``person`` (N,) says whose the
+    records are, where a person has several: these are no independent witnesses, and the interval is wider.
+    Raises `ValueError` for scores that are not finite, arrays that do not fit, where there are no members or
+    no others, and where a person is both.
     """
     area = auc(scores, members) if area is None else area
+    counts = (
+        (float(members.sum()), float((~members).sum()))
+        if person is None
+        else effective_counts(scores, members, person)
+    )
     return Separation(
         auc=area,
-        auc_interval=auc_interval(area, int(members.sum()), int((~members).sum())),
+        auc_interval=auc_interval(area, *counts),
         unsigned_auc=max(area, 1.0 - area),
         tpr_at_001=tpr_at_fpr(scores, members, 0.01),
         tpr_at_0001=tpr_at_fpr(scores, members, 0.001),
@@ -67,14 +78,17 @@ def separation(
 
 
 def membership_report(
-    scores: NDArray[np.floating], members: NDArray[np.bool_], seed: int = 0
+    scores: NDArray[np.floating],
+    members: NDArray[np.bool_],
+    seed: int = 0,
+    person: NDArray[np.integer] | None = None,
 ) -> MembershipReport:
     """The report of ``scores`` (N,), higher meaning member, against the truth ``members`` (N,).
 
-    ``seed`` halves the records at random, members and others each. Raises `ValueError` for scores that are
-    not finite, arrays that do not fit, or fewer than two members or two others.
+    ``seed`` halves the records at random, members and others each. ``person`` is as for `separation`, and
+    so is what is raised; also for fewer than two members or two others.
     """
-    separated = separation(scores, members)
+    separated = separation(scores, members, person=person)
     if min(int(members.sum()), int((~members).sum())) < 2:
         raise ValueError("a membership report needs two members and two others, or more")
     tested = _half(members, seed)

@@ -26,8 +26,9 @@ class MembershipFigures(_Strict):
     """How well members of a training set were told from others, shares in [0, 1]; see
     `leakrange.metrics.membership.MembershipReport`.
 
-    AUC's interval (over records), its unsigned value, and the true positive rates at 1 % and 0.1 % false
-    positives are of all records; the others of the test half, at the threshold that did best on the other.
+    AUC's interval (over records; of an attack on people over these), its unsigned value, and the true
+    positive rates at 1 % and 0.1 % false positives are of all records; the others of the test half, at the
+    threshold that did best on the other.
     """
 
     records: int

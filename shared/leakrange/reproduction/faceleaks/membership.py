@@ -36,8 +36,10 @@ def first_cut_rows(
     """
     if pair_person is not None:
         found = score_threshold(releases.ravel(), who.member[pair_person], ~who.tested[pair_person])
-        truth = who.member[pair_person][who.tested[pair_person]]
-        return [judged(api, "first-cut", "distance as threshold", found.scores, truth)]
+        asked = pair_person[who.tested[pair_person]]
+        return [
+            judged(api, "first-cut", "distance as threshold", found.scores, who.member[asked], person=asked)
+        ]
     people, images = who.images.shape
     person = np.repeat(np.arange(people), images)
     kept = who.tested[person]
@@ -46,9 +48,8 @@ def first_cut_rows(
     for classifier in CLASSIFIERS:
         for folds_by in FOLDS_BY:
             cut = first_cut(releases[kept], member, person[kept], classifier, folds_by, seed=seed)
-            row = judged(
-                api, "first-cut", f"{classifier}, folds by {folds_by}", cut.out_of_fold.scores, member
-            )
+            method = f"{classifier}, folds by {folds_by}"
+            row = judged(api, "first-cut", method, cut.out_of_fold.scores, member, person=person[kept])
             row |= {
                 "auc": cut.auc[0],
                 "precision": cut.precision[0],
@@ -102,11 +103,13 @@ def judged(
     scores: NDArray[np.floating],
     member: NDArray[np.bool_],
     area: float | None = None,
+    person: NDArray[np.integer] | None = None,
 ) -> Row:
     """One row: AUC with its interval, unsigned AUC, TPR at .1 % and 1 % FPR, and the curve. ``area`` is the
     AUC where it is another than that of all scores together: the mean over folds, whose scores have scales
-    of their own."""
-    found = separation(scores, member, area)
+    of their own. ``person`` says whose the scores are, where a person has several: the interval is then over
+    ``people``."""
+    found = separation(scores, member, area, person)
     low, high = found.auc_interval
     curve = roc_curve(scores, member, POINTS)
     return {
@@ -116,6 +119,7 @@ def judged(
         "auc": found.auc,
         "low": low,
         "high": high,
+        "people": len(scores) if person is None else len(np.unique(person)),
         "unsigned": found.unsigned_auc,
         "tpr_at_01": found.tpr_at_0001,
         "tpr_at_1": found.tpr_at_001,
