@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from leakrange.report.answer import caveats, sentences, tiles
-from leakrange.report.findings import find
+from leakrange.report.findings import HARDLY, STOPS, find
 from leakrange.scenario.results import RunResults, TrialResult
 from tests.report.build import DEFENCES, SEEDS, TASKS, run, trials
 
@@ -38,6 +38,24 @@ def kept(defence: str) -> list[float]:
         for data in TASKS
         for name in CURIOUS
     ]
+
+
+LEAKING = [f"{data}-{name}" for data in TASKS for name in CURIOUS]
+
+
+def above(provider: str, defence: str) -> float:
+    """How far the attack is above the majority class."""
+    curiosity = statistics.fmean(figures(provider, defence, "unaware", "curiosity"))
+    return curiosity - TASKS[provider.partition("-")[0]][2]
+
+
+def cost(defence: str) -> float:
+    """The mean change of honesty over all providers that leak."""
+    return statistics.fmean(
+        statistics.fmean(figures(provider, defence, "unaware", "honesty"))
+        - statistics.fmean(figures(provider, "none", "unaware", "honesty"))
+        for provider in LEAKING
+    )
 
 
 def test_honest_providers_are_told_by_the_most_exposed_and_its_strongest_attack(results: RunResults) -> None:
@@ -97,8 +115,19 @@ def test_defences_are_told_by_what_the_attack_keeps_and_what_they_cost(results: 
     for defence in ("rounded", "noise", "top-1"):
         low, high = min(kept(defence)), max(kept(defence))
         assert f"the attack keeps {100 * low:.1f} to {100 * high:.1f} % of its gain" in sentence
-    assert "at a cost of 2.1 points of honesty" in sentence
-    assert sentence.count("at no cost in honesty") == 3
+    worst = max(above(provider, "argmax") for provider in LEAKING)
+    assert f"argmax stops the leak (at most {100 * worst:.1f} points above the majority class" in sentence
+    assert re.search(rf"noise \([^)]*, at a cost of {-100 * cost('noise'):.1f} points of honesty\)", sentence)
+    assert re.search(rf"top-1 \([^)]*, at a gain of {100 * cost('top-1'):.1f} points of honesty\)", sentence)
+    assert sentence.count("at no cost in honesty") == 2
+
+
+def test_a_defence_that_stops_one_leak_or_hardly_changes_one_does_not_do_so_to_all() -> None:
+    """The words are those of the worst case: noise stops one, top-1 hardly changes one."""
+    assert min(above(provider, "noise") for provider in LEAKING) < STOPS
+    assert max(kept("top-1")) > HARDLY
+    effects = {verdict.defence: verdict.effect for verdict in find(run()).verdicts()}
+    assert effects == {"rounded": "hardly", "noise": "weakens", "top-1": "weakens", "argmax": "stops"}
 
 
 def test_tiles_carry_the_same_figures(results: RunResults) -> None:

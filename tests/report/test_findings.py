@@ -1,0 +1,85 @@
+"""What is compared with what, by figures small enough to be worked out by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from leakrange.report.findings import Findings, Subject, find
+from leakrange.scenario.results import TrialResult
+from tests.report.build import run
+
+
+def trial(provider: str, seed: int, honesty: float, defence: str = "none", **more: Any) -> TrialResult:
+    honest = provider.startswith("honest")
+    fields: dict[str, Any] = {
+        "id": f"{provider}-s{seed}.{defence}",
+        "provider": provider,
+        "data": "digits",
+        "behaviour": "honest" if honest else "curious/parameterized",
+        "release": "logits",
+        "target": "parity",
+        "sensitive": "loop",
+        "defence": defence,
+        "attack": "outside" if honest else "inside",
+        "knowledge": "unaware",
+        "budget": 100,
+        "seed": seed,
+        "state": "done",
+        "honesty": honesty,
+        "curiosity": 0.55 if honest else 0.9,
+        "majority": 0.5,
+        "nag": 0.1 if honest else 0.8,
+        "auc": 0.6,
+    }
+    return TrialResult.model_validate(fields | more)
+
+
+def found(*trials: TrialResult) -> tuple[Findings, Mapping[str, Subject]]:
+    findings = find(run(trials=list(trials)))
+    return findings, {subject.provider: subject for subject in findings.subjects}
+
+
+def test_a_curious_provider_is_compared_with_the_best_honest_one() -> None:
+    """Else a poor rival would make curiosity look free of charge."""
+    for rivals in (("honest-poor", "honest-good"), ("honest-good", "honest-poor")):
+        worth = {"honest-poor": 0.80, "honest-good": 0.95}
+        findings, subjects = found(
+            *(trial(name, seed, worth[name]) for name in rivals for seed in (0, 1)),
+            *(trial("curious", seed, 0.9) for seed in (0, 1)),
+        )
+        reference = findings.reference(subjects["curious"])
+        assert reference is not None
+        assert reference.provider == "honest-good"
+
+
+def test_honesty_is_compared_seed_by_seed() -> None:
+    """Seeds differ by more than providers do, and each has lost another: what is common is seeds 1 and 3."""
+    findings, subjects = found(
+        trial("honest", 0, 0.90, state="failed"),
+        trial("honest", 1, 0.70),
+        trial("honest", 2, 0.50),
+        trial("honest", 3, 0.96),
+        trial("curious", 3, 0.93),  # in whatever order they come
+        trial("curious", 0, 0.88),
+        trial("curious", 1, 0.68),
+        trial("curious", 2, 0.48, state="failed"),
+    )
+    row, reference = findings.open(subjects["curious"]), findings.open(subjects["honest"])
+    assert row is not None
+    assert reference is not None
+    difference = findings.honesty_difference(row, reference)
+    assert difference is not None
+    mean, deviation, _ = difference
+    assert mean == pytest.approx((-0.02 - 0.03) / 2)
+    assert deviation == pytest.approx(0.01 / 2**0.5)
+
+
+def test_providers_that_share_no_seed_are_not_compared() -> None:
+    findings, subjects = found(trial("honest", 0, 0.9), trial("curious", 1, 0.8))
+    row, reference = findings.open(subjects["curious"]), findings.open(subjects["honest"])
+    assert row is not None
+    assert reference is not None
+    assert findings.honesty_difference(row, reference) is None
