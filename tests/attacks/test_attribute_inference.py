@@ -80,6 +80,29 @@ def test_it_starts_out_as_the_classes_shares(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(still.infer(given).scores, [[1 - share, share]] * VICTIMS, atol=2e-3)
 
 
+def test_of_all_epochs_the_best_is_kept_not_the_last(rng: np.random.Generator) -> None:
+    """Of releases that tell nothing every lesson is one by heart: on records that they have not seen the nets
+    were best before the first."""
+    s = population(rng, 0.7)
+    given = evidence(rng.normal(size=(3000, 40)), s, auxiliary=60)
+    eager = AttributeInference(AttributeInferenceParameters(sensitive="s", epochs=8, lr=0.05))
+    share = float((given.auxiliary_labels.sum() + 0.5) / (len(given.auxiliary_labels) + 1))
+    np.testing.assert_allclose(eager.infer(given).scores, [[1 - share, share]] * VICTIMS, atol=1e-6)
+
+
+def test_epochs_behind_the_best_change_nothing(rng: np.random.Generator) -> None:
+    s = population(rng)
+    releases = rng.normal(size=(3000, 40))
+    releases[:, 0] += 2.0 * s
+    given = evidence(releases, s, auxiliary=100)
+    few, more = (
+        AttributeInference(AttributeInferenceParameters(sensitive="s", epochs=epochs, lr=0.02)).infer(given)
+        for epochs in (8, 12)
+    )
+    np.testing.assert_array_equal(few.scores, more.scores)
+    assert np.mean(few.predicted == s[-VICTIMS:]) > 0.7  # and it did learn
+
+
 def test_of_one_hot_releases_it_learns_what_the_decision_tells(rng: np.random.Generator) -> None:
     s = population(rng)
     decision = np.where(rng.random(3000) < 0.8, s, 1 - s)

@@ -2,6 +2,7 @@ import dataclasses
 import json
 import os
 import pickle
+import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -213,6 +214,16 @@ def test_weights_that_are_not_finite_are_refused(value: float, trained: dict[str
     weights = {k: v.clone().contiguous() for k, v in trained["raw"].classifier.state_dict().items()}
     weights["head.1.weight"][0, 0] = value
     with pytest.raises(InvalidArtifact, match=r"'head\.1\.weight' .* not finite"):
+        load_classifier(to_safetensors(weights, metadata={"leakrange": json.dumps(config(public))}))
+
+
+def test_a_variance_below_zero_is_refused(trained: dict[str, TrainedModel]) -> None:
+    """It is a finite number, and yet a batch normalisation that divides by its root answers with none."""
+    public = artifact.classifier_bytes(trained["raw"])
+    weights = {k: v.clone().contiguous() for k, v in trained["raw"].classifier.state_dict().items()}
+    name = next(name for name in weights if name.endswith("running_var"))
+    weights[name][0] = -1.0
+    with pytest.raises(InvalidArtifact, match=f"'{re.escape(name)}' .* negative variances"):
         load_classifier(to_safetensors(weights, metadata={"leakrange": json.dumps(config(public))}))
 
 

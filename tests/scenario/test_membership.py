@@ -95,6 +95,18 @@ def test_the_target_is_asked_under_the_policy_in_force_and_who_knows_it_defends_
     assert plan.classes["digits"]["membership"] == ["not trained on", "trained on"]
 
 
+def test_who_averages_defends_its_shadows_as_often_as_it_asks(plan: Plan) -> None:
+    """A mean of two noisy answers is no single noisy answer: shadows are to be like the target."""
+    [model] = [each for each in plan.models if each.id == "overfitted-s0"]
+    for knowledge, times in (("aware", 1), ("averaging", 2)):
+        found = trial(plan, f"overfitted-s0.noisy.lira.{knowledge}.b900")
+        assert found.members is not None
+        job = found.membership_job(model, [], [[probe] for probe in found.members.probes], [])
+        assert job.candidates is not None
+        assert job.candidates.draws == times
+        assert [next(iter(stage)) for stage in job.candidates.defence] == ["noise"]
+
+
 def test_a_provider_that_trains_on_everything_has_no_others() -> None:
     with pytest.raises(InvalidScenario) as refused:
         parse(TEXT.replace(", subset: {pool: 300}", ""))

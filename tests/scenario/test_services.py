@@ -95,6 +95,15 @@ def test_a_budget_buys_whole_rounds_of_questions(plan: Plan) -> None:
     ]
 
 
+def test_what_a_device_does_to_its_model_defends_no_service() -> None:
+    """Nobody downloads a teacher: a pruned service would be told of as one that was measured."""
+    noisy = "noisy: [noise: {scale: 0.5}]"
+    pruned = "pruned: [prune: 0.5], both: [prune: 0.5, noise: {scale: 0.5}]"
+    found = expand(parse(TEXT.replace(noisy, f"{noisy}, {pruned}")), sizes)
+    assert {each.result.defence for each in found.trials} == {"none", "noisy"}
+    assert {policy.defence for policy in found.policies} == {"none", "noisy"}
+
+
 def test_pairs_are_of_one_person_each_and_no_question_is_asked_twice(plan: Plan) -> None:
     asked = jobs(plan, "raw-s0.none.pool0")
     pairs = [pair for job in asked for pair in job.pairs or []]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.stats import norm, rankdata
 
-from leakrange.attacks.membership.lira import lira_offline, lira_online
+from leakrange.attacks.membership.lira import ENOUGH, lira_offline, lira_online
 from leakrange.wire.errors import InvalidInput
+
+Scores = NDArray[np.float64]
 
 RNG = np.random.default_rng(1)
 K, Q, N = 10, 2, 30
@@ -70,3 +75,25 @@ def test_records_that_all_shadows_or_none_have_seen_are_refused() -> None:
             attack(OBSERVED, SHADOWS, members)
     with pytest.raises(InvalidInput, match="two shadow models"):
         lira_online(OBSERVED, SHADOWS[:2], MEMBERS[:2], "record")
+
+
+@pytest.mark.parametrize("attack", [lira_online, lira_offline])
+def test_with_many_shadows_each_records_own_variance_is_trusted(attack: Callable[..., Scores]) -> None:
+    """Records whose models agree and such whose models do not: one deviation for all would misjudge both."""
+    members = np.repeat(np.arange(ENOUGH) % 2 == 0, N).reshape(ENOUGH, N)
+    spread = np.where(np.arange(N) % 2, 0.1, 3.0)
+    shadows = RNG.normal(size=(ENOUGH, Q, N)) * spread + 2.0 * members[:, np.newaxis]
+    own, pooled = (attack(OBSERVED, shadows, members, kind) for kind in ("record", "pooled"))
+    assert np.abs(own - pooled).max() > 1.0
+    np.testing.assert_array_equal(attack(OBSERVED, shadows, members, "auto"), own)
+    fewer = attack(OBSERVED, shadows[:-1], members[:-1], "auto")
+    np.testing.assert_array_equal(fewer, attack(OBSERVED, shadows[:-1], members[:-1], "pooled"))
+
+
+def test_offline_averages_what_all_queries_of_a_record_tell() -> None:
+    """By hand: out models at 0 and 2 (mean 1, deviation √2) for either query; the target at 2, then at 5."""
+    members = np.zeros((2, 1), dtype=bool)
+    shadows = np.array([[[0.0], [0.0]], [[2.0], [2.0]]])
+    observed = np.array([[2.0], [5.0]])
+    found = lira_offline(observed, shadows, members, "record")
+    np.testing.assert_allclose(found, [(1.0 + 4.0) / 2 / np.sqrt(2)])

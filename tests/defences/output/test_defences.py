@@ -102,6 +102,23 @@ def test_decimals_agree_with_decimal_arithmetic(values: Array, places: int) -> N
         ).scaleb(-places)
 
 
+@pytest.mark.parametrize(
+    ("spec", "values", "rounded"),
+    [
+        ({"decimals": 0}, [0.5, 1.5, 2.5, -0.5, -1.5, -2.5], [0, 2, 2, 0, -2, -2]),
+        ({"decimals": 2}, [0.125, 0.375, 0.625, -0.125], [0.12, 0.38, 0.62, -0.12]),
+        ({"figures": 1}, [2.5, 3.5, -2.5, 250.0], [2, 4, -2, 200]),
+    ],
+    ids=str,
+)
+def test_a_tie_goes_to_the_even_neighbour(
+    spec: dict[str, int], values: list[float], rounded: list[float]
+) -> None:
+    """These numbers are exact in binary, so that each of them is a tie indeed."""
+    found = apply({"round": spec}, np.array([values], dtype=np.float32))
+    np.testing.assert_array_equal(found, np.array([rounded], dtype=np.float32))
+
+
 @given(value=st.floats(2.0**-100, 2.0**100, width=32), figures=st.integers(1, 6))
 @example(value=0.0009765625, figures=1)
 @example(value=1000.0, figures=2)
