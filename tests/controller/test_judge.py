@@ -49,6 +49,8 @@ def test_figures_of_all_users(trial: TrialResult) -> None:
 def test_an_inside_attack_sees_no_more_users_than_its_budget(trial: TrialResult) -> None:
     judged = judge(trial, _observed(), _inferred(), 2, seen=2)
     assert (judged.victims, judged.spent, judged.curiosity, judged.honesty) == (2, 2, 0.5, 1.0)
+    # Both of them are of class 0, whatever the others are: nobody can do better than to say so.
+    assert (judged.majority, judged.nag, judged.confusion) == (1.0, 0.0, [[1, 1], [0, 0]])
 
 
 def test_an_attack_that_skips_users_is_refused(trial: TrialResult) -> None:

@@ -1,0 +1,61 @@
+"""How well a student service serves, judged by the people who are really in its data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakrange.data import load
+from leakrange.scenario.language import parse
+from leakrange.scenario.matrix import expand
+from leakrange.scenario.plan import PlannedModel
+from leakrange.wire.recipe import DataSpec
+from services.controller.range.served import served_right
+
+TEXT = """\
+name: services
+seeds: [0]
+data:
+  name: synthpeople
+  size: 16
+  auxiliary: 0
+  crowd: {people: 10, images: 6, public: 20, students: 4, enrolled: 6, held: 3}
+providers:
+  vectors: {target: identity, service: features}
+  distances: {target: identity, service: verification}
+  names: {target: identity, service: recognition}
+attacks: {classes: {kind: class-based, known: 5, pairs: 6}}
+budgets: [400]
+"""
+
+
+@pytest.fixture(scope="module")
+def models() -> dict[str, PlannedModel]:
+    def sizes(_: DataSpec) -> None:
+        return None
+
+    return {model.provider: model for model in expand(parse(TEXT), sizes).models}
+
+
+def test_a_recognition_is_right_where_it_names_who_is_in_the_picture(models: dict[str, PlannedModel]) -> None:
+    data = load(models["names"].recipe.data)
+    enrolled, held = (data.labels["student"][data.where(part)].tolist() for part in ("enrolled", "held"))
+    classes = list(dict.fromkeys(enrolled))  # in the order in which the student learnt them
+    answers = np.eye(len(classes))[[classes.index(person) for person in held]]
+    assert answers.shape == (12, 4)
+    assert served_right(models["names"], answers) == 1.0
+    one_wrong = answers.copy()
+    one_wrong[5] = np.roll(one_wrong[5], 1)
+    assert served_right(models["names"], one_wrong) == pytest.approx(11 / 12)
+    assert served_right(models["names"], np.roll(answers, 1, axis=1)) == 0.0
+
+
+def test_vectors_and_distances_are_right_where_they_tell_the_public_apart(
+    models: dict[str, PlannedModel],
+) -> None:
+    data = load(models["vectors"].recipe.data)
+    person = data.labels["person"][data.where("public")]
+    rng = np.random.default_rng(0)
+    place = rng.normal(size=(int(person.max()) + 1, 8))[person]
+    assert served_right(models["vectors"], place + rng.normal(scale=0.01, size=place.shape)) == 1.0
+    assert 0.3 < served_right(models["vectors"], rng.normal(size=place.shape)) < 0.7
