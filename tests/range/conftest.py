@@ -5,13 +5,18 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import yaml
+from pydantic import SecretStr
 
+from services.controller.settings import ControllerSettings
+from tests.controller.conftest import serve
 from tests.controller.events import events
 from tests.embedded import EmbeddedRange
 
@@ -54,6 +59,10 @@ def scenario(name: str, **changes: Any) -> str:
 
 def rounded(decimals: int) -> dict[str, Any]:
     return {f"round-{decimals}": [{"round": {"decimals": decimals}}]}
+
+
+def significant(figures: int) -> dict[str, Any]:
+    return {f"figures-{figures}": [{"round": {"figures": figures}}]}
 
 
 @dataclass
@@ -162,6 +171,36 @@ class Controller:
 
     def run(self, text: str) -> Finished:
         return self.finished(self.start(text))
+
+
+def second(embedded: EmbeddedRange, folder: Path, *, curious: str, **changes: Any) -> ControllerSettings:
+    """Settings of a second controller in the same range, with a database of its own, that is told that
+    address of the curious provider."""
+    record = embedded.record
+    return ControllerSettings(
+        **{
+            "operator_key": SecretStr(record.operator_key),
+            "database_url": f"sqlite:///{folder}/other.sqlite",
+            "redis_url": embedded.redis_url("controller"),
+            "fleet_secret": SecretStr(embedded.folder.secret("fleet")),
+            "models_dir": embedded.folder.models,
+            "releases_dir": embedded.folder.releases,
+            "providers": {"honest": record.url("provider-honest"), "curious": curious},
+            "proxy_url": record.proxy,
+            "edge_url": record.edge,
+            **changes,
+        }
+    )
+
+
+@contextmanager
+def another(embedded: EmbeddedRange, settings: ControllerSettings) -> Iterator[Controller]:
+    """That controller, until the block ends; its runs are left as they are."""
+    with serve(settings) as url:
+        made = Controller(embedded)
+        made.client.base_url = url
+        yield made
+        made.client.close()
 
 
 def job(kind: str) -> Callable[[dict[str, Any]], bool]:
