@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.databases import Databases
 from tests.embedded import EmbeddedRange
-from tests.range.conftest import FIRST, Controller, Finished, rounded, scenario
+from tests.range.conftest import FIRST, Controller, Finished, another, rounded, scenario, second, significant
 
 pytestmark = pytest.mark.timeout(900)
+JUDGED = ("honesty", "curiosity", "majority", "nag", "auc", "confusion", "victims")
 
 
 def test_every_trial_is_there_once_with_its_figures(first: Finished) -> None:
@@ -103,6 +105,43 @@ def test_two_runs_at_once_pay_once_for_what_both_want(first: Finished, controlle
     spent = [run.account("attacker", "honest-s0.round-1.q0")["spent"] for run in both]
     assert sum(spent) == 192
     assert both[0].trials == both[1].trials
+
+
+def test_a_run_on_postgresql_finds_and_pays_the_same(
+    first: Finished, embedded_range: EmbeddedRange, databases: Databases, tmp_path: Path
+) -> None:
+    curious = embedded_range.record.url("provider-curious")
+    settings = second(embedded_range, tmp_path, curious=curious, database_url=databases.empty("postgresql"))
+    defences = {"none": [], "label-only": ["argmax"], **significant(4)}
+    with another(embedded_range, settings) as other:
+        run = other.run(scenario("on-postgresql", defences=defences))
+        report = other.ask("GET", f"/v1/runs/{run.id}/report").text
+    run.check(6)
+    for name, trial in first.trials.items():
+        assert {key: run.trials[name][key] for key in JUDGED} == {key: trial[key] for key in JUDGED}
+    assert run.account("attacker", "honest-s0.figures-4.q0")["spent"] == 192
+    assert run.account("attacker", "honest-s0.none.q0")["spent"] == 0  # what was answered before
+    assert "figures-4" in report
+
+
+def test_only_who_averages_sees_through_noise_and_sticky_noise_hides_from_him_too(
+    first: Finished, controller: Controller
+) -> None:
+    noises = {"noisy": [{"noise": {"scale": 4.0}}], "sticky": [{"noise": {"scale": 4.0, "sticky": True}}]}
+    outside = {"kind": "attribute-inference", "providers": "curious", "knowledge": ["aware", "averaging"]}
+    run = controller.run(scenario("averaging", defences=noises, attacks={"outside": outside}, budgets=[384]))
+    run.check(4)
+    found = {name.removeprefix("curious-s0."): trial for name, trial in run.trials.items()}
+    averaged, stuck = (found[f"{noise}.outside.averaging.b384"] for noise in ("noisy", "sticky"))
+    assert averaged["spent"] == stuck["spent"] == 384
+    assert averaged["curiosity"] > found["noisy.outside.aware.b384"]["curiosity"]
+    assert averaged["curiosity"] > stuck["curiosity"] + 0.1
+    spent = {entry["name"].removeprefix(f"{run.id}."): entry["spent"] for entry in run.results["ledger"]}
+    for noise in noises:
+        asked = [spent[f"attacker.curious-s0.{noise}.q{draw}"] for draw in range(1, 9)]
+        assert asked == [48] * 8  # a part of the records, each eight times
+    assert [spent[f"users.curious-s0.noisy.u{draw}"] for draw in range(8)] == [192] * 8
+    assert "users.curious-s0.sticky.u1" not in spent  # uploads that are all the same are waited for once
 
 
 def _artifacts(embedded: EmbeddedRange) -> dict[Path, int]:
