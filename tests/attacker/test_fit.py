@@ -35,7 +35,7 @@ def half_known() -> Iterator[DataSpec]:
         def content(cls) -> Content:
             labels = np.resize(np.array([2, -1, 0]), 400).astype(np.int64)
             images = np.random.default_rng(0).integers(0, 256, (400, 16, 16, 1), dtype=np.uint8)
-            return Content(images, {"colour": labels})
+            return Content(images=images, labels={"colour": labels})
 
     list(datasets)
     datasets.register("half-known")(HalfKnown)

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakrange.data import load
+from leakrange.data import load, load_labels
 from leakrange.data.celeba_attributes import CELEBA_NAMES
 from leakrange.wire.errors import DataUnavailable
-from leakrange.wire.recipe import DataSpec
+from leakrange.wire.recipe import DataSpec, Subset
+from tests.data.labels import same_but_the_images
 from tests.data.packing import Arrays, jpeg, pack, pictures, small
 
 NAMES = ("utkface", "celeba_sub", "lfw", "mnist", "fashion_mnist", "cifar10")
@@ -39,6 +40,17 @@ def test_a_whole_file_is_read(root: Path, name: str) -> None:
     assert set(np.unique(found.split)) == {TRAIN, VALIDATION, AUXILIARY, TEST}
     for number in np.unique(found.group):
         assert len(set(found.split[found.group == number])) == 1
+
+
+@pytest.mark.parametrize("name", [*NAMES, "celeba_sub-hair"])
+def test_its_labels_are_told_without_its_pictures(root: Path, name: str) -> None:
+    pack(root, name.removesuffix("-hair"), small(name.removesuffix("-hair")))
+    drawn = {"subset": Subset(pool=20)} if name == "mnist" else {"limit": 10}
+    spec = DataSpec(name=name, auxiliary=0.2, **drawn)
+    whole = load(spec)
+    blank = {key: np.empty(0, np.uint8) for key in ("jpeg", "offset", "x_train", "x_test")}
+    pack(root, name.removesuffix("-hair"), small(name.removesuffix("-hair")) | blank)
+    same_but_the_images(load_labels(spec), whole)
 
 
 def test_pictures_keep_their_order_and_colours(root: Path) -> None:

@@ -14,23 +14,41 @@ from leakrange.data.imageset import Attribute
 from leakrange.registry import Registry
 from leakrange.wire.recipe import DataSpec
 
-__all__ = ["Content", "DataSet", "GivenSet", "datasets"]
+__all__ = ["Content", "DataSet", "GivenSet", "Outline", "datasets"]
 
 
-@dataclass(frozen=True)
-class Content:
-    """What a set's reader gives, before size, split and limit are applied.
+@dataclass(frozen=True, kw_only=True)
+class Outline:
+    """What a set's reader tells of N images without showing them, before split and limit are applied.
 
-    images: uint8 (N, H, W, C). labels: per attribute int64 (N,), -1 where unknown. group: int64 (N,), equal
-    for near-copies (None: every image its own). official: uint8 (N,), an index into `SPLITS` where the set
-    has an official split (train, validation or test), else None.
+    labels: per attribute int64 (N,), -1 where unknown. group: int64 (N,), equal for near-copies (None: every
+    image its own). official: uint8 (N,), an index into `SPLITS` where the set has an official split (train,
+    validation or test), else None.
     """
 
-    images: NDArray[np.uint8]
     labels: Mapping[str, NDArray[np.int64]]
     group: NDArray[np.int64] | None = None
     official: NDArray[np.uint8] | None = None
     notes: tuple[str, ...] = field(default=())
+
+    def __len__(self) -> int:
+        return len(next(iter(self.labels.values())))
+
+    def with_images(self, images: NDArray[np.uint8]) -> Content:
+        """The same of ``images`` (N, H, W, C), and these."""
+        return Content(
+            images=images, labels=self.labels, group=self.group, official=self.official, notes=self.notes
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content(Outline):
+    """All that a set's reader gives, before size, split and limit are applied. images: uint8 (N, H, W, C)."""
+
+    images: NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.images)
 
 
 class DataSet(ABC):
@@ -79,6 +97,14 @@ class DataSet(ABC):
 
         Raises `DataUnavailable` when a file is missing, broken or not of the documented layout.
         """
+
+    @classmethod
+    def outline(cls, spec: DataSpec) -> Outline:
+        """What `read` gives, but for the images: for who plans with their numbers. Raises as `read` does.
+
+        A set that can tell it without drawing or decoding its images overrides this.
+        """
+        return cls.read(spec)
 
 
 class GivenSet(DataSet):

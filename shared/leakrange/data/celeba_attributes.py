@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.catalogue import Content
+from leakrange.data.catalogue import Content, Outline
 from leakrange.data.imageset import Attribute
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "celeba_attributes",
     "celeba_labels",
     "hair_colour",
+    "outline_with_hair_colour",
     "with_hair_colour",
 ]
 
@@ -102,8 +103,13 @@ ONE_HAIR_COLOUR = "only images with exactly one of black, blond and brown hair"
 def with_hair_colour(every: Content) -> Content:
     """The images whose hair colour is known, as HBC's CelebA tables use them."""
     kept = every.labels["hair-color"] >= 0
-    return Content(
-        images=every.images[kept],
+    return outline_with_hair_colour(every).with_images(every.images[kept])
+
+
+def outline_with_hair_colour(every: Outline) -> Outline:
+    """What is told of these images."""
+    kept = every.labels["hair-color"] >= 0
+    return Outline(
         labels={name: values[kept] for name, values in every.labels.items()},
         group=None if every.group is None else every.group[kept],
         official=None if every.official is None else every.official[kept],

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.imageset import POOL, ImageSet
+from leakrange.data.imageset import POOL, Labelled
 from leakrange.data.people import ROLES
 from leakrange.data.splits import shuffled, stream
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.recipe import Crowd
 
-__all__ = ["CAST", "PARTS", "crowd_parts", "part_sizes"]
+__all__ = ["CAST", "PARTS", "PUBLIC_IMAGES", "crowd_parts", "part_sizes"]
 
 CAST = frozenset({"person", "role", "student"})
 """Attributes that sets of cast people have, and no others."""
@@ -24,7 +24,7 @@ PUBLIC_IMAGES = 4
 """Of each of the public: what every cast person has at least."""
 
 
-def crowd_parts(images: ImageSet, crowd: Crowd, seed: int) -> Mapping[str, NDArray[np.int64]]:
+def crowd_parts(images: Labelled, crowd: Crowd, seed: int) -> Mapping[str, NDArray[np.int64]]:
     """The pool and `PARTS` of a set of cast people, int64 indices of images.
 
     Each part goes round: first one image of every person, then a second one of every person in the same
@@ -70,7 +70,7 @@ def _round(people: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 
 def _of_role(
-    images: ImageSet,
+    images: Labelled,
     role: str,
     split: str,
     count: int,

@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from leakrange.data.catalogue import Content, GivenSet
+from leakrange.data.catalogue import Content, GivenSet, Outline
 from leakrange.data.imageset import SPLITS
 from leakrange.data.packed import read_arrays
 from leakrange.wire.errors import DataUnavailable
+from leakrange.wire.recipe import DataSpec
 
 __all__ = ["HubSet", "convert", "numbers"]
 
@@ -70,14 +71,27 @@ class HubSet(GivenSet):
     @classmethod
     def content(cls) -> Content:
         """The converted set; the first time it is downloaded, with a progress bar on standard error."""
+        arrays = cls._arrays(*LAYOUT)
+        return cls._told(arrays).with_images(arrays["images"])
+
+    @classmethod
+    def outline(cls, spec: DataSpec) -> Outline:
+        """The converted set without its images; it is downloaded if it must be."""
+        del spec
+        return cls._told(cls._arrays("official"))
+
+    @classmethod
+    def _arrays(cls, *names: str) -> dict[str, NDArray[Any]]:
         path = cls.cached()
         if not path.is_file():
             _store(path, _download(cls))
-        layout = {**LAYOUT, **{f"label_{name}": EACH_LABEL for name in cls.attributes}}
-        arrays = read_arrays(path, layout)
+        layout = {name: LAYOUT[name] for name in names}
+        return read_arrays(path, layout | {f"label_{name}": EACH_LABEL for name in cls.attributes})
+
+    @classmethod
+    def _told(cls, arrays: Mapping[str, NDArray[Any]]) -> Outline:
         labels = {name: arrays[f"label_{name}"] for name in cls.attributes}
-        official = arrays["official"] if cls.official_split else None
-        return Content(images=arrays["images"], labels=labels, official=official)
+        return Outline(labels=labels, official=arrays["official"] if cls.official_split else None)
 
     @classmethod
     @abstractmethod

@@ -1,4 +1,5 @@
-"""Labelled images in memory: the one form in which every data set reaches the rest of the range."""
+"""Labelled images in memory: the one form in which every data set reaches the rest of the range; and what is
+known of them without the images."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["POOL", "SPLITS", "Attribute", "ImageSet"]
+__all__ = ["POOL", "SPLITS", "Attribute", "ImageSet", "Labelled"]
 
 SPLITS = ("train", "validation", "auxiliary", "test", "held-out")
 """What becomes of an image. Held out are those of a subset's pool that the model does not train on: there are
@@ -26,31 +27,25 @@ class Attribute:
     description: str = ""
 
 
-@dataclass(frozen=True)
-class ImageSet:
-    """Images with attributes, an official split and near-copy groups.
+@dataclass(frozen=True, kw_only=True)
+class Labelled:
+    """Of N images all but the images: attributes, split and near-copy groups.
 
-    images: uint8 (N, H, W, C), C = 1 (grey), 3 (RGB) or 2 (what is no picture). labels: per attribute int64
-    (N,), -1 where unknown. split: uint8 (N,), an index into `SPLITS`. group: int64 (N,); images that share a
-    number are near-copies and never cross a split. fingerprint: hex digest of the content, the same on every
-    machine.
+    labels: per attribute int64 (N,), -1 where unknown. split: uint8 (N,), an index into `SPLITS`. group:
+    int64 (N,); images that share a number are near-copies and never cross a split.
     """
 
     name: str
-    images: NDArray[np.uint8]
     attributes: Mapping[str, Attribute]
     labels: Mapping[str, NDArray[np.int64]]
     split: NDArray[np.uint8]
     group: NDArray[np.int64]
-    fingerprint: str
-    notes: tuple[str, ...] = field(default=())
-    """What a reader of results must know, e.g. that this is 40 % of UTKFace."""
     parts: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     """Images by what they are for, in an order of their own, beside the splits: of a crowd its `POOL` and
     `leakrange.data.crowd.PARTS`."""
 
     def __len__(self) -> int:
-        return len(self.images)
+        return len(self.split)
 
     def where(self, split: str) -> NDArray[np.int64]:
         """Indices of the images of ``split``: one of `SPLITS`, or `POOL`, ascending, or one of the set's
@@ -68,3 +63,17 @@ class ImageSet:
     def members(self) -> NDArray[np.bool_]:
         """Which images of the pool are trained on, (pool,) in the order of ``where(POOL)``."""
         return np.asarray(self.split[self.where(POOL)] == SPLITS.index("train"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageSet(Labelled):
+    """Images with their attributes, split and near-copy groups.
+
+    images: uint8 (N, H, W, C), C = 1 (grey), 3 (RGB) or 2 (what is no picture). fingerprint: hex digest of
+    the content, the same on every machine.
+    """
+
+    images: NDArray[np.uint8]
+    fingerprint: str
+    notes: tuple[str, ...] = field(default=())
+    """What a reader of results must know, e.g. that this is 40 % of UTKFace."""

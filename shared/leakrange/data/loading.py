@@ -1,10 +1,10 @@
-"""From a data specification to labelled images: read, split, limit, resize, fingerprint, remember."""
+"""From a data specification to labelled images: read, split, limit, resize, fingerprint, remember. Or to all
+of that but the images."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 from threading import RLock
@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from leakrange.data.catalogue import Content, DataSet, datasets
+from leakrange.data.catalogue import DataSet, Outline, datasets
 from leakrange.data.crowd import crowd_parts
-from leakrange.data.imageset import POOL, Attribute, ImageSet
+from leakrange.data.imageset import POOL, ImageSet, Labelled
 from leakrange.data.splits import HELD_OUT, draw_members, draw_pool, first_of_each, partition, whole_groups
 from leakrange.registry import UnknownName
 from leakrange.wire.errors import DataUnavailable, InvalidInput
 from leakrange.wire.recipe import Crowd, DataSpec, Subset
 
-__all__ = ["fingerprint", "load"]
+__all__ = ["fingerprint", "load", "load_labels"]
 
 REMEMBERED = 4
 """Loaded sets kept in a process; a worker rarely alternates between more."""
@@ -44,6 +44,34 @@ def load(spec: DataSpec) -> ImageSet:
     has but one, shares that leave nothing to train on, a pool larger than what there is to draw from, or a
     crowd that its people do not make; `DataUnavailable` where the set's file is missing or broken.
     """
+    _checked(spec)
+    # The folder belongs to the key: a process that is pointed elsewhere must not be given the old images.
+    with _lock:
+        return _load(spec, os.environ.get("LEAKRANGE_DATA", ""), os.environ.get("LEAKRANGE_CACHE", ""))
+
+
+def load_labels(spec: DataSpec) -> Labelled:
+    """All that `load` gives but the images, which most sets neither draw nor decode for it. Raises as
+    `load`."""
+    entry = _readable(spec)
+    told = entry.outline(spec)
+    _check(entry, told)
+    found, _ = _cut(entry, told, spec)
+    if spec.subset is not None:
+        found, _ = _pooled(found, spec.subset, spec.seed)
+    if spec.crowd is not None:
+        found = replace(found, parts=crowd_parts(found, spec.crowd, spec.seed))
+    return found
+
+
+def fingerprint(spec: DataSpec) -> str:
+    """SHA-256 (hex) of everything that `load` gives for ``spec``; loads it if it is not in memory. Raises
+    as `load`."""
+    return load(spec).fingerprint
+
+
+def _checked(spec: DataSpec) -> type[DataSet]:
+    """The set that ``spec`` names, which has what else it asks for."""
     entry = _entry(spec.name)
     if spec.count is not None and not entry.procedural():
         raise InvalidInput(
@@ -54,15 +82,16 @@ def load(spec: DataSpec) -> ImageSet:
         raise InvalidInput(
             f"data set {spec.name!r} has no other size than {entry.size}", hint="leave out 'size'"
         )
-    # The folder belongs to the key: a process that is pointed elsewhere must not be given the old images.
-    with _lock:
-        return _load(spec, os.environ.get("LEAKRANGE_DATA", ""), os.environ.get("LEAKRANGE_CACHE", ""))
+    return entry
 
 
-def fingerprint(spec: DataSpec) -> str:
-    """SHA-256 (hex) of everything that `load` gives for ``spec``; loads it if it is not in memory. Raises
-    as `load`."""
-    return load(spec).fingerprint
+def _readable(spec: DataSpec) -> type[DataSet]:
+    """The same, and it can be loaded here."""
+    entry = _checked(spec)
+    reason = entry.available()
+    if reason is not None:
+        raise DataUnavailable(f"data set {spec.name!r} cannot be loaded: {reason}")
+    return entry
 
 
 def _entry(name: str) -> type[DataSet]:
@@ -81,44 +110,67 @@ def _load(spec: DataSpec, _data_root: str, _cache_root: str) -> ImageSet:
         # All subsets of a set are cut from the one that is remembered, which is read and resized once.
         whole = _load(spec.model_copy(update={"subset": None}), _data_root, _cache_root)
         return _subset(whole, spec.subset, spec.seed)
-    entry = _entry(spec.name)
-    reason = entry.available()
-    if reason is not None:
-        raise DataUnavailable(f"data set {spec.name!r} cannot be loaded: {reason}")
+    entry = _readable(spec)
     content = entry.read(spec)
     _check(entry, content)
-    group = np.arange(len(content.images)) if content.group is None else content.group
-    split = partition(group, content.official, spec.validation, spec.auxiliary, spec.seed)
-    notes = entry.notes + content.notes + _moved(content, group)
-    images, labels = content.images, dict(content.labels)
-    if spec.limit is not None:
-        keep = first_of_each(split, spec.limit, spec.seed)
-        images, split, group = images[keep], split[keep], group[keep]
-        labels = {name: values[keep] for name, values in labels.items()}
-    images = resized(images, spec.size or entry.size)
-    _freeze(images, split, group, *labels.values())
-    return ImageSet(
-        name=spec.name,
-        images=images,
-        attributes=entry.attributes,
-        labels=labels,
-        split=split,
-        group=group,
-        fingerprint=_fingerprint(spec.name, images, entry.attributes, labels, split, group),
-        notes=notes,
+    found, keep = _cut(entry, content, spec)
+    images = resized(content.images if keep is None else content.images[keep], spec.size or entry.size)
+    notes = entry.notes + content.notes + _moved(content)
+    return _pictured(found, images, notes)
+
+
+def _cut(entry: type[DataSet], told: Outline, spec: DataSpec) -> tuple[Labelled, NDArray[np.intp] | None]:
+    """What is told of a set, split and limited; and which of its images are left, None where all are."""
+    group = np.arange(len(told)) if told.group is None else told.group
+    split = partition(group, told.official, spec.validation, spec.auxiliary, spec.seed)
+    whole = Labelled(
+        name=spec.name, attributes=entry.attributes, labels=dict(told.labels), split=split, group=group
+    )
+    if spec.limit is None:
+        return whole, None
+    keep = first_of_each(split, spec.limit, spec.seed)
+    return _chosen(whole, keep), keep
+
+
+def _chosen(whole: Labelled, keep: NDArray[np.intp]) -> Labelled:
+    """What is known of some of the images."""
+    return Labelled(
+        name=whole.name,
+        attributes=whole.attributes,
+        labels={name: values[keep] for name, values in whole.labels.items()},
+        split=whole.split[keep],
+        group=whole.group[keep],
     )
 
 
-def _subset(whole: ImageSet, subset: Subset, seed: int) -> ImageSet:
-    """``whole`` with the subset's pool for its training images, of which the members stay such."""
+def _pooled(whole: Labelled, subset: Subset, seed: int) -> tuple[Labelled, NDArray[np.intp]]:
+    """``whole`` with the subset's pool for its training images, of which the members stay such; and which of
+    its images are left."""
     keep = draw_pool(whole.split, whole.group, subset.pool, seed)
-    images, split, group = whole.images[keep], whole.split[keep], whole.group[keep]
-    labels = {name: values[keep] for name, values in whole.labels.items()}
-    cut = replace(whole, images=images, labels=labels, split=split, group=group)
+    cut = _chosen(whole, keep)
     pool = cut.where(POOL)
-    split[pool[~draw_members(group[pool], subset.share, subset.seed, rest=subset.rest)]] = HELD_OUT
-    _freeze(images, split, group, *labels.values())
-    return replace(cut, fingerprint=_fingerprint(whole.name, images, whole.attributes, labels, split, group))
+    members = draw_members(cut.group[pool], subset.share, subset.seed, rest=subset.rest)
+    cut.split[pool[~members]] = HELD_OUT
+    return cut, keep
+
+
+def _subset(whole: ImageSet, subset: Subset, seed: int) -> ImageSet:
+    cut, keep = _pooled(whole, subset, seed)
+    return _pictured(cut, whole.images[keep], whole.notes)
+
+
+def _pictured(found: Labelled, images: NDArray[np.uint8], notes: tuple[str, ...]) -> ImageSet:
+    _freeze(images, found.split, found.group, *found.labels.values())
+    return ImageSet(
+        name=found.name,
+        images=images,
+        attributes=found.attributes,
+        labels=found.labels,
+        split=found.split,
+        group=found.group,
+        fingerprint=_fingerprint(images, found),
+        notes=notes,
+    )
 
 
 def _crowded(whole: ImageSet, crowd: Crowd, seed: int) -> ImageSet:
@@ -132,10 +184,10 @@ def _crowded(whole: ImageSet, crowd: Crowd, seed: int) -> ImageSet:
     return replace(whole, parts=parts, fingerprint=sums.hexdigest())
 
 
-def _check(entry: type[DataSet], content: Content) -> None:
+def _check(entry: type[DataSet], content: Outline) -> None:
     """A set must give what its entry declares; anything else is a broken file (or a bug in the set's
     module)."""
-    n = len(content.images)
+    n = len(content)
     if n == 0:
         raise DataUnavailable(f"data set {entry.name!r} holds no images", hint="pack or download it again")
     if set(content.labels) != set(entry.attributes):
@@ -159,10 +211,10 @@ def _freeze(*arrays: NDArray[Any]) -> None:
         array.setflags(write=False)
 
 
-def _moved(content: Content, group: NDArray[np.int64]) -> tuple[str, ...]:
-    if content.official is None:
+def _moved(content: Outline) -> tuple[str, ...]:
+    if content.official is None or content.group is None:
         return ()
-    moved = int((whole_groups(content.official, group) != content.official).sum())
+    moved = int((whole_groups(content.official, content.group) != content.official).sum())
     if not moved:
         return ()
     return (f"official training images that copy test or validation images were put with those: {moved}",)
@@ -182,19 +234,12 @@ def resized(images: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
     return out
 
 
-def _fingerprint(
-    name: str,
-    images: NDArray[np.uint8],
-    attributes: Mapping[str, Attribute],
-    labels: Mapping[str, NDArray[np.int64]],
-    split: NDArray[np.uint8],
-    group: NDArray[np.int64],
-) -> str:
-    sums = hashlib.sha256(f"leakrange image set 1\n{name}\n{images.shape}\n".encode())
+def _fingerprint(images: NDArray[np.uint8], found: Labelled) -> str:
+    sums = hashlib.sha256(f"leakrange image set 1\n{found.name}\n{images.shape}\n".encode())
     sums.update(np.ascontiguousarray(images).data)
-    for attribute in sorted(labels):
-        sums.update(f"{attribute}\0{attributes[attribute].classes}\n".encode())
-        sums.update(np.ascontiguousarray(labels[attribute], dtype="<i8").data)
-    sums.update(np.ascontiguousarray(split).data)
-    sums.update(np.ascontiguousarray(group, dtype="<i8").data)
+    for attribute in sorted(found.labels):
+        sums.update(f"{attribute}\0{found.attributes[attribute].classes}\n".encode())
+        sums.update(np.ascontiguousarray(found.labels[attribute], dtype="<i8").data)
+    sums.update(np.ascontiguousarray(found.split).data)
+    sums.update(np.ascontiguousarray(found.group, dtype="<i8").data)
     return sums.hexdigest()

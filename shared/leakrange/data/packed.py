@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from leakrange.data.catalogue import Content, GivenSet
+from leakrange.data.catalogue import Content, GivenSet, Outline
 from leakrange.wire.errors import DataUnavailable
+from leakrange.wire.recipe import DataSpec
 
 __all__ = ["AGAIN", "Arrays", "PackedSet", "decode", "read_arrays", "require_classes", "require_range"]
 
@@ -37,6 +38,8 @@ class PackedSet(GivenSet):
     """Name of the folder and of the file in it."""
     layout: ClassVar[Mapping[str, tuple[str, int]]]
     """The arrays needed: dtype (``str`` for text of any length) and number of axes."""
+    pictures: ClassVar[tuple[str, ...]] = ("jpeg", "offset")
+    """Those of them that hold the pictures."""
 
     @classmethod
     def path(cls) -> Path | None:
@@ -59,21 +62,40 @@ class PackedSet(GivenSet):
         """The unpacked file, remembered until it changes: pictures are decoded once, however they are then
         split.
         """
-        path = cls.path()
-        if path is None or not path.is_file():
-            raise DataUnavailable(f"data set {cls.name!r} cannot be loaded: {cls.available()}")
+        path = cls._file()
         status = path.stat()
         return _unpacked(cls, path, status.st_mtime_ns, status.st_size)
 
     @classmethod
+    def outline(cls, spec: DataSpec) -> Outline:
+        """The file without its pictures, which are not even read."""
+        del spec
+        told = {name: kind for name, kind in cls.layout.items() if name not in cls.pictures}
+        return cls.unpack(read_arrays(cls._file(), told))
+
+    @classmethod
+    def _file(cls) -> Path:
+        path = cls.path()
+        if path is None or not path.is_file():
+            raise DataUnavailable(f"data set {cls.name!r} cannot be loaded: {cls.available()}")
+        return path
+
+    @classmethod
     @abstractmethod
-    def unpack(cls, arrays: Arrays) -> Content:
-        """Images and labels from the arrays. Raises `DataUnavailable` where they contradict the layout."""
+    def unpack(cls, arrays: Arrays) -> Outline:
+        """Labels and the like from all arrays but those of the pictures. Raises `DataUnavailable` where they
+        contradict the layout."""
+
+    @classmethod
+    def images(cls, arrays: Arrays) -> NDArray[np.uint8]:
+        """The pictures, uint8 (N, H, W, C). Raises as `unpack` does."""
+        return decode(arrays["jpeg"], arrays["offset"])
 
 
 @lru_cache(maxsize=2)
 def _unpacked(entry: type[PackedSet], path: Path, _mtime: int, _size: int) -> Content:
-    return entry.unpack(read_arrays(path, entry.layout))
+    arrays = read_arrays(path, entry.layout)
+    return entry.unpack(arrays).with_images(entry.images(arrays))
 
 
 def read_arrays(path: Path, layout: Mapping[str, tuple[str, int]]) -> dict[str, NDArray[Any]]:

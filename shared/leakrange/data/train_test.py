@@ -12,11 +12,12 @@ from leakrange.data.imageset import SPLITS
 from leakrange.data.packed import AGAIN, Arrays, PackedSet
 from leakrange.wire.errors import DataUnavailable
 
-__all__ = ["TrainTestSet", "joined"]
+__all__ = ["TrainTestSet", "test_last"]
 
 
 class TrainTestSet(PackedSet):
-    """A packed set with ``x_train``, ``y_train``, ``x_test`` and ``y_test``, officially split."""
+    """A packed set with ``x_train``, ``y_train``, ``x_test`` and ``y_test``, officially split; the training
+    images come first."""
 
     official_split = True
     layout = MappingProxyType(
@@ -27,19 +28,23 @@ class TrainTestSet(PackedSet):
             "y_test": ("uint8", 1),
         }
     )
+    pictures = ("x_train", "x_test")
+
+    @classmethod
+    def images(cls, arrays: Arrays) -> NDArray[np.uint8]:
+        """Training images, then the test images. Raises `DataUnavailable` if they differ in size or labels
+        are missing."""
+        train, test = arrays["x_train"], arrays["x_test"]
+        counts = [(len(arrays[f"x_{part}"]), len(arrays[f"y_{part}"])) for part in ("train", "test")]
+        if train.shape[1:] != test.shape[1:] or any(images != labels for images, labels in counts):
+            raise DataUnavailable("training and test arrays do not fit together", hint=AGAIN)
+        return np.concatenate([train, test])[..., None]
 
 
-def joined(arrays: Arrays) -> tuple[NDArray[np.uint8], NDArray[Any], NDArray[np.uint8]]:
-    """Images uint8 (N, H, W, 1), labels (N,) and official split uint8 (N,): training images first.
-
-    Raises `DataUnavailable` if training and test images differ in size or labels are missing.
-    """
-    train, test = arrays["x_train"], arrays["x_test"]
-    counts = [(len(arrays[f"x_{part}"]), len(arrays[f"y_{part}"])) for part in ("train", "test")]
-    if train.shape[1:] != test.shape[1:] or any(images != labels for images, labels in counts):
-        raise DataUnavailable("training and test arrays do not fit together", hint=AGAIN)
+def test_last(arrays: Arrays) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+    """Labels (N,) and official split uint8 (N,): training images first."""
+    train, test = arrays["y_train"], arrays["y_test"]
     official = np.repeat(
         np.array([SPLITS.index("train"), SPLITS.index("test")], dtype=np.uint8), [len(train), len(test)]
     )
-    label = np.concatenate([arrays["y_train"], arrays["y_test"]])
-    return np.concatenate([train, test])[..., None], label, official
+    return np.concatenate([train, test]), official

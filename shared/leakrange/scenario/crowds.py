@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from leakrange.attacks.people.rounds import public_pairs
+from leakrange.attacks.people.rounds import public_pair_count
 from leakrange.data.crowd import part_sizes
 from leakrange.scenario.document import ServiceSpec
 from leakrange.wire.jobs import Span, Split
@@ -41,7 +41,7 @@ def users_ask(data: DataSpec, service: ServiceSpec) -> Span:
     split: Split = "held" if service.kind == "recognition" else "public"
     total = part_sizes(crowd)[split]
     if service.kind == "verification":
-        total = len(public_pairs(crowd).same)
+        total = public_pair_count(crowd)
     return Span(data=data, split=split, start=0, stop=total)
 
 

@@ -3,7 +3,7 @@ needs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from leakrange.defences.device import DeviceChain
@@ -24,10 +24,10 @@ from leakrange.scenario.plan import (
     PlannedTrial,
 )
 from leakrange.scenario.provider import Provider, resolve
+from leakrange.scenario.requests import Requests
 from leakrange.scenario.results import TrialResult
-from leakrange.scenario.sizes import Sizes, split_sizes
+from leakrange.scenario.sizes import Sizes, known_sizes, split_sizes
 from leakrange.wire.jobs import Knowledge, Span, Split
-from leakrange.wire.recipe import DataSpec
 
 __all__ = ["UNKNOWN_SAMPLES", "expand"]
 
@@ -52,23 +52,17 @@ def expand(scenario: Scenario, sizes: Sizes = split_sizes) -> Plan:
     Cells without sense are left out: a defence that means nothing on what the provider releases; a second
     knowledge of no defence at all, and any but "unaware" of one that changes models alone; a student where
     devices change or defend the provider's model, which it is not; a budget that buys fewer records than the
-    attack can use. Where nothing is left, raises `InvalidScenario`.
+    attack can use. Where nothing is left, raises `InvalidScenario`; likewise where the plan would have
+    too many requests, and for data that cannot be split as the scenario wants.
 
     ``sizes`` tells how many images each split holds, or None where that is not known here.
     """
     plan = _Expansion(scenario, sizes).plan()
     if not plan.trials:
-        mistakes = Mistakes()
-        mistakes.add((), "no trial is left: every combination is without sense, or the data is too small")
-        mistakes.raise_if_any()
+        Mistakes().refuse(
+            (), "no trial is left: every combination is without sense, or the data is too small"
+        )
     return plan
-
-
-def _spans(data: DataSpec, split: Split, total: int, chunk: int) -> list[Span]:
-    return [
-        Span(data=data, split=split, start=start, stop=min(start + chunk, total))
-        for start in range(0, total, chunk)
-    ]
 
 
 def _knowledges(spec: AttackSpec, chain: DeviceChain) -> list[Knowledge]:
@@ -88,15 +82,17 @@ class _Expansion:
         self.scenario = scenario
         self.client: ClientSpec = next(iter(scenario.clients.values()))
         self.local = DeviceChain.parse(self.client.defence)
-        self.sizes: dict[str, Mapping[str, int] | None] = {
-            label: sizes(spec) for label, spec in scenario.data.items()
-        }
+        self.sizes = {label: known_sizes(label, spec, sizes) for label, spec in scenario.data.items()}
+        self.requests = Requests(scenario.chunk)
         self.providers = {
             name: resolve(name, spec, scenario.data[str(spec.data)])
             for name, spec in scenario.providers.items()
         }
         self.chains = {name: DeviceChain.parse(spec) for name, spec in scenario.defences.items()}
         self.undefended = next((name for name, chain in self.chains.items() if not chain), "none")
+        self.asked = {name: self._asked(name) for name in self.chains}
+        """Under which defence an attacker asks who knows the one of that name."""
+        self.targets = {name: dict(self._targets(spec)) for name, spec in scenario.attacks.items()}
         self.draws = self._draws()
         self.models: dict[str, PlannedModel] = {}
         self.shadows: dict[str, PlannedModel] = {}
@@ -116,21 +112,21 @@ class _Expansion:
         answered.
         """
         repeats = set()
-        for spec in self.scenario.attacks.values():
+        for name, spec in self.scenario.attacks.items():
             if "averaging" in (spec.knowledge or ()):
-                repeats |= {target.answers("averaging") for _, target in self._targets(spec)}
+                repeats |= {target.answers("averaging") for target in self.targets[name].values()}
         found, first = {}, 1
         for number in sorted(repeats):
             found[number] = range(first, first + number)
             first += number
         return found
 
-    def _targets(self, spec: AttackSpec) -> Iterator[tuple[Provider, Target]]:
+    def _targets(self, spec: AttackSpec) -> Iterator[tuple[str, Target]]:
         entry = registered.attacks()[spec.kind]
         for name in spec.providers or ():
             target = target_of(entry, spec, self.providers[name])
             if isinstance(target, Target):
-                yield self.providers[name], target
+                yield name, target
 
     def plan(self) -> Plan:
         trials = list(self._trials())
@@ -141,11 +137,11 @@ class _Expansion:
         for mark, split, counts in asked:
             for (model, defence, draw), count in counts.items():
                 data = self.models[model].recipe.data.of_everyone()
-                spans = _spans(data, split, count, self.scenario.chunk)
+                spans = self.requests.spans(data, split, count)
                 name = f"{model}.{defence}.{mark}{draw}"
                 probes.append(PlannedProbe(id=name, model=model, defence=defence, draw=draw, spans=spans))
         for (name, defence), span in self.users.items():
-            spans = _spans(span.data, span.split, span.stop, self.scenario.chunk)
+            spans = self.requests.spans(span.data, span.split, span.stop)
             own = f"{name}.{defence}.users"
             probes.append(PlannedProbe(id=own, model=name, defence=defence, draw=0, spans=spans, by="users"))
         used = dict.fromkeys([trial.result.defence for trial in trials])
@@ -178,10 +174,9 @@ class _Expansion:
         scenario = self.scenario
         for provider in self.providers.values():
             attacks = {
-                name: (spec, target)
+                name: (spec, self.targets[name][provider.name])
                 for name, spec in scenario.attacks.items()
-                for candidate, target in self._targets(spec)
-                if candidate is provider
+                if provider.name in self.targets[name]
             }
             for defence, chain in self.chains.items():
                 if chain.outputs.refuse(provider.release) is not None:
@@ -252,7 +247,7 @@ class _Expansion:
             members = self._members(provider, model, defence, target, knowledge, target.pool)
             if not count:
                 return PlannedTrial(**shared, streams=streams, members=members)
-            asked = self._ask(self.wanted, model, self._asked(defence), target, knowledge, count)
+            asked = self._ask(self.wanted, model, self.asked[defence], target, knowledge, count)
             return PlannedTrial(
                 **shared,
                 streams=streams,
@@ -279,7 +274,7 @@ class _Expansion:
 
     def _times(self, defence: str, knowledge: Knowledge, target: Target) -> int:
         """How often each question is asked; one who is unaware of a policy has learnt without it."""
-        if knowledge == "unaware" and self._asked(defence) != self.undefended:
+        if knowledge == "unaware" and self.asked[defence] != self.undefended:
             return 2
         return target.answers(knowledge)
 
@@ -288,7 +283,7 @@ class _Expansion:
     ) -> PlannedPeople:
         """The questions about a crowd's people, and what the service's users ask under the same defence."""
         assert model.service is not None  # else no attack on people is tried on it
-        asked, before = self._asked(defence), []
+        asked, before = self.asked[defence], []
         own = self._ask(self.pools, model, asked, target, knowledge, count)
         if knowledge == "unaware" and asked != self.undefended:
             before = self._ask(self.pools, model, self.undefended, target, knowledge, count)
@@ -319,7 +314,7 @@ class _Expansion:
                     draw=draw,
                     clients=self.client.count,
                     local=[*changes, *self.local.outputs.spec()],
-                    spans=_spans(provider.data, "test", self._samples(provider.label), self.scenario.chunk),
+                    spans=self.requests.spans(provider.data, "test", self._samples(provider.label)),
                 )
         return names
 
@@ -339,7 +334,7 @@ class _Expansion:
     def _probes(
         self, model: PlannedModel, defence: str, target: Target, knowledge: Knowledge, count: int
     ) -> list[str]:
-        asked = self.undefended if knowledge == "unaware" else self._asked(defence)
+        asked = self.undefended if knowledge == "unaware" else self.asked[defence]
         return [
             f"{key}.q{draw}" for key, draw in self._ask(self.wanted, model, asked, target, knowledge, count)
         ]
@@ -371,12 +366,13 @@ class _Expansion:
     ) -> PlannedMembers:
         """The pool's probes, and the shadows, which all seeds and all attacks on a provider share."""
         data = provider.data.of_everyone()
-        asked = self._ask(self.pools, model, self._asked(defence), target, knowledge, pool)
+        asked = self._ask(self.pools, model, self.asked[defence], target, knowledge, pool)
         names = []
         for number in range(int(getattr(target.parameters, "shadows", 0))):
             name = f"{provider.name}-shadow{number}"
             names.append(name)
-            self.shadows[name] = provider.shadow_model(name, number)
+            if name not in self.shadows:
+                self.shadows[name] = provider.shadow_model(name, number)
         return PlannedMembers(
             records=Span(data=data, split="pool", start=0, stop=pool),
             probes=[f"{key}.pool{draw}" for key, draw in asked],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, get_args
+from typing import Any, NoReturn, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -97,14 +97,21 @@ class Mistakes:
                 said = each["msg"].removeprefix("Value error, ").replace("Input should", "should")
                 self.add(path, f"{said}, not {_shown(each['input'])}" if said.startswith("should") else said)
 
+    def refuse(self, path: Path, message: str) -> NoReturn:
+        """Note one more mistake, and raise `InvalidScenario` with all."""
+        self.add(path, message)
+        raise InvalidScenario(self._sorted())
+
     def raise_if_any(self) -> None:
         """Raise `InvalidScenario` with all mistakes, in the order of the document."""
-        if not self._found:
-            return
+        if self._found:
+            raise InvalidScenario(self._sorted())
+
+    def _sorted(self) -> list[dict[str, Any]]:
         everywhere = sorted(
             self._found.values(), key=lambda m: (m["line"] or 0, m["column"] or 0, m["path"], m["message"])
         )
-        raise InvalidScenario(everywhere[:MOST])
+        return everywhere[:MOST]
 
 
 def _shown(value: Any) -> str:

@@ -4,25 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from leakrange.data import POOL, SPLITS, datasets, load
+from leakrange.data import POOL, SPLITS, datasets, load_labels
 from leakrange.data.hub import HubSet
-from leakrange.wire.errors import DataUnavailable
+from leakrange.scenario.mistakes import Mistakes
+from leakrange.wire.errors import DataUnavailable, InvalidInput
 from leakrange.wire.recipe import DataSpec
 
-__all__ = ["Sizes", "split_sizes"]
+__all__ = ["Sizes", "known_sizes", "split_sizes"]
 
 Sizes = Callable[[DataSpec], Mapping[str, int] | None]
 
 
 def split_sizes(spec: DataSpec) -> Mapping[str, int] | None:
-    """Images per split, by loading the set; None where it cannot be loaded here, since another party holds
-    it. Nothing is downloaded to find out.
+    """Images per split, told without drawing or decoding them; None where that cannot be known here, since
+    another party holds the set. Nothing is downloaded to find out. Raises `InvalidInput` as `load` does.
     """
     entry = datasets[spec.name]
     if entry.available() is not None or (issubclass(entry, HubSet) and not entry.cached().is_file()):
         return None
     try:
-        loaded = load(spec)
+        found = load_labels(spec)
     except DataUnavailable:
         return None
-    return {name: len(loaded.where(name)) for name in (*SPLITS, POOL, *loaded.parts)}
+    return {name: len(found.where(name)) for name in (*SPLITS, POOL, *found.parts)}
+
+
+def known_sizes(label: str, spec: DataSpec, sizes: Sizes) -> Mapping[str, int] | None:
+    """What ``sizes`` tells of a scenario's data of that label. Raises `InvalidScenario` where there are too
+    few images, or people, for what is wanted of them."""
+    try:
+        return sizes(spec)
+    except InvalidInput as error:
+        Mistakes().refuse(("data", label), f"{error.detail}; {error.hint}" if error.hint else error.detail)

@@ -7,6 +7,7 @@ from typing import Any
 from leakrange.defences.device import DeviceChain
 from leakrange.defences.stages import InvalidChain, name_of
 from leakrange.scenario.attacks import check_attacks
+from leakrange.scenario.bounds import check_bounds
 from leakrange.scenario.document import Scenario
 from leakrange.scenario.draft import Draft, read_draft
 from leakrange.scenario.mistakes import Mistakes, Path
@@ -14,9 +15,7 @@ from leakrange.scenario.provider import Provider
 from leakrange.scenario.providers import check_providers
 from leakrange.scenario.yaml_source import Source, read
 
-__all__ = ["MAX_TRIALS", "check"]
-
-MAX_TRIALS = 20_000
+__all__ = ["check"]
 
 
 def check(text: str | bytes | dict[str, Any]) -> Scenario:
@@ -37,13 +36,7 @@ def _check(source: Source, mistakes: Mistakes) -> Scenario:
     clients = _check_clients(draft, providers, mistakes)
     attacks = check_attacks(draft, providers, mistakes)
     if draft.head is not None:
-        cells = len(draft.head.seeds) * len(draft.head.budgets) * len(draft.defences)
-        cells *= sum(len(attack.providers or ()) * len(attack.knowledge or ()) for attack in attacks.values())
-        if cells > MAX_TRIALS:
-            said = (
-                f"the matrix has {cells} trials, at most {MAX_TRIALS}: take fewer seeds, budgets or defences"
-            )
-            mistakes.add((), said)
+        check_bounds(draft.head, len(providers), len(draft.defences), attacks, mistakes)
     mistakes.raise_if_any()
     assert draft.head is not None
     return Scenario(

@@ -1,8 +1,8 @@
 """YAML (or JSON, which is YAML) read into plain values, with the line and column of each.
 
 Safe by construction: no tags but the plain ones, no file larger than `MAX_BYTES`, nothing nested deeper than
-`MAX_DEPTH`, and no more than `MAX_VALUES` values once every alias is followed. Scalars are those of YAML's
-JSON schema (version 1.2), so that ``no`` and ``on`` are names and ``1e-3`` is a number.
+`MAX_DEPTH`, and no more than `MAX_VALUES` values once every alias is followed and every merge made. Scalars
+are those of YAML's JSON schema (version 1.2), so that ``no`` and ``on`` are names and ``1e-3`` is a number.
 """
 
 from __future__ import annotations
@@ -70,7 +70,11 @@ class Source:
 
 
 class _TooMuch(Exception):
-    """The document is larger than anybody's scenario; reading stops."""
+    """The document is larger than anybody's scenario; reading stops, at ``mark``."""
+
+    def __init__(self, mark: Mark, message: str) -> None:
+        super().__init__(message)
+        self.mark = mark
 
 
 def read(text: str | bytes | dict[str, Any], mistakes: Mistakes) -> Source | None:
@@ -85,7 +89,8 @@ def read(text: str | bytes | dict[str, Any], mistakes: Mistakes) -> Source | Non
             mistakes.add_at((line, 1), (), "the file is not UTF-8 text")
             return None
     if len(text) > MAX_BYTES:
-        mistakes.add_at(None, (), f"a scenario may have {MAX_BYTES} characters, this has {len(text)}")
+        last = (text.count("\n", 0, MAX_BYTES) + 1, 1)
+        mistakes.add_at(last, (), f"a scenario may have {MAX_BYTES} characters, this has {len(text)}")
         return None
     if text.lstrip()[:1] in ("{", "["):
         # JSON may be indented by tabs, YAML may not.
@@ -111,7 +116,7 @@ def read(text: str | bytes | dict[str, Any], mistakes: Mistakes) -> Source | Non
         mistakes.add_at(place, (), "control characters cannot stand in a scenario")
         return None
     except _TooMuch as error:
-        mistakes.add_at(None, (), str(error))
+        mistakes.add_at(error.mark, (), str(error))
         return None
     return source
 
@@ -121,17 +126,19 @@ def _measure(text: str) -> None:
     depth = 0
     for number, event in enumerate(yaml.parse(text, Loader=_Loader)):
         if number > 2 * MAX_VALUES:
-            raise _TooMuch(f"a scenario may hold {MAX_VALUES} values")
+            raise _TooMuch(_mark(event), f"a scenario may hold {MAX_VALUES} values")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                raise _TooMuch(f"nested deeper than {MAX_DEPTH} levels")
+                raise _TooMuch(_mark(event), f"nested deeper than {MAX_DEPTH} levels")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
 
-def _mark(node: yaml.Node) -> Mark:
-    return (node.start_mark.line + 1, node.start_mark.column + 1)
+def _mark(part: yaml.Node | yaml.Event) -> Mark:
+    mark = part.start_mark
+    assert mark is not None  # both are made by the parser
+    return (mark.line + 1, mark.column + 1)
 
 
 class _Reader:
@@ -141,11 +148,9 @@ class _Reader:
         self.seen = 0
 
     def value(self, node: yaml.Node, path: Path) -> Any:
-        self.seen += 1
-        if self.seen > MAX_VALUES:
-            raise _TooMuch(f"a scenario may hold {MAX_VALUES} values, counting what its aliases stand for")
+        self._count(node)
         if len(path) > MAX_DEPTH:
-            raise _TooMuch(f"nested deeper than {MAX_DEPTH} levels, following aliases")
+            raise _TooMuch(_mark(node), f"nested deeper than {MAX_DEPTH} levels, following aliases")
         self.source.values[path] = _mark(node)
         if not isinstance(node, yaml.ScalarNode) and node.tag not in (f"{PLAIN}map", f"{PLAIN}seq"):
             self._no_tag(node, path)
@@ -160,6 +165,12 @@ class _Reader:
         self.source.scalars.add(path)
         return self._scalar(node, path)
 
+    def _count(self, node: yaml.Node) -> None:
+        self.seen += 1
+        if self.seen > MAX_VALUES:
+            said = "counting what its aliases stand for and what '<<' merges"
+            raise _TooMuch(_mark(node), f"a scenario may hold {MAX_VALUES} values, {said}")
+
     def _entry(self, key: str, key_node: yaml.Node, value: yaml.Node, path: Path) -> Any:
         self.source.keys[(*path, key)] = _mark(key_node)
         return self.value(value, (*path, key))
@@ -169,10 +180,12 @@ class _Reader:
     ) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:
         """The entries of a mapping, then those that it merges (``<<``) and does not have itself."""
         if merged > MAX_DEPTH:
-            raise _TooMuch("'<<' merges a mapping with itself")
+            raise _TooMuch(_mark(node), f"'<<' merges a mapping with itself, or {MAX_DEPTH} levels deep")
         first: dict[str, int] = {}
         merges: list[yaml.Node] = []
         for key_node, value in node.value:
+            if merged:  # else it is counted as the value that it becomes
+                self._count(key_node)
             if key_node.tag == f"{PLAIN}merge":
                 merges += value.value if isinstance(value, yaml.SequenceNode) else [value]
                 continue

@@ -11,13 +11,13 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.attacks.people.pairs import choose_pairs, pairs_within
-from leakrange.data.crowd import part_sizes
+from leakrange.attacks.people.pairs import choose_pairs, pair_count, pairs_within
+from leakrange.data.crowd import PUBLIC_IMAGES, part_sizes
 from leakrange.data.imageset import POOL
 from leakrange.data.splits import shuffled, stream
 from leakrange.wire.recipe import Crowd
 
-__all__ = ["FOLDS", "PublicPairs", "asked_pairs", "public_pairs"]
+__all__ = ["FOLDS", "PublicPairs", "asked_pairs", "public_pair_count", "public_pairs"]
 
 FOLDS = 10
 """In which the threshold of a verification is cross-validated."""
@@ -40,6 +40,11 @@ def asked_pairs(crowd: Crowd, count: int) -> Pairs:
     """The first ``count`` pairs (q, 2) of places in the pool that a verification is asked about; in each
     round one pair of everybody. Fewer pairs are the first of more."""
     return choose_pairs(np.arange(part_sizes(crowd)[POOL]) % crowd.asked, count)
+
+
+def public_pair_count(crowd: Crowd) -> int:
+    """How many `public_pairs` there are, without making them: each fold has unlike pairs enough."""
+    return 2 * crowd.public * pair_count(PUBLIC_IMAGES)
 
 
 @lru_cache(maxsize=8)

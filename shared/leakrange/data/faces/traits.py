@@ -13,7 +13,7 @@ from leakrange.data.faces.shapes import Array
 from leakrange.data.imageset import Attribute
 from leakrange.data.splits import shuffled, stream
 
-__all__ = ["FACE_ATTRIBUTES", "IDENTITIES", "Traits", "sample"]
+__all__ = ["FACE_ATTRIBUTES", "IDENTITIES", "Traits", "face_labels", "sample"]
 
 SKIN = np.array([(0.97, 0.82, 0.71), (0.86, 0.64, 0.47), (0.62, 0.41, 0.28), (0.39, 0.25, 0.18)])
 HAIR = np.array([(0.10, 0.09, 0.11), (0.38, 0.22, 0.12), (0.90, 0.74, 0.40), (0.74, 0.29, 0.10)])
@@ -104,12 +104,8 @@ def sample(count: int, seed: int) -> tuple[Traits, dict[str, NDArray[np.int64]]]
     Every person gets equally many pictures, up to one. Age, smile and glasses are drawn for each picture on
     their own.
     """
-    person = _people(seed)
-    identity = shuffled(stream(seed, "who"), count).astype(np.int64) % IDENTITIES
-    rng = stream(seed, "picture")
-
-    def choice(classes: int) -> NDArray[np.int64]:
-        return (rng.random(count) * classes).astype(np.int64)
+    person, shown = _people(seed), _Shown(count, seed)
+    identity, choice, rng = shown.identity, shown.choice, shown.rng
 
     def between(low: float, high: float) -> Array:
         return _number(low + (high - low) * rng.random(count))
@@ -119,13 +115,12 @@ def sample(count: int, seed: int) -> tuple[Traits, dict[str, NDArray[np.int64]]]
         grey, hue = rng.random((count, 1)), rng.random((count, 3))
         return _colour(low + (high - low) * (grey + hue) / 2)
 
-    age, smile, glasses = choice(3), choice(2), choice(2)
     traits = Traits(
         **{name: values[..., identity, :, :] for name, values in person.values.items()},
-        age=_number((age + 0.3 * rng.random(count)) / 2.3),
-        smile=_number(smile),
+        age=_number((shown.age + 0.3 * rng.random(count)) / 2.3),
+        smile=_number(shown.smile),
         opened=between(0.0, 1.0),
-        glasses=_number(glasses),
+        glasses=_number(shown.glasses),
         lens=between(0.85, 1.15),
         frame=_colour(FRAMES[choice(len(FRAMES))]),
         shirt=colour(0.1, 0.9),
@@ -147,17 +142,39 @@ def sample(count: int, seed: int) -> tuple[Traits, dict[str, NDArray[np.int64]]]
         warmth=between(-0.05, 0.05),
         grain=between(0.01, 0.05),
     )
-    labels = {
-        "age": age,
-        "hair": person.hair[identity],
-        "skin": person.skin[identity],
-        "skin-2": person.skin[identity] // 2,
-        "smile": smile,
-        "glasses": glasses,
-        "facial-hair": person.beard[identity],
-        "identity": identity,
+    return traits, _labels(person, shown)
+
+
+def face_labels(count: int, seed: int) -> dict[str, NDArray[np.int64]]:
+    """The labels that `sample` gives, without the features."""
+    return _labels(_people(seed), _Shown(count, seed))
+
+
+class _Shown:
+    """What the labels of ``count`` pictures tell, int64 (count,) each. It is drawn before the features, which
+    go on with ``rng``."""
+
+    def __init__(self, count: int, seed: int) -> None:
+        self.count, self.rng = count, stream(seed, "picture")
+        self.identity = shuffled(stream(seed, "who"), count).astype(np.int64) % IDENTITIES
+        self.age, self.smile, self.glasses = self.choice(3), self.choice(2), self.choice(2)
+
+    def choice(self, classes: int) -> NDArray[np.int64]:
+        """One of the classes for each picture."""
+        return (self.rng.random(self.count) * classes).astype(np.int64)
+
+
+def _labels(person: _People, shown: _Shown) -> dict[str, NDArray[np.int64]]:
+    return {
+        "age": shown.age,
+        "hair": person.hair[shown.identity],
+        "skin": person.skin[shown.identity],
+        "skin-2": person.skin[shown.identity] // 2,
+        "smile": shown.smile,
+        "glasses": shown.glasses,
+        "facial-hair": person.beard[shown.identity],
+        "identity": shown.identity,
     }
-    return traits, labels
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from leakrange.data.catalogue import Content, datasets
+from leakrange.data.catalogue import Outline, datasets
 from leakrange.data.celeba_attributes import CELEBA_NAMES, celeba_attributes, celeba_labels
 from leakrange.data.imageset import SPLITS
-from leakrange.data.packed import Arrays, PackedSet, decode, require_classes, require_range
+from leakrange.data.packed import Arrays, PackedSet, require_classes, require_range
 
 __all__ = ["CelebASub"]
 
@@ -48,14 +48,13 @@ class CelebASub(PackedSet):
     )
 
     @classmethod
-    def unpack(cls, arrays: Arrays) -> Content:
-        """Pictures, attributes, official partition and groups of near-copies."""
+    def unpack(cls, arrays: Arrays) -> Outline:
+        """Attributes, official partition and groups of near-copies."""
         require_classes("attr_names", arrays["attr_names"], CELEBA_NAMES)
         attr = require_range("attr", arrays["attr"], 0, 1)
         marks = {name: attr[:, i].copy() for i, name in enumerate(CELEBA_NAMES)}
         part = require_range("part", arrays["part"], 0, len(PARTS) - 1)
-        return Content(
-            images=decode(arrays["jpeg"], arrays["offset"]),
+        return Outline(
             labels=celeba_labels(marks, require_range("identity", arrays["identity"], 0, PEOPLE - 1)),
             group=arrays["group"].astype(np.int64),
             official=np.array(PARTS, dtype=np.uint8)[part],

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from leakrange.data.catalogue import Content, datasets
-from leakrange.data.celeba_attributes import ONE_HAIR_COLOUR, with_hair_colour
+from leakrange.data.catalogue import Content, Outline, datasets
+from leakrange.data.celeba_attributes import ONE_HAIR_COLOUR, outline_with_hair_colour, with_hair_colour
 from leakrange.data.sets.celeba_sub import CelebASub
+from leakrange.wire.recipe import DataSpec
 
 __all__ = ["CelebASubHair"]
 
@@ -23,3 +24,8 @@ class CelebASubHair(CelebASub):
     def content(cls) -> Content:
         """`CelebASub`'s content without the images of unknown or several hair colours."""
         return with_hair_colour(CelebASub.content())
+
+    @classmethod
+    def outline(cls, spec: DataSpec) -> Outline:
+        """The same of `CelebASub`'s."""
+        return outline_with_hair_colour(CelebASub.outline(spec))

@@ -6,10 +6,10 @@ from types import MappingProxyType
 
 import numpy as np
 
-from leakrange.data.catalogue import Content, datasets
+from leakrange.data.catalogue import Outline, datasets
 from leakrange.data.class_names import CIFAR10_ATTRIBUTES, CIFAR10_OBJECTS, cifar10_labels
 from leakrange.data.imageset import SPLITS
-from leakrange.data.packed import Arrays, PackedSet, decode, require_classes, require_range
+from leakrange.data.packed import Arrays, PackedSet, require_classes, require_range
 
 __all__ = ["CIFAR10"]
 
@@ -37,11 +37,10 @@ class CIFAR10(PackedSet):
     )
 
     @classmethod
-    def unpack(cls, arrays: Arrays) -> Content:
-        """Pictures, labels and official split."""
+    def unpack(cls, arrays: Arrays) -> Outline:
+        """Labels and official split."""
         require_classes("classes", arrays["classes"], CIFAR10_OBJECTS)
-        return Content(
-            images=decode(arrays["jpeg"], arrays["offset"]),
+        return Outline(
             labels=cifar10_labels(require_range("label", arrays["label"], 0, 9)),
             official=np.where(arrays["test"], SPLITS.index("test"), SPLITS.index("train")).astype(np.uint8),
         )

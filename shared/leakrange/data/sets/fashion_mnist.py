@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from leakrange.data.catalogue import Content, datasets
+from leakrange.data.catalogue import Outline, datasets
 from leakrange.data.class_names import FASHION_ITEMS
 from leakrange.data.imageset import Attribute
 from leakrange.data.packed import Arrays, require_classes, require_range
-from leakrange.data.train_test import TrainTestSet, joined
+from leakrange.data.train_test import TrainTestSet, test_last
 
 __all__ = ["FashionMNIST"]
 
@@ -26,9 +26,9 @@ class FashionMNIST(TrainTestSet):
     layout = MappingProxyType({**TrainTestSet.layout, "classes": ("str", 1)})
 
     @classmethod
-    def unpack(cls, arrays: Arrays) -> Content:
-        """Official training images, then the test images."""
+    def unpack(cls, arrays: Arrays) -> Outline:
+        """The official split and the articles."""
         require_classes("classes", arrays["classes"], FASHION_ITEMS)
-        images, label, official = joined(arrays)
+        label, official = test_last(arrays)
         labels = {"item": require_range("y_train, y_test", label, 0, 9)}
-        return Content(images=images, labels=labels, official=official)
+        return Outline(labels=labels, official=official)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import ClassVar
 
-from leakrange.data.catalogue import Content, datasets
-from leakrange.data.celeba_attributes import ONE_HAIR_COLOUR, with_hair_colour
+from leakrange.data.catalogue import Content, Outline, datasets
+from leakrange.data.celeba_attributes import ONE_HAIR_COLOUR, outline_with_hair_colour, with_hair_colour
 from leakrange.data.sets.hub_celeba import HubCelebA
+from leakrange.wire.recipe import DataSpec
 
 __all__ = ["HubCelebAHair"]
 
@@ -29,3 +30,8 @@ class HubCelebAHair(HubCelebA):
     def content(cls) -> Content:
         """`HubCelebA`'s content without the images of unknown or several hair colours."""
         return with_hair_colour(HubCelebA.content())
+
+    @classmethod
+    def outline(cls, spec: DataSpec) -> Outline:
+        """The same of `HubCelebA`'s."""
+        return outline_with_hair_colour(HubCelebA.outline(spec))

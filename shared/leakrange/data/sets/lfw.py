@@ -6,9 +6,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from leakrange.data.catalogue import Content, datasets
+from leakrange.data.catalogue import Outline, datasets
 from leakrange.data.imageset import Attribute
-from leakrange.data.packed import Arrays, PackedSet, decode, require_range
+from leakrange.data.packed import Arrays, PackedSet, require_range
 
 __all__ = ["LFW"]
 
@@ -45,11 +45,10 @@ class LFW(PackedSet):
     )
 
     @classmethod
-    def unpack(cls, arrays: Arrays) -> Content:
-        """Pictures, gender, identity and groups of near-copies; people's names stay in the file."""
+    def unpack(cls, arrays: Arrays) -> Outline:
+        """Gender, identity and groups of near-copies; people's names stay in the file."""
         labels = {
             "gender": require_range("gender", arrays["gender"], -1, 1),
             "identity": require_range("identity", arrays["identity"], 0, PEOPLE - 1),
         }
-        images = decode(arrays["jpeg"], arrays["offset"])
-        return Content(images=images, labels=labels, group=arrays["group"].astype(np.int64))
+        return Outline(labels=labels, group=arrays["group"].astype(np.int64))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from leakrange.data.catalogue import Content, datasets
+from leakrange.data.catalogue import Outline, datasets
 from leakrange.data.digit_attributes import DIGIT_ATTRIBUTES, digit_labels
 from leakrange.data.packed import Arrays, require_range
-from leakrange.data.train_test import TrainTestSet, joined
+from leakrange.data.train_test import TrainTestSet, test_last
 
 __all__ = ["MNIST"]
 
@@ -22,11 +22,8 @@ class MNIST(TrainTestSet):
     source = "MNIST, LeCun, Cortes and Burges; commonly listed as CC BY-SA 3.0"
 
     @classmethod
-    def unpack(cls, arrays: Arrays) -> Content:
-        """Official training images, then the test images."""
-        images, label, official = joined(arrays)
-        return Content(
-            images=images,
-            labels=digit_labels(require_range("y_train, y_test", label, 0, 9)),
-            official=official,
-        )
+    def unpack(cls, arrays: Arrays) -> Outline:
+        """The official split and the digits."""
+        label, official = test_last(arrays)
+        labels = digit_labels(require_range("y_train, y_test", label, 0, 9))
+        return Outline(labels=labels, official=official)

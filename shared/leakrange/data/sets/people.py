@@ -6,9 +6,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from leakrange.data.catalogue import Content, DataSet, datasets
+from leakrange.data.catalogue import Content, DataSet, Outline, datasets
 from leakrange.data.imageset import Attribute
-from leakrange.data.people import Casting, cast, people_attributes
+from leakrange.data.people import Casting, Roles, cast, people_attributes
 from leakrange.data.sets.celeba_sub import CelebASub
 from leakrange.data.sets.lfw import LFW
 from leakrange.wire.recipe import DataSpec
@@ -55,16 +55,26 @@ class People(DataSet):
     def read(cls, spec: DataSpec) -> Content:
         """The people as ``spec.seed`` casts them."""
         celeba, lfw = CelebASub.content(), LFW.content()
-        parts = (celeba, lfw)
-        person = np.concatenate([celeba.labels["identity"], lfw.labels["identity"] + 10**6])
-        groups = [part.group for part in parts if part.group is not None]
-        group = np.concatenate([groups[0], groups[1] + groups[0].max() + 1])
-        gender = np.concatenate([celeba.labels["male"], lfw.labels["gender"]])
-        source = np.repeat((0, 1), [len(part.images) for part in parts])
-        roles = cast(person, group, CASTING, spec.seed, gender)
-        return Content(
-            images=np.concatenate([part.images for part in parts])[roles.kept],
-            labels=roles.labels() | {"gender": gender[roles.kept], "source": source[roles.kept]},
-            group=group[roles.kept],
-            official=roles.official(),
-        )
+        outline, roles = _people(celeba, lfw, spec.seed)
+        return outline.with_images(np.concatenate([celeba.images, lfw.images])[roles.kept])
+
+    @classmethod
+    def outline(cls, spec: DataSpec) -> Outline:
+        """The same people without their pictures."""
+        return _people(CelebASub.outline(spec), LFW.outline(spec), spec.seed)[0]
+
+
+def _people(celeba: Outline, lfw: Outline, seed: int) -> tuple[Outline, Roles]:
+    parts = (celeba, lfw)
+    person = np.concatenate([celeba.labels["identity"], lfw.labels["identity"] + 10**6])
+    groups = [part.group for part in parts if part.group is not None]
+    group = np.concatenate([groups[0], groups[1] + groups[0].max() + 1])
+    gender = np.concatenate([celeba.labels["male"], lfw.labels["gender"]])
+    source = np.repeat((0, 1), [len(part) for part in parts])
+    roles = cast(person, group, CASTING, seed, gender)
+    outline = Outline(
+        labels=roles.labels() | {"gender": gender[roles.kept], "source": source[roles.kept]},
+        group=group[roles.kept],
+        official=roles.official(),
+    )
+    return outline, roles

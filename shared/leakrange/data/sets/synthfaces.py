@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from leakrange.data.catalogue import Content, DataSet, datasets
+from leakrange.data.catalogue import Content, DataSet, Outline, datasets
 from leakrange.data.faces.portrait import draw
-from leakrange.data.faces.traits import FACE_ATTRIBUTES, IDENTITIES, sample
+from leakrange.data.faces.traits import FACE_ATTRIBUTES, IDENTITIES, face_labels, sample
 from leakrange.wire.recipe import DataSpec
 
 __all__ = ["SynthFaces"]
@@ -39,3 +39,8 @@ class SynthFaces(DataSet):
         """``spec.count`` pictures at ``spec.size``, the same for the same ``spec.seed``."""
         traits, labels = sample(spec.count or cls.default_count, spec.seed)
         return Content(images=draw(traits, spec.size or cls.size, spec.seed), labels=labels)
+
+    @classmethod
+    def outline(cls, spec: DataSpec) -> Outline:
+        """The labels of these pictures; nothing is drawn."""
+        return Outline(labels=face_labels(spec.count or cls.default_count, spec.seed))

@@ -6,9 +6,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from leakrange.data.catalogue import Content, DataSet, datasets
+from leakrange.data.catalogue import Content, DataSet, Outline, datasets
 from leakrange.data.faces.traits import FACE_ATTRIBUTES, IDENTITIES
-from leakrange.data.people import Casting, cast, people_attributes
+from leakrange.data.people import Casting, Roles, cast, people_attributes
 from leakrange.data.sets.synthfaces import SynthFaces
 from leakrange.wire.recipe import DataSpec
 
@@ -47,12 +47,21 @@ class SynthPeople(DataSet):
     @classmethod
     def read(cls, spec: DataSpec) -> Content:
         """The people as ``spec.seed`` draws and casts them."""
-        drawn = SynthFaces.read(spec.model_copy(update={"count": spec.count or cls.default_count}))
-        every = drawn.labels["identity"]
-        roles = cast(every, np.arange(len(every)), CASTING, spec.seed)
-        return Content(
-            images=drawn.images[roles.kept],
-            labels=roles.labels()
-            | {name: drawn.labels[name][roles.kept] for name in (FIXED.name, "glasses")},
-            official=roles.official(),
-        )
+        drawn = SynthFaces.read(cls._drawn(spec))
+        outline, roles = _people(drawn, spec.seed)
+        return outline.with_images(drawn.images[roles.kept])
+
+    @classmethod
+    def outline(cls, spec: DataSpec) -> Outline:
+        """The same people; nothing is drawn."""
+        return _people(SynthFaces.outline(cls._drawn(spec)), spec.seed)[0]
+
+    @classmethod
+    def _drawn(cls, spec: DataSpec) -> DataSpec:
+        return spec.model_copy(update={"count": spec.count or cls.default_count})
+
+
+def _people(drawn: Outline, seed: int) -> tuple[Outline, Roles]:
+    roles = cast(drawn.labels["identity"], np.arange(len(drawn)), CASTING, seed)
+    kept = {name: drawn.labels[name][roles.kept] for name in (FIXED.name, "glasses")}
+    return Outline(labels=roles.labels() | kept, official=roles.official()), roles

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from leakrange.data.catalogue import Content, datasets
-from leakrange.data.packed import Arrays, PackedSet, decode, require_classes, require_range
+from leakrange.data.catalogue import Outline, datasets
+from leakrange.data.packed import Arrays, PackedSet, require_classes, require_range
 from leakrange.data.utkface_classes import RACES, UTKFACE_ATTRIBUTES, utkface_labels
 
 __all__ = ["UTKFace"]
@@ -39,13 +39,12 @@ class UTKFace(PackedSet):
     )
 
     @classmethod
-    def unpack(cls, arrays: Arrays) -> Content:
-        """Pictures, classes of HBC's Tables 10 and 11, and groups of near-copies."""
+    def unpack(cls, arrays: Arrays) -> Outline:
+        """Classes of HBC's Tables 10 and 11, and groups of near-copies."""
         require_classes("races", arrays["races"], RACES)
         labels = utkface_labels(
             require_range("age", arrays["age"], 0, 130),
             require_range("gender", arrays["gender"], 0, 1),
             require_range("race", arrays["race"], 0, len(RACES) - 1),
         )
-        images = decode(arrays["jpeg"], arrays["offset"])
-        return Content(images=images, labels=labels, group=arrays["group"].astype("int64"))
+        return Outline(labels=labels, group=arrays["group"].astype("int64"))
