@@ -79,6 +79,12 @@ def raise_problem(answer: httpx.Response) -> None:
     raise Refused(message, code=code, hint=problem.get("hint"), problem=problem)
 
 
+def _fields(problem: dict[str, Any]) -> tuple[str, ...]:
+    """What is wrong with each field of what was sent, as a service tells it."""
+    mistakes = problem.get("mistakes") or ()
+    return tuple(f"{str(each['path']).removeprefix('body.')}: {each['message']}" for each in mistakes)
+
+
 _CODES = {422: Exit.USAGE, 502: Exit.UNREACHABLE, 503: Exit.UNREACHABLE}
 
 
@@ -86,13 +92,34 @@ class Refused(CliError):
     """The range answered with a problem; ``problem`` holds all its members."""
 
     def __init__(self, message: str, *, code: Exit, hint: str | None, problem: dict[str, Any]) -> None:
-        super().__init__(message, code=code, hint=hint)
+        super().__init__(message, code=code, hint=hint, lines=_fields(problem))
         self.problem = problem
 
 
 def state_folder(state: Path | None) -> StateFolder:
-    """The folder that ``--state`` names, else LEAKRANGE_STATE, else ``.leakrange`` here."""
-    return StateFolder(state or Path(os.environ.get("LEAKRANGE_STATE") or DEFAULT_STATE))
+    """The folder that ``--state`` names, else LEAKRANGE_STATE, else ``.leakrange`` here. Raises `CliError`
+    where that is a file."""
+    path = state or Path(os.environ.get("LEAKRANGE_STATE") or DEFAULT_STATE)
+    if path.exists() and not path.is_dir():
+        raise CliError(
+            f"{path} is no folder", code=Exit.USAGE, hint="give --state (or LEAKRANGE_STATE) a folder"
+        )
+    return StateFolder(path)
+
+
+def _address(given: str, option: str) -> str:
+    """``given`` without slashes at its end; raises `CliError` for what is no URL of a server."""
+    try:
+        url = httpx.URL(given)
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in ("http", "https") or not url.host:
+        raise CliError(
+            f"{option} {given}: this is no address of a server",
+            code=Exit.USAGE,
+            hint="write it in full, e.g. http://127.0.0.1:8700",
+        )
+    return given.rstrip("/")
 
 
 def connect(state: Path | None, url: str | None) -> Connection:
@@ -100,11 +127,13 @@ def connect(state: Path | None, url: str | None) -> Connection:
 
     Raises `CliError` where neither is there.
     """
+    option = "--url" if url else "LEAKRANGE_URL"
     url = url or (None if state else os.environ.get("LEAKRANGE_URL"))
     if url:
+        proxy = os.environ.get("LEAKRANGE_PROXY_URL")
         return Connection(
-            controller=url.rstrip("/"),
-            proxy=(os.environ.get("LEAKRANGE_PROXY_URL") or "").rstrip("/") or None,
+            controller=_address(url, option),
+            proxy=_address(proxy, "LEAKRANGE_PROXY_URL") if proxy else None,
             operator_key=os.environ.get("LEAKRANGE_OPERATOR_KEY") or None,
             hint="is that where the controller is?",
         )

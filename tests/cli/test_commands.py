@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import httpx
 import pytest
 
-from clients.cli.embedded.ports import LISTENING
+from clients.cli.embedded.ports import LISTENING, check_base
+from clients.cli.exits import CliError
 from tests.embedded import EmbeddedRange, leakrange
 
 MISTAKEN = """\
@@ -53,6 +55,45 @@ def test_an_address_where_nobody_answers_ends_with_3() -> None:
     assert "no answer from http://127.0.0.1:9" in done.stderr
 
 
+@pytest.mark.parametrize("address", ["nonsense", "127.0.0.1:8700", "ftp://range", "http://", "http://[::1"])
+def test_what_is_no_address_is_said_to_be_none(address: str) -> None:
+    for done in (leakrange("runs", "--url", address), leakrange("runs", LEAKRANGE_URL=address)):
+        assert done.returncode == 2
+        assert f"{address}: this is no address of a server" in done.stderr
+        assert "http://127.0.0.1:8700" in done.stderr
+    assert "--url" in leakrange("runs", "--url", address).stderr
+
+
+@pytest.mark.parametrize(
+    "command", [["up"], ["up", "--detach"], ["status"], ["down"], ["runs"], ["reproduce", "faceleaks"]]
+)
+def test_a_file_in_the_place_of_the_state_folder_is_named(command: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "state"
+    path.write_text("mine")
+    store = ["--store", str(tmp_path / "store"), "--quick"] if command[0] == "reproduce" else []
+    done = leakrange(*command, *store, "--state", str(path))
+    assert done.returncode == 2
+    assert f"{path} is no folder" in done.stderr
+    assert path.read_text() == "mine"
+
+
+def test_ports_that_there_are_not_are_told_before_anything_is_made(tmp_path: Path) -> None:
+    for mode in ([], ["--detach"]):
+        done = leakrange("up", *mode, "--ports", "99999", "--state", str(tmp_path / "state"))
+        assert done.returncode == 2
+        assert "--ports 99999" in done.stderr
+        assert "1024 to 65529" in done.stderr
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize(
+    ("base", "can_be"), [(0, True), (1024, True), (65529, True), (65530, False), (-1, False)]
+)
+def test_six_ports_must_fit(base: int, can_be: bool) -> None:
+    with nullcontext() if can_be else pytest.raises(CliError):
+        check_base(base)
+
+
 @pytest.mark.parametrize(
     "arguments", [["nonsense"], ["run"], ["up", "--ports", "many"], ["keys", "create", "me"]]
 )
@@ -95,6 +136,20 @@ def test_a_mistaken_scenario_is_refused_by_the_range_with_the_same_places(
     assert done.returncode == 2
     assert f"{mistaken}:5:23: " in done.stderr
     assert embedded_range("runs", "--json").stdout == before
+
+
+def test_mistakes_are_json_for_programs(embedded_range: EmbeddedRange, mistaken: Path) -> None:
+    done = embedded_range("run", str(mistaken), "--json")
+    assert done.returncode == 2
+    told = json.loads(done.stdout)
+    assert told["valid"] is False
+    assert told == json.loads(leakrange("scenario", "check", str(mistaken), "--json").stdout)
+
+
+def test_a_budget_that_cannot_be_is_named(embedded_range: EmbeddedRange) -> None:
+    done = embedded_range("keys", "create", "me", "--budget", "1" + "0" * 18)
+    assert done.returncode == 2
+    assert "budget: Input should be" in done.stderr
 
 
 def test_status_tells_of_every_party(embedded_range: EmbeddedRange) -> None:

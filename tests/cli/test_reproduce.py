@@ -39,6 +39,22 @@ def test_mistakes_are_told_before_anything_is_trained(options: list[str], said: 
     assert not list(tmp_path.rglob("training.json"))
 
 
+@pytest.mark.parametrize("paper", ["hbc", "faceleaks"])
+@pytest.mark.parametrize("option", ["--store", "--out", "--page"])
+def test_where_nothing_can_be_written_is_told_before_anything_is_done(
+    paper: str, option: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "a file"
+    file.write_text("mine")
+    options = {"--store": str(tmp_path / "store"), option: str(file / "below")}
+    done = leakrange("reproduce", paper, "--quick", *(each for pair in options.items() for each in pair))
+    assert done.returncode == 2
+    assert f"{file} cannot be written" in done.stderr or f"{file}/below cannot be written" in done.stderr
+    assert option in done.stderr
+    assert file.read_text() == "mine"
+    assert not list((tmp_path / "store").glob("*"))
+
+
 def test_a_row_is_measured_once_and_stands_beside_the_papers(tmp_path: Path) -> None:
     root = Path(os.environ.get("LEAKRANGE_DATA") or BESIDE)
     if not (root / "utkface" / "utkface.npz").is_file():

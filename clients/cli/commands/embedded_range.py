@@ -12,7 +12,7 @@ from rich.table import Table
 from clients.cli.connection import state_folder
 from clients.cli.console import note, print_json, print_table, told
 from clients.cli.embedded.launcher import Settings, detach, ending, serve, stop
-from clients.cli.embedded.ports import DEFAULT_BASE
+from clients.cli.embedded.ports import DEFAULT_BASE, check_base
 from clients.cli.embedded.state import RangeRecord
 from clients.cli.exits import CliError, Exit
 from clients.cli.options import AsJson, State
@@ -29,6 +29,7 @@ def up(
     workers: Annotated[int, typer.Option(min=1, max=64, help="attackers besides the trainer")] = 1,
 ) -> None:
     """Stand up the embedded range: one process per party, all on this machine alone. Ctrl-C stops all."""
+    check_base(ports)
     settings = Settings(state_folder(state), ports, workers)
     if (before := ending(settings.folder)) is not None:
         note(before[0])

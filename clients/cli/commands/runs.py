@@ -14,6 +14,7 @@ from clients.cli.exits import CliError, Exit
 from clients.cli.options import AsJson, Open, State, Url
 from clients.cli.progress import watch
 from clients.cli.scenario_files import mistake_lines, read_scenario
+from leakrange.wire.disk import room_in
 
 __all__ = ["cancel", "follow", "report", "run", "runs"]
 
@@ -46,6 +47,9 @@ def run(
     except Refused as error:
         if not error.problem.get("mistakes"):
             raise
+        if as_json:
+            print_json({"valid": False, "mistakes": error.problem["mistakes"]})
+            raise typer.Exit(Exit.USAGE) from error
         lines = mistake_lines(scenario, error.problem["mistakes"])
         raise CliError(error.message, code=Exit.USAGE, hint=error.hint, lines=lines) from error
     note(f"run {accepted['id']}: {accepted['name']}, {accepted['trials']} trials")
@@ -143,8 +147,9 @@ def _write_report(
     connection: Connection, run: str, path: Path, opened: bool, say: Callable[[str], None]
 ) -> None:
     page = connection.get(f"/v1/runs/{run}/report").content
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(page)
+    with room_in(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(page)
     say(f"report: {path.resolve().as_uri()}")
     if opened:
         open_page(path)

@@ -8,22 +8,27 @@ import httpx
 
 from clients.cli.exits import CliError, Exit
 
-__all__ = ["DEFAULT_BASE", "LISTENING", "assign", "check_free"]
+__all__ = ["DEFAULT_BASE", "LISTENING", "assign", "check_base", "check_free"]
 
 DEFAULT_BASE = 8700
 LISTENING = ("controller", "proxy", "provider-honest", "provider-curious", "edge", "redis")
 """In the order of their ports: the base, and the five after it."""
 
 
+def check_base(base: int) -> None:
+    """Raise `CliError` for what can be no first port."""
+    if base and not 1 <= base <= 65535 - len(LISTENING):
+        raise CliError(
+            f"--ports {base}: this cannot be the first of {len(LISTENING)} ports",
+            code=Exit.USAGE,
+            hint="give a number from 1024 to 65529, or 0 for any free ports",
+        )
+
+
 def assign(base: int) -> dict[str, int]:
-    """A port for each party of `LISTENING`; a base of 0 takes any free ones."""
+    """A port for each party of `LISTENING`; a base of 0 takes any free ones. Raises as `check_base`."""
+    check_base(base)
     if base:
-        if not 1 <= base <= 65535 - len(LISTENING):
-            raise CliError(
-                f"{base} cannot be the first of {len(LISTENING)} ports",
-                code=Exit.USAGE,
-                hint="give a number from 1024 to 65529, or 0 for any free ports",
-            )
         return {name: base + i for i, name in enumerate(LISTENING)}
     probes = [socket.socket() for _ in LISTENING]
     try:

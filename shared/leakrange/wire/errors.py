@@ -19,11 +19,13 @@ Raised anywhere, mapped to a response in one place (`leakrange.wire.app`)::
     ├── WrongHost                       421  another server is meant: see ``LEAKRANGE_ALLOWED_HOSTS``
     ├── InvalidInput                    422  well-formed, but wrong shape, not finite, too many samples, ...
     │   ├── InvalidScenario             422  all mistakes of a scenario at once, each with its line
-    │   └── InvalidArtifact             422  a model file that is not safetensors, or does not fit its config
+    │   ├── InvalidArtifact             422  a model file that is not safetensors, or does not fit its config
+    │   └── DamagedFile                 422  a stored file that cannot be read any more
     ├── BudgetExhausted                 429
     ├── HeaderTooLarge                  431
     ├── UpstreamFailed                  502  the server behind answered nonsense
-    └── Unavailable                     503  a server we need is down or full; see ``retry_after``
+    ├── Unavailable                     503  a server we need is down or full; see ``retry_after``
+    └── StorageFull                     507  no room on the disk; which only the operator can mend
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ __all__ = [
     "BodyTooLarge",
     "BudgetExhausted",
     "Conflict",
+    "DamagedFile",
     "DataUnavailable",
     "Forbidden",
     "ForeignOrigin",
@@ -47,6 +50,7 @@ __all__ = [
     "NotAcceptable",
     "NotFound",
     "RequestTimeout",
+    "StorageFull",
     "Unauthenticated",
     "Unavailable",
     "UnknownModel",
@@ -235,6 +239,13 @@ class InvalidArtifact(InvalidInput):
     slug, title = "invalid-artifact", "Invalid artifact"
 
 
+class DamagedFile(InvalidInput):
+    """422: a stored file that cannot be read any more; ``detail`` names it."""
+
+    slug, title = "damaged-file", "Damaged file"
+    default_hint = "run the scenario again: what is missing is made again"
+
+
 class BudgetExhausted(LeakrangeError):
     """429: the key has no samples left for this request."""
 
@@ -261,3 +272,13 @@ class Unavailable(LeakrangeError):
 
     def __init__(self, detail: str, *, retry_after: float = 1.0, **kw: Any) -> None:
         super().__init__(detail, retry_after=retry_after, **kw)
+
+
+class StorageFull(LeakrangeError):
+    """507: the disk has no room for what is to be stored; ``detail`` names the folder.
+
+    Not 503: a client repeats what fails so, and a disk does not empty itself. Nor 500: it is no bug.
+    """
+
+    status, slug, title = 507, "storage-full", "Storage full"
+    default_hint = "free space there, then run the scenario again: what is stored already is kept"

@@ -9,13 +9,36 @@ from typing import TYPE_CHECKING
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from clients.cli.console import note, out, told
+from clients.cli.exits import CliError, Exit
 from leakrange.allocator import ALLOCATOR
+from leakrange.wire.disk import room_in
 
 if TYPE_CHECKING:
     from leakrange.reproduction.document import Document
     from leakrange.reproduction.work import Work
 
-__all__ = ["do", "write"]
+__all__ = ["do", "prepare", "write"]
+
+
+def prepare(store: Path, *files: Path | None) -> None:
+    """Make sure that the folder ``store`` and the ``files`` can be written, before hours are spent on what
+    goes there. Raises `CliError`."""
+    for path in (store / ".try", *files):
+        if path is None:
+            continue
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new = not path.exists()
+            with path.open("ab"):
+                pass
+            if new:
+                path.unlink()
+        except OSError as error:
+            raise CliError(
+                f"{error.filename or path} cannot be written: {error.strerror}",
+                code=Exit.USAGE,
+                hint="choose another --store" if path.parent == store else "choose another --out or --page",
+            ) from error
 
 
 def write(found: Document, output: Path | None, page: Path | None) -> None:
@@ -25,15 +48,17 @@ def write(found: Document, output: Path | None, page: Path | None) -> None:
 
     if output:
         folder = output.with_suffix("")
-        for name, svg in pictures(found).items():
-            folder.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(svg, encoding="utf-8")
-        output.parent.mkdir(parents=True, exist_ok=True)
-        output.write_text(markdown(found, folder.name), encoding="utf-8")
+        with room_in(output.parent):
+            for name, svg in pictures(found).items():
+                folder.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(svg, encoding="utf-8")
+            output.parent.mkdir(parents=True, exist_ok=True)
+            output.write_text(markdown(found, folder.name), encoding="utf-8")
         note(f"results: {output}")
     if page:
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(html(found), encoding="utf-8")
+        with room_in(page.parent):
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(html(found), encoding="utf-8")
         note(f"results: {page}")
     out.print(markdown(found), markup=False, highlight=False, soft_wrap=True)
 

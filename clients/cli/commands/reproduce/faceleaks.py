@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clients.cli.commands.reproduce.doing import do, write
+from clients.cli.commands.reproduce.doing import do, prepare, write
+from clients.cli.connection import state_folder
 from clients.cli.console import note
 from clients.cli.embedded.launcher import Settings as RangeSettings
 from clients.cli.embedded.launcher import detach, stop
@@ -73,6 +74,8 @@ def faceleaks(
     chosen = list(part or PARTS)
     if unknown := sorted(set(chosen) - set(PARTS)):
         raise CliError(f"--part {unknown[0]}: there are {', '.join(PARTS)}", code=Exit.USAGE)
+    prepare(store, output, page)
+    folder = state_folder(state or store / "range")
     given: dict[str, Any] = {
         "data": None if quick else data,
         "size": size,
@@ -97,7 +100,7 @@ def faceleaks(
 
     try:
         if not show and not all(work.done(store) for work in works(None, None)):
-            with _range(state, store / "range") as (where, models):
+            with _range(folder, given=state is not None) as (where, models):
                 do([*works(where, models)], store, 1)
         found = document(works(None, None), settings, store, shlex.join(["leakrange", *sys.argv[1:]]))
     except LeakrangeError as error:
@@ -123,10 +126,10 @@ def _quick(settings: Settings) -> Settings:
 
 
 @contextmanager
-def _range(state: Path | None, own: Path) -> Iterator[tuple[Range, Path]]:
-    """The range of ``state``, or one in ``own`` for as long as the block lasts; and its folder of models."""
-    folder = StateFolder(state or own)
-    if state is not None or folder.held():
+def _range(folder: StateFolder, *, given: bool) -> Iterator[tuple[Range, Path]]:
+    """The range of a ``given`` folder, else one in it for as long as the block lasts; and its folder of
+    models."""
+    if given or folder.held():
         record = folder.record()
         if record is None or record.state != "ready":
             raise CliError(f"no range is up in {folder.root}", code=Exit.USAGE, hint="leakrange up --detach")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from pydantic import ValidationError
 
-from clients.cli.commands.reproduce.doing import do, write
+from clients.cli.commands.reproduce.doing import do, prepare, write
 from clients.cli.exits import CliError, Exit
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 
@@ -90,6 +90,7 @@ def hbc(
 
     if quick and (table or rows):
         raise CliError("--quick has rows of its own: leave out --table and --rows", code=Exit.USAGE)
+    prepare(store, output, page)
     whole = list(TABLES) if rows else [BLACK_BOX, *TABLES, DETECTION]
     chosen = list(QUICK) if quick else table or whole
     if quick:
