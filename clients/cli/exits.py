@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from pathlib import Path
 
-__all__ = ["CliError", "Exit"]
+__all__ = ["CliError", "Exit", "told"]
 
 
 class Exit(IntEnum):
@@ -30,3 +31,13 @@ class CliError(Exception):
     ) -> None:
         super().__init__(message)
         self.message, self.code, self.hint, self.lines = message, code, hint, lines
+
+
+def told(error: OSError, folder: Path | None = None) -> CliError:
+    """The error of a file that cannot be read or written; a full disk is named by the file, or ``folder``."""
+    from leakrange.wire.disk import is_full, storage_full
+
+    if not is_full(error):
+        return CliError(str(error), code=Exit.FAILED)
+    full = storage_full(folder or Path(error.filename or "."))
+    return CliError(full.detail, code=Exit.FAILED, hint="free space there, then do it again")

@@ -10,7 +10,8 @@ import typer
 import leakrange
 from clients.cli.commands import embedded_range, keys, listings, reproduce, runs, scenarios
 from clients.cli.console import out, problem
-from clients.cli.exits import CliError, Exit
+from clients.cli.exits import CliError, Exit, told
+from leakrange.wire.errors import StorageFull
 
 __all__ = ["app", "main"]
 
@@ -64,6 +65,9 @@ def main() -> None:
     except CliError as error:
         problem(error)
         sys.exit(error.code)
+    except StorageFull as error:
+        problem(CliError(error.detail, code=Exit.FAILED, hint="free space there, then do it again"))
+        sys.exit(Exit.FAILED)
     except OSError as error:  # a file that cannot be read or written, a full disk
-        problem(CliError(str(error), code=Exit.FAILED))
+        problem(told(error))
         sys.exit(Exit.FAILED)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from leakrange.attacks import attacks
 from leakrange.attacks.membership.membership import MembershipAttack
 from leakrange.attacks.people.membership import PeopleAttack
-from leakrange.store.files import FolderStore, put_arrays
+from leakrange.store.files import FolderStore, put_arrays, whole
 from leakrange.wire.jobs import FitJob
 from services.attacker.distil import student_outputs
 from services.attacker.evidence import evidence_of
@@ -24,7 +24,7 @@ __all__ = ["fit"]
 
 
 def _stored(settings: FleetSettings, identity: str) -> bool:
-    return FolderStore(settings.releases_dir).exists(f"{identity}.npz")
+    return whole(FolderStore(settings.releases_dir), f"{identity}.npz")
 
 
 @fleet_task(FitJob, seconds=1800.0, stored=_stored)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.store.files import FolderStore, put_array
+from leakrange.store.files import FolderStore, put_array, whole
 from leakrange.wire.client import NativeClient
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.jobs import ProbeJob
@@ -53,7 +53,7 @@ def _connection(timeout: float) -> _Connection:
 
 
 def _stored(settings: FleetSettings, identity: str) -> bool:
-    return FolderStore(settings.releases_dir).exists(f"{identity}.npy")
+    return whole(FolderStore(settings.releases_dir), f"{identity}.npy")
 
 
 def _key(account: str, settings: FleetSettings) -> str:

@@ -27,6 +27,7 @@ from leakrange.wire.errors import LeakrangeError, NotFound
 from leakrange.wire.jobs import TrainJob
 from leakrange.wire.logs import configure_logs
 from leakrange.wire.recipe import TrainingRecipe
+from services.attacker.artifacts import find_whole
 from services.attacker.parent import die_with
 from services.attacker.settings import FleetSettings
 from services.attacker.spans import span_of
@@ -108,14 +109,14 @@ def _load(line: bytes) -> None:
 def _train(line: bytes, settings: FleetSettings, say: Say) -> None:
     import torch
 
-    from leakrange.providers.artifact import find, save
+    from leakrange.providers.artifact import save
     from leakrange.providers.training import train
     from leakrange.providers.transfer import train_student
 
     job = TrainJob.model_validate_json(line)
     recipe = job.recipe
     torch.set_num_threads(settings.train_threads)
-    if job.shown is not None and (folder := find(settings.models_dir, recipe.digest())) is not None:
+    if job.shown is not None and (folder := find_whole(settings.models_dir, recipe.digest())) is not None:
         _show(job, folder, settings)
         say({"done": {"reused": True}})
         return
@@ -150,11 +151,10 @@ def _train(line: bytes, settings: FleetSettings, say: Say) -> None:
 def _teacher(recipe: TrainingRecipe, settings: FleetSettings) -> Classifier:
     """The classifier whose body the student of that recipe stands on; raises `NotFound` where it is not
     trained."""
-    from leakrange.providers.artifact import find
     from leakrange.providers.artifact import load as load_artifact
 
     digest = str(recipe.parameters["teacher"])
-    folder = find(settings.models_dir, digest)
+    folder = find_whole(settings.models_dir, digest)
     if folder is None:
         raise NotFound(f"the teacher {digest[:12]} is not trained", hint="train it before its student")
     return load_artifact(folder).classifier

@@ -14,9 +14,10 @@ from typing import Any
 import orjson
 
 from leakrange.allocator import ALLOCATOR
-from leakrange.store.files import FolderStore
+from leakrange.store.files import FolderStore, whole
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.jobs import TrainJob
+from services.attacker.artifacts import find_whole
 from services.attacker.settings import FleetSettings
 from services.attacker.task import Cancelled, JobContext, fleet_task
 
@@ -85,8 +86,8 @@ trainer = Trainer()
 
 
 def _stored(settings: FleetSettings, identity: str) -> bool:
-    model = FolderStore(settings.models_dir).exists(f"{identity}/training.json")
-    return model or FolderStore(settings.releases_dir).exists(f"{identity}.npy")
+    shown = whole(FolderStore(settings.releases_dir), f"{identity}.npy")
+    return shown or find_whole(settings.models_dir, identity) is not None
 
 
 @fleet_task(TrainJob, seconds=86_400.0, stored=_stored)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import structlog
 from fastapi import FastAPI
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
@@ -14,6 +15,7 @@ from leakrange.store.engine import Database
 from leakrange.store.files import FolderStore
 from leakrange.store.migrate import upgrade
 from leakrange.wire.app import create_app
+from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.names import PublicNames
 from leakrange.wire.parties import Edge, Providers, Proxy
 from leakrange.wire.transport import AiohttpTransport
@@ -29,6 +31,8 @@ from services.controller.settings import ControllerSettings
 
 __all__ = ["controller"]
 
+log = structlog.get_logger("services.controller")
+
 DESCRIPTION = """Takes scenarios, has the range execute them, and reports what leaks and what hiding it costs.
 Starting and cancelling runs wants the operator key."""
 
@@ -42,7 +46,11 @@ def controller(settings: ControllerSettings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if settings.migrate:
-            await asyncio.to_thread(upgrade, settings.database_url)
+            try:
+                await asyncio.to_thread(upgrade, settings.database_url)
+            except LeakrangeError as error:
+                log.error("the database cannot be used", reason=error.detail, hint=error.hint)
+                raise
         key, tries = settings.operator_key.get_secret_value(), settings.attempts
         transport = AiohttpTransport(timeout=60.0)
         providers = Providers(transport, settings.providers, key, attempts=tries)

@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
+from leakrange.store.sqlite_errors import told
+
 __all__ = ["SQLite"]
 
 T = TypeVar("T")
@@ -50,7 +52,7 @@ class SQLite:
             _upgrade(connection)
             self._connection = connection
 
-        await asyncio.get_running_loop().run_in_executor(self._thread, connect)
+        await self._run(connect)
 
     async def close(self) -> None:
         """Close the file, after everything that was asked before."""
@@ -64,7 +66,17 @@ class SQLite:
             assert self._connection is not None
             return work(self._connection)
 
-        return await asyncio.get_running_loop().run_in_executor(self._thread, run)
+        return await self._run(run)
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        """``work()`` in the thread of the connection. Raises `StorageFull`, and `Unavailable` for a damaged
+        file, which both name the place."""
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+        except sqlite3.Error as error:
+            if (clear := told(error, self._path)) is None:
+                raise
+            raise clear from error
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:

@@ -14,6 +14,7 @@ import pytest
 from clients.cli.embedded.ports import LISTENING
 from clients.cli.embedded.process import kill_group
 from clients.cli.embedded.state import StateFolder
+from tests.disks import fill, small_disk
 from tests.embedded import COMMAND, EmbeddedRange, alive, clean, leakrange, wait_for
 
 
@@ -118,3 +119,56 @@ def test_a_second_range_in_the_same_folder_is_refused(embedded_range: EmbeddedRa
 def test_down_without_a_range_is_no_error(tmp_path: Path) -> None:
     assert leakrange("down", "--state", str(tmp_path / "nowhere")).returncode == 0
     assert not (tmp_path / "nowhere").exists()
+
+
+@pytest.mark.parametrize("mode", [[], ["--detach"]])
+def test_a_full_disk_is_named_before_anything_is_started(mode: list[str], tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 1) as disk:
+        done = leakrange("up", *mode, "--ports", "0", "--state", str(disk / "range"))
+        assert done.returncode == 5
+        assert "the disk is full" in done.stderr
+        assert str(disk / "range") in done.stderr
+        assert "free space there" in done.stderr
+        assert list(disk.iterdir()) == []
+
+
+def test_a_file_that_finds_no_room_is_named(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 1) as disk:
+        fill(disk)
+        where = ["--store", str(tmp_path / "store"), "--out", str(disk / "page.md")]
+        done = leakrange("reproduce", "hbc", "--quick", "--show", *where)
+        assert done.returncode == 1
+        assert f"the disk is full: nothing more can be written to {disk}" in done.stderr
+
+
+@pytest.mark.parametrize("content", [b"{", b"[1]", b'{"operator": 1}', bytes(40)])
+def test_damaged_secrets_are_named(content: bytes, tmp_path: Path) -> None:
+    folder = tmp_path / "range"
+    folder.mkdir()
+    (folder / "secrets.json").write_bytes(content)
+    done = leakrange("up", "--ports", "0", "--state", str(folder))
+    assert done.returncode == 5
+    assert f"{folder / 'secrets.json'} is damaged" in done.stderr
+    assert "delete it" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_damaged_record_of_a_range_that_runs_is_named_and_another_is_no_loss(tmp_path: Path) -> None:
+    record = StateFolder(tmp_path).record_file
+    record.write_bytes(b"{")
+    launcher = (
+        "import sys; from pathlib import Path; from clients.cli.embedded.state import StateFolder\n"
+        "folder = StateFolder(Path(sys.argv[1])); print(folder.hold(), flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", launcher, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"True\n"
+        for command in ("status", "runs", "down"):
+            done = leakrange(command, "--state", str(tmp_path))
+            assert done.returncode == 1
+            assert f"{record} is damaged" in done.stderr
+            assert f"process {process.pid}" in done.stderr
+        process.kill()
+    assert leakrange("down", "--state", str(tmp_path)).returncode == 0

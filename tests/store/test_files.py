@@ -3,6 +3,7 @@
 import os
 import pickle
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from leakrange.store.files import FolderStore, get_array, get_arrays, put_array, put_arrays
-from leakrange.wire.errors import InvalidInput, NotFound
+from leakrange.store.files import FolderStore, get_array, get_arrays, put_array, put_arrays, whole
+from leakrange.wire.errors import DamagedFile, InvalidInput, NotFound, StorageFull
+from tests.disks import fill, small_disk
 
 DIGEST = "ab" * 32
 
@@ -111,9 +113,9 @@ def test_a_write_that_fails_leaves_the_old_and_no_litter(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(StorageFull):
         store.put(DIGEST, b"new")
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(StorageFull):
         store.put_folder(DIGEST[:32], {"model.safetensors": b"new"})
     assert store.get(DIGEST) == b"old"
     assert [p.name for p in store.root.iterdir()] == [DIGEST]
@@ -166,9 +168,82 @@ def test_objects_are_neither_written_nor_read(store: FolderStore, tmp_path: Path
     np.savez(tmp_path / "bomb.npz", a=objects, allow_pickle=True)
     bodies = [(tmp_path / "bomb.npy").read_bytes(), (tmp_path / "bomb.npz").read_bytes()]
     for body in [*bodies, pickle.dumps(Bomb()), b"", b"nonsense", b"PK\x03\x04"]:
-        store.put(DIGEST, body)
-        with pytest.raises(InvalidInput):
-            get_array(store, DIGEST)
-        with pytest.raises(InvalidInput):
-            get_arrays(store, DIGEST)
+        for get in (get_array, get_arrays):
+            store.put(DIGEST, body)
+            with pytest.raises(InvalidInput):
+                get(store, DIGEST)
     assert not Path("/tmp/leakrange-was-unpickled").exists()
+
+
+NAMES = [f"{DIGEST}.npy", f"{DIGEST}.npz"]
+DAMAGES: dict[str, Callable[[bytes], bytes]] = {
+    "truncated": lambda content: content[: len(content) // 2],
+    "empty": lambda _: b"",
+    "zeros": lambda content: bytes(len(content)),
+}
+
+
+def stored(store: FolderStore, name: str) -> None:
+    values = np.arange(150.0).reshape(50, 3)
+    put_array(store, name, values) if name.endswith("npy") else put_arrays(store, name, {"values": values})
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_named_and_set_aside_to_be_made_again(
+    store: FolderStore, name: str, damage: str
+) -> None:
+    stored(store, name)
+    assert whole(store, name)
+    for _ in range(2):
+        path = store.path(name)
+        path.write_bytes(DAMAGES[damage](path.read_bytes()))
+        with pytest.raises(DamagedFile, match=f"{path} is damaged, and was set aside as {name}.damaged"):
+            get_array(store, name) if name.endswith("npy") else get_arrays(store, name)
+        assert not store.exists(name)
+        assert (store.root / f"{name}.damaged").exists()
+        stored(store, name)
+    assert whole(store, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_look_is_enough_to_have_it_made_again(store: FolderStore, name: str) -> None:
+    assert not whole(store, name)
+    stored(store, name)
+    path = store.path(name)
+    path.write_bytes(path.read_bytes()[:-9])
+    assert not whole(store, name)
+    assert not store.exists(name)
+
+
+def test_a_header_that_promises_what_is_not_there_is_damage(store: FolderStore) -> None:
+    stored(store, NAMES[0])
+    path = store.path(NAMES[0])
+    path.write_bytes(path.read_bytes().replace(b"(50, 3)", b"(2**40,"))
+    assert not whole(store, NAMES[0])
+
+
+def test_a_damaged_folder_is_set_aside_as_a_whole(store: FolderStore) -> None:
+    for _ in range(2):
+        store.put(f"{DIGEST}/training.json", b"{")
+        assert f"{store.root / DIGEST} is damaged" in store.damaged(DIGEST).detail
+        assert not store.exists(DIGEST)
+    assert (store.root / f"{DIGEST}.damaged" / "training.json").read_bytes() == b"{"
+
+
+def test_a_full_disk_is_named_and_leaves_nothing_half(tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 1) as disk:
+        store = FolderStore(disk / "releases")
+        stored(store, NAMES[0])
+        filler = fill(disk)
+        for put in (
+            lambda: store.put(NAMES[1], bytes(100_000)),
+            lambda: store.put_folder(DIGEST, {"training.json": bytes(100_000)}),
+        ):
+            with pytest.raises(StorageFull, match=f"disk is full.*{store.root}") as caught:
+                put()
+            assert "free" in str(caught.value.hint)
+        assert [path.name for path in store.root.iterdir()] == [NAMES[0]]
+        filler.unlink()
+        store.put(NAMES[1], bytes(100_000))
+        assert whole(store, NAMES[0])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clients.cli.embedded.launcher import Settings, serve
 from clients.cli.embedded.state import RangeRecord, StateFolder
-from clients.cli.exits import CliError
+from clients.cli.exits import CliError, told
 
 
 def main() -> int:
@@ -37,7 +37,8 @@ def main() -> int:
             starting=starting,
             ready=ready,
         )
-    except CliError as error:
+    except (CliError, OSError) as failed:
+        error = told(failed, given.state) if isinstance(failed, OSError) else failed
         for line in (*error.lines, error.message, error.hint or ""):
             announce(line)
         return error.code

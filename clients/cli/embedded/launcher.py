@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from clients.cli.embedded.parties import parties
 from clients.cli.embedded.ports import assign, check_free
@@ -18,11 +20,14 @@ from clients.cli.embedded.redis_server import redis_url
 from clients.cli.embedded.state import PartyRecord, RangeRecord, StateFolder
 from clients.cli.embedded.supervisor import Supervisor, end_leftovers
 from clients.cli.exits import CliError, Exit
+from leakrange.wire.disk import storage_full
 
-__all__ = ["Settings", "detach", "ending", "serve", "stop"]
+__all__ = ["Settings", "check_room", "detach", "ending", "serve", "stop"]
 
 NEEDED = ("alembic", "celery", "matplotlib", "redis", "safetensors", "sklearn", "sqlalchemy", "torch")
 STOP_SECONDS = 40.0
+LEAST_FREE = 8 * 2**20
+"""Bytes on the disk without which a range is not begun."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ def serve(
     start; all others are stopped then.
     """
     folder = settings.folder
+    check_room(folder.root)
     if not folder.hold():
         raise already_running(folder)
     _clear(folder, announce)
@@ -94,6 +100,7 @@ def detach(settings: Settings, *, starting: Callable[[RangeRecord], None]) -> Ra
     folder = settings.folder
     if folder.held():
         raise already_running(folder)
+    check_room(folder.root)
     folder.prepare()
     log = folder.log("launcher")
     rotate(log)
@@ -215,7 +222,20 @@ def _failed(record: RangeRecord, error: CliError) -> RangeRecord:
     return record
 
 
+def check_room(folder: Path) -> None:
+    """Raise `CliError` where the disk of ``folder`` has no room for a range's logs and databases."""
+    there = next(each for each in (folder, *folder.parents) if each.exists())
+    if shutil.disk_usage(there).free < LEAST_FREE:
+        raise CliError(
+            storage_full(folder).detail,
+            code=Exit.NOT_STARTED,
+            hint=f"a range needs {LEAST_FREE / 2**20:.0f} MiB to start: free space there, or give another"
+            " folder with --state",
+        )
+
+
 def _told(record: RangeRecord | None, folder: StateFolder) -> CliError:
+    check_room(folder.root)  # without it there may be neither record nor log
     if record is not None and record.error is not None:
         return CliError(
             record.error, code=Exit.NOT_STARTED, hint=record.hint, lines=tuple(record.error_lines)

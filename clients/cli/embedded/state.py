@@ -10,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Literal
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, RootModel, ValidationError
+
+from clients.cli.exits import CliError, Exit
 
 __all__ = ["PartyRecord", "RangeRecord", "StateFolder"]
 
@@ -58,6 +60,10 @@ class RangeRecord(BaseModel):
     def url(self, name: str) -> str:
         """Where the party of that name answers over HTTP; raises `KeyError` as `port` does."""
         return f"http://127.0.0.1:{self.port(name)}"
+
+
+class _Secrets(RootModel[dict[str, str]]):
+    pass
 
 
 class StateFolder:
@@ -119,6 +125,9 @@ class StateFolder:
         except BlockingIOError:
             lock.close()
             return False
+        lock.truncate(0)
+        lock.write(str(os.getpid()))
+        lock.flush()
         self._lock = lock
         return True
 
@@ -138,11 +147,21 @@ class StateFolder:
             return False
 
     def record(self) -> RangeRecord | None:
-        """The record, None where there is none."""
+        """The record, None where there is none. Raises `CliError` for a damaged one of a range that runs; one
+        that was left by a range that does not run is no loss, and None as well."""
         try:
             return RangeRecord.model_validate_json(self.record_file.read_bytes())
-        except (FileNotFoundError, NotADirectoryError, ValidationError):
+        except (FileNotFoundError, NotADirectoryError):
             return None
+        except ValidationError as error:
+            if not self.held():
+                return None
+            launcher = (self.root / "lock").read_text() or "unknown"
+            raise CliError(
+                f"{self.record_file} is damaged, so nothing is known of the range that runs in {self.root}",
+                code=Exit.FAILED,
+                hint=f"end its launcher (process {launcher}), then start it again with 'leakrange up'",
+            ) from error
 
     def write(self, record: RangeRecord) -> None:
         """Replace the record at once, so that nobody reads half of it."""
@@ -153,9 +172,18 @@ class StateFolder:
         self.record_file.unlink(missing_ok=True)
 
     def secret(self, name: str, make: Callable[[], str] = lambda: secrets.token_hex(24)) -> str:
-        """The secret of that name: made at the first call, and the same at every later start."""
+        """The secret of that name: made at the first call, and the same at every later start. Raises
+        `CliError` for a damaged file."""
         path = self.root / "secrets.json"
-        known: dict[str, str] = json.loads(path.read_bytes()) if path.exists() else {}
+        try:
+            known = _Secrets.model_validate_json(path.read_bytes() if path.exists() else b"{}").root
+        except ValidationError as error:
+            raise CliError(
+                f"{path} is damaged: it does not hold the secrets of the range",
+                code=Exit.NOT_STARTED,
+                hint="put a copy in its place, or delete it: the next 'leakrange up' makes new secrets, and"
+                " an operator key that was noted down is no longer good",
+            ) from error
         if name not in known:
             known[name] = make()
             self._write_secret(path, json.dumps(known))

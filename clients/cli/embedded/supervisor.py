@@ -14,6 +14,7 @@ from clients.cli.embedded.process import command_line, kill_group, last_lines, p
 from clients.cli.embedded.readiness import Readiness
 from clients.cli.embedded.state import RangeRecord, StateFolder
 from clients.cli.exits import CliError, Exit
+from leakrange.wire.disk import is_full, storage_full
 
 __all__ = ["Supervisor", "end_leftovers"]
 
@@ -66,13 +67,22 @@ class Supervisor:
         return True
 
     def watch(self) -> None:
-        """Restart whatever dies, after a pause that grows, until a stop is asked for."""
+        """Restart whatever dies, after a pause that grows, until a stop is asked for. A full disk ends
+        nothing: it is told, and what could not be done is tried again."""
+        changed = full = False
         while not self._stopping.wait(0.25):
-            changed = False
-            for party in self._parties:
-                changed |= self._look_after(party)
-            if changed:
-                self._folder.write(self.record)
+            try:
+                for party in self._parties:
+                    changed |= self._look_after(party)
+                if changed:
+                    self._folder.write(self.record)
+                changed = full = False
+            except OSError as error:
+                if not is_full(error):
+                    raise
+                if not full:
+                    self._announce(f"{storage_full(self._folder.root).detail}: free space there")
+                changed = full = True
 
     def stop(self) -> None:
         """End every party: ask, wait, kill. The Redis-protocol server goes last, since the others need it to

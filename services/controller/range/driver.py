@@ -28,8 +28,8 @@ from leakrange.scenario.plan import (
     PlannedTrial,
 )
 from leakrange.scenario.results import TrialResult
-from leakrange.store.files import get_array, get_arrays, put_array, put_arrays
-from leakrange.wire.errors import LeakrangeError, NotFound
+from leakrange.store.files import get_array, get_arrays, put_array, put_arrays, whole
+from leakrange.wire.errors import LeakrangeError, NotFound, StorageFull
 from leakrange.wire.jobs import FitJob, ProbeJob, Shadow, Span
 from leakrange.wire.keys import api_key
 from leakrange.wire.names import upload_name
@@ -134,7 +134,7 @@ class Driver:
     async def _round(
         self, stream: PlannedStream, model: PlannedModel, name: str, key: str, span: Span, identity: str
     ) -> None:
-        stored = self._parties.releases.exists(f"{identity}.npy")
+        stored = all(whole(self._parties.releases, f"{identity}.{kind}") for kind in ("npy", "npz"))
         if not (stored and identity in self._done):
             async with self._rounds:
                 order = Round(
@@ -194,7 +194,7 @@ class Driver:
         async def chunk(job: ProbeJob) -> None:
             identity = job.identity()
             size = job.samples
-            known = self._parties.releases.exists(f"{identity}.npy")
+            known = whole(self._parties.releases, f"{identity}.npy")
             if not known:
                 async with self._probing:
                     await self._dispatch.run(job, f"probing {probe.id}")
@@ -216,6 +216,8 @@ class Driver:
     async def _trial(self, trial: PlannedTrial) -> None:
         try:
             result = await self._judged(trial)
+        except StorageFull:
+            raise  # what is paid for could not be kept: the run ends
         except LeakrangeError as error:
             await self._accounts.check()  # which ends the run, and not this trial alone
             result = trial.result.model_copy(update={"state": "failed", "error": error.detail})
@@ -344,7 +346,7 @@ class Driver:
         """What the fleet's job gives, now or earlier."""
         identity = job.identity()
         await self._journal.expect([(identity, "fit", {"trial": trial.result.id})])
-        if not self._parties.releases.exists(f"{identity}.npz"):
+        if not whole(self._parties.releases, f"{identity}.npz"):
             async with self._fitting:
                 await self._dispatch.run(job, f"fitting {trial.result.id}")
         await self._journal.job_done(identity, "fit", {}, message=f"fitted {trial.result.id}")
@@ -362,7 +364,7 @@ class Driver:
         key = await self._accounts.key(
             name, policy=policy.name, budget=len(outputs), model=self._own.name(model), endpoints=["outputs"]
         )
-        known = self._parties.releases.exists(f"{identity}.npz")
+        known = whole(self._parties.releases, f"{identity}.npz")
         if not known:
             assert student.student is not None
             try:

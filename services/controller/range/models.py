@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import TYPE_CHECKING
 
 import orjson
+import structlog
 
+from leakrange.providers.artifact_files import find, read_files
 from leakrange.scenario.plan import PlannedModel
+from leakrange.store.files import whole
+from leakrange.wire.errors import InvalidArtifact
 from leakrange.wire.jobs import JobReport, Span, TrainJob
 from services.controller.range.dispatch import Dispatch
 from services.controller.range.journal import Journal
@@ -17,6 +22,8 @@ if TYPE_CHECKING:
     from services.controller.range.supervisor import Parties
 
 __all__ = ["Models"]
+
+log = structlog.get_logger("services.controller.models")
 
 
 class Models:
@@ -63,7 +70,7 @@ class Models:
                     lambda: self._journal.progress(identity, "train", report.progress, text),
                 )
 
-        if not self._parties.models.exists(f"{identity}/training.json"):
+        if not await asyncio.to_thread(self._whole, identity):
             await self._dispatch.run(job, f"training {model.id}", progressed)
         record = orjson.loads(self._parties.models.get(f"{identity}/training.json"))
         figures = {
@@ -79,6 +86,18 @@ class Models:
             message=f"trained {model.id} in {record['seconds']:.1f} s",
             model=(model.recipe, figures),
         )
+
+    def _whole(self, artifact: str) -> bool:
+        """Whether it is trained and whole. What is damaged the fleet sets aside and trains again."""
+        folder = find(self._parties.models.root, artifact)
+        if folder is None:
+            return False
+        try:
+            read_files(folder)
+        except InvalidArtifact as error:
+            log.warning("a damaged model is trained again", reason=error.detail)
+            return False
+        return True
 
     async def _serve(self, model: PlannedModel) -> None:
         await self.trained(model)
@@ -98,6 +117,6 @@ class Models:
     async def _show(self, shadow: PlannedModel, job: TrainJob) -> None:
         identity = job.identity()
         await self._journal.expect([(identity, "train", {"model": shadow.id})])
-        if not self._parties.releases.exists(f"{identity}.npy"):
+        if not whole(self._parties.releases, f"{identity}.npy"):
             await self._dispatch.run(job, f"asking {shadow.id}")
         await self._journal.job_done(identity, "train", {}, message=f"asked {shadow.id}")

@@ -15,7 +15,7 @@ from leakrange.store.files import FolderStore
 from leakrange.store.jobs import Jobs
 from leakrange.store.runs import FINAL, Runs
 from leakrange.store.trials import Trials
-from leakrange.wire.errors import LeakrangeError
+from leakrange.wire.errors import LeakrangeError, StorageFull
 from leakrange.wire.names import PublicNames
 from leakrange.wire.parties import Edge, Providers, Proxy
 from services.controller.range.accounts import Accounts
@@ -29,6 +29,8 @@ from services.controller.settings import ControllerSettings
 __all__ = ["Parties", "Supervisor"]
 
 log = structlog.get_logger("services.controller.supervisor")
+RECORD_EVERY = 2.0
+"""Seconds between tries to write down the end of a run while the disk is full."""
 CLOSE_WITHIN = 5.0
 """Seconds for which the end of a run that is cancelled or has failed waits for the proxy's accounts."""
 
@@ -65,6 +67,8 @@ class Supervisor:
     ) -> None:
         self._settings, self._database, self._news, self._parties = settings, database, news, parties
         self._driven: dict[str, _Driven] = {}
+        self.unrecorded: dict[str, str] = {}
+        """Runs that have failed, and why, though it cannot be written down: the disk is full."""
 
     def begin(self, run: str) -> None:
         """Start driving a run that is stored; returns at once."""
@@ -122,7 +126,21 @@ class Supervisor:
             # the traceback.
             log.error("a run failed", run=run, exc_info=error)
             await self._wind_up(run, driven.driver)
-            await journal.fail(_reason(error))
+            await self._fail(run, journal, _reason(error))
+
+    async def _fail(self, run: str, journal: Journal, reason: str) -> None:
+        """Write down that a run has failed. While the disk is full, whoever asks is told all the same."""
+        while True:
+            try:
+                await journal.fail(reason)
+            except StorageFull as error:
+                log.error("the end of a run cannot be recorded yet", run=run, reason=error.detail)
+                self.unrecorded[run] = reason
+                self._news.announce(run)
+                await asyncio.sleep(RECORD_EVERY)
+            else:
+                self.unrecorded.pop(run, None)
+                return
 
     async def _wind_up(self, run: str, driver: Driver | None) -> None:
         """Before a run ends early: its jobs are dropped, and its ledger is as good as can be had soon."""

@@ -14,7 +14,7 @@ from leakrange.metrics import entropy_bits, entropy_histogram
 from leakrange.scenario.plan import Plan, PlannedModel
 from leakrange.scenario.results import ModelResult, RunResults, TrialResult
 from leakrange.scenario.summary import summarise
-from leakrange.store.files import FileStore, get_array
+from leakrange.store.files import FileStore, get_array, whole
 from leakrange.store.models import Models
 from leakrange.store.runs import Runs
 from leakrange.store.tables import LedgerEntry, Run
@@ -92,7 +92,7 @@ def _outputs(plan: Plan, model: PlannedModel, releases: FileStore) -> np.ndarray
         if stream.model != model.id or stream.defence not in plain or stream.local or stream.draw:
             continue
         identities = [stream.identity(model, plain[stream.defence], span) for span in stream.spans]
-        if not all(releases.exists(f"{identity}.npy") for identity in identities):
+        if not all(whole(releases, f"{identity}.npy") for identity in identities):
             return None
         values = np.concatenate([get_array(releases, f"{name}.npy") for name in identities]).astype(
             np.float64

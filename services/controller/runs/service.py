@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import orjson
@@ -76,13 +76,16 @@ class RunService:
         """Runs, newest first."""
         async with self._database.read() as session:
             rows, following = await Runs(session).page(limit=limit, after=after)
-            return RunList(runs=await _views(session, rows), next=following)
+            return RunList(runs=await self._views(session, rows), next=following)
 
     async def view(self, run: str) -> RunView:
         """One run; raises `NotFound`."""
         async with self._database.read() as session:
-            [view] = await _views(session, [await Runs(session).get(run)])
+            [view] = await self._views(session, [await Runs(session).get(run)])
             return view
+
+    async def _views(self, session: AsyncSession, runs: Sequence[Run]) -> list[RunView]:
+        return await _views(session, runs, self._supervisor.unrecorded)
 
     async def cancel(self, run: str) -> RunView:
         """Stop a run; raises `NotFound`."""
@@ -110,6 +113,10 @@ class RunService:
             if found:
                 continue
             if state in FINAL:
+                return
+            if (reason := self._supervisor.unrecorded.get(run)) is not None:
+                end = {"at": datetime.now(UTC).isoformat(), "state": "failed", "message": reason}
+                yield b"event: run.finished\ndata: %b\n\n" % orjson.dumps(end)
                 return
             try:
                 async with asyncio.timeout(KEEP_ALIVE):
@@ -167,19 +174,19 @@ def _csv(found: RunResults) -> str:
     return to_csv(found)
 
 
-async def _views(session: AsyncSession, runs: Sequence[Run]) -> list[RunView]:
+async def _views(session: AsyncSession, runs: Sequence[Run], unrecorded: Mapping[str, str]) -> list[RunView]:
     ids = [run.id for run in runs]
     jobs, trials = await Jobs(session).tally(ids), await Trials(session).tally(ids)
     return [
         RunView(
             id=run.id,
             name=run.name,
-            state=run.state,
+            state="failed" if run.id in unrecorded else run.state,
             created=run.created.isoformat(),
             started=_iso(run.started),
             finished=_iso(run.finished),
             seconds=run.seconds,
-            error=run.error,
+            error=unrecorded.get(run.id, run.error),
             jobs={kind: _count(states) for kind, states in jobs[run.id].items()},
             trials=_count(trials[run.id]),
         )

@@ -26,6 +26,7 @@ from safetensors.torch import save as to_safetensors
 
 from leakrange.nets.classifier import Classifier
 from leakrange.nets.mixture import MixtureHead
+from leakrange.providers.artifact_files import CLASSIFIER, DECODER, DIGESTS, RECORD, find, read_files
 from leakrange.providers.decoder import ArgmaxDecoder, Decoder, NetDecoder, ThresholdDecoder, VertexDecoder
 from leakrange.providers.model_config import (
     ArgmaxConfig,
@@ -37,14 +38,10 @@ from leakrange.providers.model_config import (
 )
 from leakrange.providers.model_file import METADATA_KEY, load_classifier, load_decoder
 from leakrange.providers.training import TrainedModel
-from leakrange.wire.errors import InvalidArtifact
+from leakrange.wire.disk import room_in
 from leakrange.wire.jobs import ReleaseKind
 
-__all__ = ["Artifact", "find", "load", "public_bytes", "save"]
-
-CLASSIFIER = "classifier.safetensors"
-DECODER = "decoder.safetensors"
-RECORD = "training.json"
+__all__ = ["CLASSIFIER", "DECODER", "RECORD", "Artifact", "find", "load", "public_bytes", "save"]
 
 
 @dataclass(frozen=True)
@@ -64,10 +61,12 @@ def save(root: Path, trained: TrainedModel) -> Path:
     """Write ``<root>/<recipe digest>/`` and give its path.
 
     The folder appears under its name complete, by a rename; where it is there already, it is left as it is.
+    Raises `StorageFull`.
     """
-    root.mkdir(parents=True, exist_ok=True)
     folder = root / trained.recipe.digest()
-    public = classifier_bytes(trained)
+    files = {CLASSIFIER: classifier_bytes(trained)}
+    if trained.decoder is not None:
+        files[DECODER] = decoder_bytes(trained.decoder)
     record = {
         "recipe": trained.recipe.model_dump(mode="json"),
         "chosen_epoch": trained.chosen_epoch,
@@ -75,17 +74,23 @@ def save(root: Path, trained: TrainedModel) -> Path:
         "figures": trained.figures,
         "seconds": trained.seconds,
         "parameters": sum(p.numel() for p in trained.classifier.parameters()),
-        "sha256": hashlib.sha256(public).hexdigest(),
+        **{name: hashlib.sha256(files[file]).hexdigest() for name, file in DIGESTS.items() if file in files},
         "versions": _versions(),
     }
     if trained.members is not None:
         record["members"] = trained.members
-    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name[:12]}-", dir=root))
+    files[RECORD] = orjson.dumps(record, option=orjson.OPT_INDENT_2)
+    with room_in(root):
+        _store(files, folder)
+    return folder
+
+
+def _store(files: dict[str, bytes], folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name[:12]}-", dir=folder.parent))
     try:
-        _write(staging / CLASSIFIER, public)
-        if trained.decoder is not None:
-            _write(staging / DECODER, decoder_bytes(trained.decoder))
-        _write(staging / RECORD, orjson.dumps(record, option=orjson.OPT_INDENT_2))
+        for name, content in files.items():
+            _write(staging / name, content)
         try:
             staging.rename(folder)
         except OSError:
@@ -93,32 +98,15 @@ def save(root: Path, trained: TrainedModel) -> Path:
                 raise
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-    return folder
-
-
-def find(root: Path, digest: str) -> Path | None:
-    """The artifact folder of a recipe digest, or None."""
-    folder = root / digest
-    return folder if (folder / RECORD).is_file() else None
 
 
 def load(folder: Path) -> Artifact:
     """Load an artifact folder; raises `InvalidArtifact` where a file is missing, damaged, or not what the
     record says."""
-    try:
-        record = orjson.loads((folder / RECORD).read_bytes())
-        public = (folder / CLASSIFIER).read_bytes()
-        private = (folder / DECODER).read_bytes() if (folder / DECODER).exists() else None
-    except (OSError, orjson.JSONDecodeError) as e:
-        raise InvalidArtifact(f"artifact folder {folder.name!r} cannot be read: {e}") from e
-    sha256 = hashlib.sha256(public).hexdigest()
-    if not isinstance(record, dict) or record.get("sha256") != sha256:
-        raise InvalidArtifact(
-            f"the classifier of artifact {folder.name!r} is not the one that its record names"
-        )
-    classifier, config = load_classifier(public)
-    decoder = load_decoder(private) if private is not None else None
-    return Artifact(folder, classifier, config, decoder, sha256, record)
+    files = read_files(folder)
+    classifier, config = load_classifier(files.classifier)
+    decoder = load_decoder(files.decoder) if files.decoder is not None else None
+    return Artifact(folder, classifier, config, decoder, files.sha256, files.record)
 
 
 def classifier_bytes(trained: TrainedModel) -> bytes:

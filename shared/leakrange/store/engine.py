@@ -4,6 +4,9 @@ SQLite lets a transaction begin as a reader and fails it at once, without waitin
 after somebody else has written. So transactions that write say so from the start (`Database.write`, ``BEGIN
 IMMEDIATE``) and queue up; readers never wait.
 
+Errors that say that the disk is full, or the file damaged, come out as those of `leakrange.wire.errors`,
+which name the place.
+
 A task that is cancelled in the middle of a transaction ends it first. A statement that is given up half-way
 would leave its SQLite connection open, with the lock on the database, until the garbage collector comes by.
 """
@@ -14,16 +17,22 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 import orjson
-from sqlalchemy import Connection, event, make_url
+from sqlalchemy import Connection, ExceptionContext, event, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+
+from leakrange.store.sqlite_errors import told
+from leakrange.wire.errors import StorageFull
 
 __all__ = ["Database", "create_engine"]
 
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
 BUSY_TIMEOUT_MS = 30_000
+DISK_FULL = "53100"
+"""PostgreSQL's code for it."""
 T = TypeVar("T")
 
 
@@ -46,7 +55,7 @@ def create_engine(url: str) -> AsyncEngine:
     if "+" not in parsed.drivername:
         parsed = parsed.set(drivername=DRIVERS[parsed.drivername])
     if parsed.get_backend_name() == "postgresql":
-        return create_async_engine(
+        engine = create_async_engine(
             parsed,
             pool_size=10,
             max_overflow=10,
@@ -54,11 +63,24 @@ def create_engine(url: str) -> AsyncEngine:
             json_serializer=_dumps,
             json_deserializer=orjson.loads,
         )
+        event.listen(engine.sync_engine, "handle_error", _told_by_postgresql)
+        return engine
     engine = create_async_engine(parsed, json_serializer=_dumps, json_deserializer=orjson.loads)
+    event.listen(engine.sync_engine, "handle_error", partial(_told_by_sqlite, parsed.database or ""))
     event.listen(engine.sync_engine, "do_connect", _open_sqlite)
     event.listen(engine.sync_engine, "connect", _prepare_sqlite)
     event.listen(engine.sync_engine, "begin", _begin_sqlite)
     return engine
+
+
+def _told_by_sqlite(path: str, context: ExceptionContext) -> None:
+    if (error := told(context.original_exception, Path(path))) is not None:
+        raise error from context.original_exception
+
+
+def _told_by_postgresql(context: ExceptionContext) -> None:
+    if getattr(context.original_exception, "sqlstate", None) == DISK_FULL:
+        raise StorageFull(f"the disk of the database server is full: {context.original_exception}")
 
 
 def _open_sqlite(dialect: Any, _record: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:

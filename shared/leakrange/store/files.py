@@ -7,18 +7,30 @@ import os
 import re
 import secrets
 import shutil
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
-from leakrange.wire.errors import InvalidInput, NotFound
+from leakrange.wire.disk import room_in
+from leakrange.wire.errors import DamagedFile, InvalidInput, NotFound
 
-__all__ = ["FileStore", "FolderStore", "get_array", "get_arrays", "put_array", "put_arrays"]
+__all__ = ["FileStore", "FolderStore", "get_array", "get_arrays", "put_array", "put_arrays", "whole"]
 
+log = structlog.get_logger("leakrange.store.files")
+
+_UNREADABLE = (
+    *(ValueError, EOFError, KeyError, TypeError, NotImplementedError, RuntimeError, OverflowError),
+    *(MemoryError, OSError, SyntaxError, tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error),
+)
+"""What NumPy, zipfile and zlib raise for damaged bytes."""
 _SUFFIX = r"(\.[a-z0-9]{1,16}){0,2}"
 _NAME = re.compile(rf"[0-9a-f]{{16,64}}{_SUFFIX}(/[a-z0-9][a-z0-9_-]{{0,63}}{_SUFFIX})?")
 
@@ -35,6 +47,9 @@ class FileStore(Protocol):
 
     def exists(self, name: str) -> bool:
         """Whether ``put`` of that name has finished."""
+
+    def damaged(self, name: str) -> DamagedFile:
+        """Set aside what lies under that name, so that it can be made again; the error that says so."""
 
 
 class FolderStore:
@@ -56,26 +71,32 @@ class FolderStore:
         return self.root / name
 
     def put(self, name: str, content: bytes) -> None:
-        """Write to a temporary file beside it, force it to the disk, then rename: whole or not at all."""
+        """Write to a temporary file beside it, force it to the disk, then rename: whole or not at all. Raises
+        `StorageFull`."""
         target = self.path(name)
-        target.parent.mkdir(parents=True, exist_ok=True)
         temporary = target.parent / f".{target.name}.{secrets.token_hex(6)}"
-        try:
-            with temporary.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(target)
-        finally:
-            temporary.unlink(missing_ok=True)
-        _sync_folder(target.parent)
+        with room_in(self.root):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                with temporary.open("xb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.replace(target)
+            finally:
+                temporary.unlink(missing_ok=True)
+            _sync_folder(target.parent)
 
     def put_folder(self, name: str, files: Mapping[str, bytes]) -> None:
         """Store several files as one folder that appears whole or not at all; where it is there already it
-        stays."""
-        target = self.path(name)
+        stays. Raises `StorageFull`."""
         for file in files:
             self.path(f"{name}/{file}")
+        with room_in(self.root):
+            self._put_folder(name, files)
+
+    def _put_folder(self, name: str, files: Mapping[str, bytes]) -> None:
+        target = self.path(name)
         temporary = self.root / f".{name}.{secrets.token_hex(6)}"
         temporary.mkdir(parents=True)
         try:
@@ -105,6 +126,21 @@ class FolderStore:
         """Whether a file or folder is stored under ``name``, whole."""
         return self.path(name).exists()
 
+    def damaged(self, name: str) -> DamagedFile:
+        """Rename the file or folder to ``….damaged``; the error that says so. Where it cannot be renamed, the
+        error asks to delete it."""
+        path = self.path(name)
+        aside = path.with_name(f"{path.name}.damaged")
+        try:
+            if aside.is_dir():
+                shutil.rmtree(aside)
+            path.replace(aside)
+        except FileNotFoundError:
+            return DamagedFile(f"{path} was damaged, and is gone")
+        except OSError:
+            return DamagedFile(f"{path} is damaged", hint=f"delete {path}, then run the scenario again")
+        return DamagedFile(f"{path} is damaged, and was set aside as {aside.name}")
+
 
 def _sync_folder(folder: Path) -> None:
     """Make a rename survive a power cut."""
@@ -123,12 +159,13 @@ def put_array(store: FileStore, name: str, array: NDArray[Any]) -> None:
 
 
 def get_array(store: FileStore, name: str) -> NDArray[Any]:
-    """The array; raises `NotFound`, or `InvalidInput` where the content is no npy of numbers (nothing is
-    unpickled)."""
+    """The array; raises `NotFound`, or `DamagedFile` where the content is no npy of numbers, which is then
+    set aside (nothing is unpickled)."""
+    content = store.get(name)
     try:
-        array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(store.get(name)), allow_pickle=False)
-    except (ValueError, EOFError) as error:
-        raise InvalidInput(f"{name!r} holds no array of numbers") from error
+        array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    except _UNREADABLE as error:
+        raise store.damaged(name) from error
     return array
 
 
@@ -140,12 +177,26 @@ def put_arrays(store: FileStore, name: str, arrays: Mapping[str, NDArray[Any]]) 
 
 
 def get_arrays(store: FileStore, name: str) -> dict[str, NDArray[Any]]:
-    """The named arrays; raises `NotFound`, or `InvalidInput` where the content is no npz of numbers
-    (nothing is unpickled)."""
+    """The named arrays; raises `NotFound`, or `DamagedFile` where the content is no npz of numbers, which is
+    then set aside (nothing is unpickled)."""
+    content = store.get(name)
     try:
-        with np.load(io.BytesIO(store.get(name)), allow_pickle=False) as archive:
+        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise InvalidInput(f"{name!r} holds one array, not an npz")
+                raise ValueError("one array, not an npz")
             return {key: archive[key] for key in archive.files}
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise InvalidInput(f"{name!r} holds no npz of numbers") from error
+    except _UNREADABLE as error:
+        raise store.damaged(name) from error
+
+
+def whole(store: FileStore, name: str) -> bool:
+    """Whether that npy or npz is stored and can be read. One that cannot is set aside, so that it is made
+    again."""
+    if not store.exists(name):
+        return False
+    try:
+        get_arrays(store, name) if name.endswith(".npz") else get_array(store, name)
+    except (NotFound, DamagedFile) as error:
+        log.warning("a stored file is made again", reason=error.detail)
+        return False
+    return True

@@ -1,0 +1,57 @@
+"""Trained models that are damaged on the disk: named, set aside, trained again."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import orjson
+import pytest
+
+from leakrange.providers.artifact_files import CLASSIFIER, DECODER, RECORD, read_files
+from leakrange.wire.errors import InvalidArtifact
+from services.attacker.artifacts import find_whole
+
+DIGEST = "ab" * 32
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An artifact folder of a model with a decoder."""
+    files = {CLASSIFIER: b"weights" * 1000, DECODER: b"attack net" * 100}
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    record = {"sha256": digests[CLASSIFIER], "decoder_sha256": digests[DECODER], "seconds": 1.0}
+    found = tmp_path / DIGEST
+    found.mkdir()
+    for name, content in {**files, RECORD: orjson.dumps(record)}.items():
+        (found / name).write_bytes(content)
+    return found
+
+
+def test_a_whole_model_is_found(folder: Path) -> None:
+    assert find_whole(folder.parent, DIGEST) == folder
+    assert find_whole(folder.parent, "cd" * 32) is None
+
+
+@pytest.mark.parametrize("name", [CLASSIFIER, DECODER, RECORD])
+@pytest.mark.parametrize("damage", ["truncated", "garbage", "gone"])
+def test_a_damaged_one_is_named_and_set_aside(folder: Path, name: str, damage: str) -> None:
+    file = folder / name
+    if damage == "gone":
+        file.unlink()
+    else:
+        content = file.read_bytes()
+        file.write_bytes(content[: len(content) // 2] if damage == "truncated" else b"?" * len(content))
+    with pytest.raises(InvalidArtifact, match=f"{file} is damaged"):
+        read_files(folder)
+    assert find_whole(folder.parent, DIGEST) is None
+    if name != RECORD or damage != "gone":  # without a record it was never one
+        assert not folder.exists()
+        assert (folder.parent / f"{DIGEST}.damaged").is_dir()
+
+
+def test_a_record_of_an_earlier_version_says_nothing_of_its_decoder(folder: Path) -> None:
+    record = orjson.loads((folder / RECORD).read_bytes())
+    del record["decoder_sha256"]
+    (folder / RECORD).write_bytes(orjson.dumps(record))
+    assert find_whole(folder.parent, DIGEST) == folder
