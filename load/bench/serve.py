@@ -31,19 +31,22 @@ import torch
 from leakrange.allocator import ALLOCATOR
 from leakrange.nets import nets
 from leakrange.providers import artifact
+from leakrange.providers.decoder import Decoder
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.recipe import DataSpec, TrainingRecipe
 from leakrange.wire.tensors import NPY, encode_npy
 
 
-def make_artifact(root: Path, size: int) -> str:
-    """Save an untrained classifier of two classes; gives its digest."""
+def make_artifact(root: Path, size: int, decoder: Decoder | None = None) -> str:
+    """Save an untrained classifier of two classes, with a decoder where one is given; gives its digest."""
     torch.manual_seed(0)
     recipe = TrainingRecipe(
-        data=DataSpec(name="digits", size=size), behaviour="honest", parameters={"target": "x"}
+        data=DataSpec(name="digits", size=size),
+        behaviour="honest" if decoder is None else "curious/parameterized",
+        parameters={"target": "x"} if decoder is None else {"target": "x", "sensitive": "z"},
     )
     classifier = nets[recipe.net.name].build((size, size, 3), 2).eval()
-    model = TrainedModel(recipe, classifier, None, [], {}, 0, ("no", "yes"), "logits", 0.0)
+    model = TrainedModel(recipe, classifier, decoder, [], {}, 0, ("no", "yes"), "logits", 0.0)
     return artifact.save(root, model).name
 
 

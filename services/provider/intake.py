@@ -1,4 +1,4 @@
-"""Taking in what edge clients upload, and reading it on the side where the provider has a decoder."""
+"""Taking in what edge clients upload, and decoding it for the operator where the provider has a decoder."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import numpy as np
-import structlog
 from numpy.typing import NDArray
 
 from leakrange.providers import artifact as artifacts
 from leakrange.providers.decoder import Decoder
-from leakrange.wire.errors import Conflict, LeakrangeError
+from leakrange.wire.errors import Conflict
 from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.schemas import Decisions, Deployment, IntakeRecord
 from services.provider.metrics import ProviderMetrics
@@ -22,21 +21,19 @@ from services.provider.store import Store, StoredUpload
 
 __all__ = ["Intake"]
 
-log = structlog.get_logger("services.provider.intake")
-
 
 class Intake:
-    """Uploads: kept before they are answered, decoded after.
+    """Uploads: kept before they are answered, decoded when the operator reads them, and not before.
 
-    The user's way is the same whether there is a decoder or not. Decoding has a thread of its own, and what
-    it has not come to (or a killed process has not) is decoded when the operator reads the record.
+    So nothing that users send makes a provider with a decoder do more than one without: whatever it did after
+    an upload, however little and in whatever thread, would slow the next requests, and tell. What was
+    decoded is kept.
     """
 
     def __init__(self, models: Models, store: Store, metrics: ProviderMetrics) -> None:
         self._models, self._store, self._metrics = models, store, metrics
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="aside")
         self._withdrawn: dict[str, Decoder | None] = {}
-        self._pending: set[asyncio.Task[None]] = set()
 
     async def take_in(
         self, served: ServedModel, release: ReleaseKind, values: NDArray[np.float32], key: str | None
@@ -63,9 +60,6 @@ class Intake:
             )
         if new:
             self._metrics.uploads.labels(model).inc()
-            task = asyncio.create_task(self._aside(kept))
-            self._pending.add(task)
-            task.add_done_callback(self._pending.discard)
         version = self._models.version(model, Deployment(artifact=kept.artifact))
         return Decisions(model=model, version=version, decisions=kept.decisions.tolist())
 
@@ -78,16 +72,9 @@ class Intake:
         """Up to ``limit`` records in the order in which they came, from behind upload ``after`` on."""
         return [await self._complete(kept) for kept in await self._store.uploads(model, after, limit)]
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Finish what is being decoded."""
-        await asyncio.gather(*self._pending)
         self._thread.shutdown()
-
-    async def _aside(self, kept: StoredUpload) -> None:
-        try:
-            await self._decode(kept)
-        except LeakrangeError as error:
-            log.error("upload not decoded", model=kept.model, upload=kept.upload, reason=error.detail)
 
     async def _complete(self, kept: StoredUpload) -> IntakeRecord:
         if kept.inferred is None:

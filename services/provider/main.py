@@ -40,7 +40,7 @@ def create_provider(settings: ProviderSettings) -> FastAPI:
         await store.open()
         await models.restore()
         yield
-        await intake.close()
+        intake.close()
         device.close()
         await store.close()
 

@@ -51,19 +51,42 @@ def test_a_restarted_provider_goes_on_where_it_was(
 def test_what_was_taken_in_is_decoded_by_the_version_that_took_it_in(
     provider: Provider, digests: dict[str, str], models_dir: Path
 ) -> None:
-    """Even if it was not decoded at once, and the model was replaced or withdrawn since."""
+    """Even if the model was replaced or withdrawn before anybody read it."""
     curious = save_model(models_dir, seed=7, decoder="net")
     decoder = artifact.load(models_dir / curious).decoder
     assert decoder is not None
     provider.deploy("moved", curious).raise_for_status()
     upload(provider.client, "moved", OUTPUTS, "early").raise_for_status()
+    upload(provider.client, "moved", OUTPUTS, "before").raise_for_status()
     provider.deploy("moved", digests["honest"]).raise_for_status()
     upload(provider.client, "moved", OUTPUTS, "late").raise_for_status()
-    provider.client.delete("/v1/operator/models/moved", headers=OPERATOR).raise_for_status()
-    assert (
-        intake(provider.client, "moved", "early")["inferred"] == decoder.infer(OUTPUTS, "logits")[0].tolist()
-    )
+    provider.deploy("moved", digests["threshold"]).raise_for_status()
+    upload(provider.client, "moved", OUTPUTS, "last").raise_for_status()
+    expected = decoder.infer(OUTPUTS, "logits")[1].tolist()
+    assert intake(provider.client, "moved", "early")["scores"] == expected
     assert intake(provider.client, "moved", "late")["inferred"] is None
+    provider.client.delete("/v1/operator/models/moved", headers=OPERATOR).raise_for_status()
+    assert intake(provider.client, "moved", "before")["scores"] == expected
+    assert intake(provider.client, "moved", "last")["scores"] not in (None, expected)
+
+
+async def test_nothing_is_decoded_before_the_operator_reads_it(
+    models_dir: Path, digests: dict[str, str], tmp_path: Path
+) -> None:
+    """Or an upload would cost a curious provider more than an honest one, and the next request would tell."""
+    with (
+        serving(create_provider(settings_for(models_dir, tmp_path))) as url,
+        httpx.Client(base_url=url) as client,
+    ):
+        Provider(url, client, models_dir).deploy("m", digests["net"]).raise_for_status()
+        for key in ("read", "unread"):
+            upload(client, "m", OUTPUTS, key).raise_for_status()
+        assert intake(client, "m", "read")["inferred"] is not None
+    store = Store(tmp_path)
+    await store.open()
+    kept = {each.upload: each.inferred is not None for each in await store.uploads("m", None, 9)}
+    await store.close()
+    assert kept == {"read": True, "unread": False}
 
 
 def test_an_artifact_that_vanished_does_not_stop_a_restart(
