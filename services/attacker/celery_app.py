@@ -67,7 +67,7 @@ def create_celery(settings: FleetSettings) -> Celery:
         worker_hijack_root_logger=False,
     )
     client = connect(settings)
-    leases = Leases(client)
+    leases = Leases(client, settings.lease_seconds)
     execution = Execution(settings, client, leases)
     app.steps["worker"].add(rounds(client, leases))
     for task in TASKS:

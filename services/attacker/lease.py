@@ -23,17 +23,17 @@ from leakrange.wire.jobs import CANCEL, LEASE
 __all__ = ["Lease", "Leases", "Message"]
 
 LEASE_SECONDS = 5.0
-BEAT_SECONDS = 1.5
-"""Two beats may be lost before the lease is."""
-CLAIM_SECONDS = 3.0
-"""For which one worker has to send an orphaned job again before another does."""
+BEAT = 0.3
+"""The share of a lease after which its holder says that it lives: two beats may be lost before it is."""
+CLAIM = 0.6
+"""The share of a lease for which one worker has to send an orphaned job again before another does."""
 MEMORY_SECONDS = 3600
 """How long it is remembered that a message is settled, and how often a job was begun."""
 
 UNDER_WAY = "leakrange:under-way"
 SETTLED = "leakrange:settled:{message}"
 STARTS = "leakrange:starts:{identity}"
-CLAIM = "leakrange:claim:{identity}"
+CLAIMED = "leakrange:claim:{identity}"
 
 log = structlog.get_logger("leakrange.attacker.lease")
 
@@ -104,10 +104,10 @@ class Message:
 
 
 class Leases:
-    """All leases, in one Redis."""
+    """All leases, in one Redis: a worker that is silent for ``seconds`` loses its own."""
 
-    def __init__(self, client: redis.Redis) -> None:
-        self._client = client
+    def __init__(self, client: redis.Redis, seconds: float = LEASE_SECONDS) -> None:
+        self._client, self.seconds = client, seconds
         self._take, self._keep, self._pause, self._end, self._orphans, self._sent = map(
             client.register_script, (_TAKE, _KEEP, _PAUSE, _END, _ORPHANS, _SENT)
         )
@@ -130,7 +130,7 @@ class Leases:
         message."""
         flat = cast(
             list[bytes],
-            self._orphans(keys=[UNDER_WAY], args=[LEASE, CLAIM, _ms(CLAIM_SECONDS)]),
+            self._orphans(keys=[UNDER_WAY], args=[LEASE, CLAIMED, _ms(CLAIM * self.seconds)]),
         )
         pairs = zip(flat[::2], flat[1::2], strict=True)
         return [
@@ -140,7 +140,7 @@ class Leases:
 
     def sent(self, identity: str, entry: bytes) -> None:
         """An orphan was sent again: forget its entry, unless somebody has taken the job already."""
-        self._sent(keys=[UNDER_WAY, CLAIM.format(identity=identity)], args=[identity, entry])
+        self._sent(keys=[UNDER_WAY, CLAIMED.format(identity=identity)], args=[identity, entry])
 
 
 class Lease:
@@ -157,7 +157,7 @@ class Lease:
     def take(self) -> bool:
         """Whether nobody else held it."""
         entry = self._entry(self._message)
-        args: list[Any] = [self._token, _ms(LEASE_SECONDS), MEMORY_SECONDS, self._identity, entry]
+        args: list[Any] = [self._token, _ms(self._leases.seconds), MEMORY_SECONDS, self._identity, entry]
         self.starts = cast(int, self._leases._take(keys=self._keys, args=args))
         return self.starts > 0
 
@@ -170,7 +170,7 @@ class Lease:
 
         def beat() -> None:
             told = False
-            while not stop.wait(BEAT_SECONDS):
+            while not stop.wait(BEAT * self._leases.seconds):
                 try:
                     lost, cancel = self._keep()
                 except redis.RedisError as error:
@@ -195,7 +195,8 @@ class Lease:
 
     def _keep(self) -> tuple[bool, bool]:
         keys = [self._keys[0], CANCEL.format(identity=self._identity)]
-        lost, cancel = cast(list[int], self._leases._keep(keys=keys, args=[self._token, _ms(LEASE_SECONDS)]))
+        args: list[Any] = [self._token, _ms(self._leases.seconds)]
+        lost, cancel = cast(list[int], self._leases._keep(keys=keys, args=args))
         return bool(lost), bool(cancel)
 
     def pause(self, seconds: float, again: Message) -> None:

@@ -11,6 +11,7 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from leakrange.wire.settings import RandomSecret
+from services.attacker.lease import LEASE_SECONDS
 
 __all__ = ["FleetSettings"]
 
@@ -33,6 +34,8 @@ class FleetSettings(BaseSettings):
     visibility_timeout: Annotated[int, Field(ge=1, le=86_400)] = 12
     """Seconds after which Redis gives a delivered job to another worker; its lease keeps what takes longer
     from running twice."""
+    lease_seconds: Annotated[float, Field(ge=0.1, le=3600.0)] = LEASE_SECONDS
+    """For which a worker that says nothing keeps its job; the same for all workers of a fleet."""
     request_timeout: Seconds = 60.0
     """For the whole answer to one probing request; longer than a proxy waits for its provider."""
     retries: Annotated[int, Field(ge=0, le=100)] = 20

@@ -6,6 +6,8 @@ import redis
 
 from leakrange.wire.jobs import LEASE
 from services.attacker.lease import Leases, Message
+from services.attacker.settings import FleetSettings
+from tests.attacker.fleet import until
 
 
 def test_of_all_workers_one_sends_an_orphan_again(empty_redis_url: str) -> None:
@@ -22,3 +24,20 @@ def test_of_all_workers_one_sends_an_orphan_again(empty_redis_url: str) -> None:
         assert (identity, again) == ("an-identity", message)
         workers[0].sent(identity, entry)
         assert [worker.orphans() for worker in workers] == [[], [], []]
+
+
+def test_a_lease_lasts_as_long_as_the_fleet_is_told(empty_redis_url: str) -> None:
+    """And its holder keeps it beyond that."""
+    settings = FleetSettings(redis_url=empty_redis_url, lease_seconds=0.5)
+    with redis.Redis.from_url(empty_redis_url) as client:
+        leases = Leases(client, settings.lease_seconds)
+        lease = leases.take("an-identity", Message("a-message", "leakrange.probe", "probe", {}))
+        assert lease is not None
+        name = LEASE.format(identity="an-identity")
+        assert 0 < client.pttl(name) <= 500  # type: ignore[operator]
+        client.pexpire(name, 60_000)
+        with lease.beating(lambda: None):
+            until(lambda: 0 < client.pttl(name) <= 500)  # type: ignore[operator]
+        until(lambda: not client.exists(name))
+        [(identity, _, _)] = leases.orphans()
+        assert identity == "an-identity"
