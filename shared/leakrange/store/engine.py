@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -134,11 +134,18 @@ class Database:
     def __init__(self, url: str) -> None:
         self.engine = create_engine(url)
         self._reader = self.engine.execution_options(leakrange_writes=False)
+        # SQLite keeps no queue: who waits looks again now and then, and on a busy machine some never win.
+        sqlite = self.engine.dialect.name == "sqlite"
+        self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if sqlite else nullcontext()
 
     @asynccontextmanager
     async def write(self) -> AsyncIterator[AsyncSession]:
         """A session in one transaction that may write. Keep it short: on SQLite other writers wait for it."""
-        async with AsyncSession(self.engine, expire_on_commit=False) as session, session.begin():
+        async with (
+            self._turn,
+            AsyncSession(self.engine, expire_on_commit=False) as session,
+            session.begin(),
+        ):
             yield session
         await asyncio.sleep(0)  # a cancellation that was put off takes effect here
 
