@@ -172,27 +172,44 @@ def test_every_part_is_measured_and_shown() -> None:
     assert set(PARTS) == set(MEASURES) == set(SECTIONS)
 
 
+METHODS = (
+    ("first-cut", "distance as threshold"),
+    ("first-cut", "logistic, folds by person"),
+    ("class-based, no auxiliary data", "S"),
+    ("class-based, no auxiliary data", "mean"),
+    ("class-based, auxiliary data", "qda"),
+    ("class-based, auxiliary data", "logistic"),
+)
+
+
 def row(api: str, variant: str, strategy: str, method: str) -> dict[str, object]:
     rng = np.random.default_rng(0)
     found = judged(api, strategy, method, rng.random(40), np.arange(40) < 20)
     return found | {"variant": variant, "precision": 0.5, "recall": 0.4, "f1": 0.44}
 
 
+def test_an_interval_that_took_answers_for_people_is_not_shown() -> None:
+    """What was measured before intervals were over people does not say over how many they are."""
+    now = [
+        row(api, "" if api == "recognition" else "normalised", strategy, method)
+        for api in APIS
+        for strategy, method in METHODS
+    ]
+    before = [{name: value for name, value in each.items() if name != "people"} for each in now]
+    for found, early in ((now, False), (before, True)):
+        [_, aucs] = SECTIONS["membership"]([{"rows": found, "statistics": {}, "spent": [[1, 0.6]]}])
+        for line in aucs.lines:
+            strategy, interval = line.labels[2], line.notes[0]
+            assert (interval == "–") is (early and strategy == "first-cut"), line
+
+
 def test_the_page_shows_every_part_that_there_is_and_stands_alone(tmp_path: Path) -> None:
     cells = Cells(tmp_path)
     variants = {"features": "normalised", "verification": "normalised", "recognition": ""}
-    methods = (
-        ("first-cut", "distance as threshold"),
-        ("first-cut", "logistic, folds by person"),
-        ("class-based, no auxiliary data", "S"),
-        ("class-based, no auxiliary data", "mean"),
-        ("class-based, auxiliary data", "qda"),
-        ("class-based, auxiliary data", "logistic"),
-    )
     curve = [[10, 0.6, 0.0], [30, 0.7, 0.0]]
     content = {
         "membership": {
-            "rows": [row(api, variant, *each) for api, variant in variants.items() for each in methods],
+            "rows": [row(api, variant, *each) for api, variant in variants.items() for each in METHODS],
             "statistics": {"features raw": {"name": "S", "members": [1, 2.0], "others": [2, 3.0]}},
             "spent": [[1, 0.6], [5, 0.7]],
         },
