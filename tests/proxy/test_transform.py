@@ -138,10 +138,12 @@ def test_sticky_noise_differs_between_models(live: Range) -> None:
 
 
 @pytest.mark.parametrize("accept", [JSON, NPY])
+@pytest.mark.parametrize("policy", [{"noise": {"scale": 1e-6, "sticky": True}}, {"round": {"decimals": 3}}])
 def test_a_model_that_was_replaced_by_one_of_another_size_is_answered_at_once(
-    live: Range, accept: str
+    live: Range, accept: str, policy: dict[str, Any]
 ) -> None:
-    live.policy({"noise": {"scale": 1e-6, "sticky": True}})
+    """Of other pictures, which sticky noise must see, and of more classes."""
+    live.policy(policy)
     key, larger = live.key(), np.zeros((2, 12, 12, 1), dtype=np.uint8)
     live.query(key, pictures(1))
     release = np.arange(14, dtype=np.float32).reshape(2, 7)
