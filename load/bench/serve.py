@@ -37,7 +37,7 @@ from leakrange.wire.recipe import DataSpec, TrainingRecipe
 from leakrange.wire.tensors import NPY, encode_npy
 
 
-def make_artifact(root: Path, size: int, decoder: Decoder | None = None) -> str:
+def make_artifact(root: Path, size: int, decoder: Decoder | None = None, channels: int = 3) -> str:
     """Save an untrained classifier of two classes, with a decoder where one is given; gives its digest."""
     torch.manual_seed(0)
     recipe = TrainingRecipe(
@@ -45,7 +45,7 @@ def make_artifact(root: Path, size: int, decoder: Decoder | None = None) -> str:
         behaviour="honest" if decoder is None else "curious/parameterized",
         parameters={"target": "x"} if decoder is None else {"target": "x", "sensitive": "z"},
     )
-    classifier = nets[recipe.net.name].build((size, size, 3), 2).eval()
+    classifier = nets[recipe.net.name].build((size, size, channels), 2).eval()
     model = TrainedModel(recipe, classifier, decoder, [], {}, 0, ("no", "yes"), "logits", 0.0)
     return artifact.save(root, model).name
 
