@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 from typing import Annotated, Any
 from uuid import uuid4
@@ -19,10 +18,11 @@ from clients.edge.settings import EdgeSettings
 from leakrange.defences.device import DeviceChain
 from leakrange.wire.app import bearer, check_operator
 from leakrange.wire.errors import Forbidden, InvalidInput, UnknownModel
-from leakrange.wire.images import ImageLimits, decode_images
+from leakrange.wire.images import ImageLimits, image_steps
 from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.schemas import Decisions, Round, RoundReply
 from leakrange.wire.tensors import JSON, NPY, encode_npy
+from leakrange.wire.turns import in_turns
 
 __all__ = ["EnrolmentReply", "EnrolmentRequest", "edge_routes"]
 
@@ -129,13 +129,9 @@ def edge_routes(
                 hint="send the key that the enrolment was made with",
             )
         card = app.enrolment.card
-        images = await asyncio.to_thread(
-            decode_images,
-            request.headers.get("content-type"),
-            await request.body(),
-            shape=card.input_shape,
-            limits=limits,
-        )
+        body = await request.body()
+        read = image_steps(request.headers.get("content-type"), body, shape=card.input_shape, limits=limits)
+        images = await in_turns(read, len(body))
         upload = uuid4().hex
         values = await device.released(app.enrolment, app.release, images, app.chain, upload)
         client = enrolments.client(app.url, app.key)

@@ -6,8 +6,8 @@ between. They still stand in the OpenAPI document.
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
+import io
+from collections.abc import Awaitable, Callable, Generator
 from typing import Any, TypeVar
 
 import orjson
@@ -17,13 +17,12 @@ from numpy.typing import NDArray
 
 from leakrange.wire.schemas import MODEL_VERSION, ModelCard
 from leakrange.wire.tensors import JSON, NPY, encode_npy
+from leakrange.wire.turns import LARGE, give_back_memory, in_turns
 
 __all__ = ["BareRoute", "Handler", "read_body", "values_response"]
 
 Handler = Callable[[Request], Awaitable[Response]]
 T = TypeVar("T")
-BIG = 256 * 1024
-"""Bytes of a body from which reading it would hold up the others, and goes to a thread."""
 
 
 class BareRoute(APIRoute):
@@ -34,13 +33,18 @@ class BareRoute(APIRoute):
         return self.endpoint
 
 
-async def read_body(request: Request, read: Callable[[str | None, bytes], T]) -> T:
-    """``read(content type, body)``, in a thread where the body is big."""
-    body = await request.body()
-    content_type = request.headers.get("content-type")
-    if len(body) < BIG:
-        return read(content_type, body)
-    return await asyncio.to_thread(read, content_type, body)
+async def read_body(request: Request, steps: Callable[[str | None, bytes], Generator[Any, None, T]]) -> T:
+    """The result of ``steps(content type, body)``; a large body takes turns with others of its kind."""
+    held = io.BytesIO()  # which grows, where a list of pieces would have to be copied together
+    async for piece in request.stream():
+        held.write(piece)
+    body = held.getvalue()
+    del held
+    try:
+        return await in_turns(steps(request.headers.get("content-type"), body), len(body))
+    finally:
+        if len(body) >= LARGE:
+            give_back_memory()
 
 
 def values_response(

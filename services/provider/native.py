@@ -5,24 +5,15 @@ from __future__ import annotations
 import base64
 import re
 from functools import partial
-from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
-from leakrange.wire.errors import InvalidInput, UnsupportedMedia
-from leakrange.wire.images import ImageLimits, decode_images
+from leakrange.wire.errors import InvalidInput
+from leakrange.wire.images import ImageLimits, image_steps
 from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.releases import upload_steps
 from leakrange.wire.schemas import Decisions, ModelCard, Releases
-from leakrange.wire.tensors import (
-    JSON,
-    NPY,
-    decode_npy,
-    media_type,
-    negotiate,
-    numeric_array,
-    parse_json,
-    release_array,
-)
+from leakrange.wire.tensors import JSON, negotiate
 from services.provider.hot_path import BareRoute, Handler, read_body, values_response
 from services.provider.intake import Intake
 from services.provider.models import UPLOADED, Models
@@ -65,7 +56,7 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
         async def infer(request: Request) -> Response:
             served = models.answering(request.path_params["model"], endpoint)
             wanted = negotiate(request.headers.get("accept"))
-            read = partial(decode_images, shape=served.card.input_shape, limits=limits)
+            read = partial(image_steps, shape=served.card.input_shape, limits=limits)
             images = await read_body(request, read)
             return values_response(served.card, kind, await served.release(kind, images), wanted)
 
@@ -90,8 +81,14 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
         key = request.headers.get("idempotency-key")
         if key is not None and not KEY.fullmatch(key):
             raise InvalidInput("an idempotency key is 1 to 255 printable ASCII characters without blanks")
-        release, values = _upload(request, await request.body())
-        array = release_array(values, max_samples=settings.max_upload)
+        named = request.headers.get("x-release")
+        told, array = await read_body(
+            request,
+            lambda content_type, body: upload_steps(
+                content_type, named, body, max_samples=settings.max_upload
+            ),
+        )
+        release = _release_kind(told)
         classes = len(served.card.classes)
         if array.shape[1] != classes:
             raise InvalidInput(
@@ -119,32 +116,10 @@ _KINDS: dict[str, ReleaseKind] = {
 }
 
 
-def _release_kind(kind: str) -> ReleaseKind:
+def _release_kind(kind: str | None) -> ReleaseKind:
     for known in UPLOADED:
         if kind == known:
             return known
+    if kind is None:
+        raise InvalidInput("an npy upload wants the header X-Release", hint="send 'X-Release: logits'")
     raise InvalidInput(f"an upload is {' or '.join(UPLOADED)}, not {kind[:64]!r}")
-
-
-def _upload(request: Request, body: bytes) -> tuple[ReleaseKind, Any]:
-    """Kind and values of an upload, either form; the values are numbers, and nothing more is sure of them."""
-    kind = media_type(request.headers.get("content-type"))
-    if kind == NPY:
-        named = request.headers.get("x-release")
-        if named is None:
-            raise InvalidInput("an npy upload wants the header X-Release", hint="send 'X-Release: logits'")
-        return _release_kind(named), decode_npy(body)
-    if kind != JSON:
-        raise UnsupportedMedia(
-            f"content type {kind or 'none'!r} holds no outputs", hint=f"send {JSON} or {NPY}"
-        )
-    given = parse_json(body)
-    if (
-        not isinstance(given, dict)
-        or set(given) != {"release", "values"}
-        or not isinstance(given["release"], str)
-    ):
-        raise InvalidInput('an upload is {"release": "logits", "values": [[...]]} and nothing else')
-    if b"true" in body or b"false" in body:  # among numbers, NumPy would take them for 1 and 0
-        raise InvalidInput("'values' must hold numbers only, not booleans")
-    return _release_kind(given["release"]), numeric_array(given["values"], "values")

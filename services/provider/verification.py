@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from functools import partial
 from typing import Any
 
@@ -10,9 +11,9 @@ from fastapi import APIRouter, Request, Response
 from numpy.typing import NDArray
 
 from leakrange.metrics import pair_distances
-from leakrange.wire.images import ImageLimits, decode_images
+from leakrange.wire.images import ImageLimits, image_steps
 from leakrange.wire.names import asked_person, check_person
-from leakrange.wire.pairs import MARK, decode_pairs, image_marks, same_person
+from leakrange.wire.pairs import MARK, image_marks, pair_steps, same_person
 from leakrange.wire.schemas import Gallery, GalleryEntry, ModelCard, Scores
 from leakrange.wire.tensors import negotiate
 from services.provider.gallery_store import Template
@@ -91,13 +92,13 @@ def verification_routes(settings: ProviderSettings, models: Models) -> APIRouter
     return router
 
 
-def _read_pairs(content_type: str | None, body: bytes, **how: Any) -> Marked:
-    pairs = decode_pairs(content_type, body, **how)
+def _read_pairs(content_type: str | None, body: bytes, **how: Any) -> Generator[None, None, Marked]:
+    pairs = yield from pair_steps(content_type, body, **how)
     return pairs, image_marks(pairs.reshape(-1, *pairs.shape[2:]))
 
 
-def _read_images(content_type: str | None, body: bytes, **how: Any) -> Marked:
-    images = decode_images(content_type, body, **how)
+def _read_images(content_type: str | None, body: bytes, **how: Any) -> Generator[None, None, Marked]:
+    images = yield from image_steps(content_type, body, **how)
     return images, image_marks(images)
 
 

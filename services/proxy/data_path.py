@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
 
 import orjson
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from leakrange.defences.output import Chain, Release
-from leakrange.wire.app import bearer, refuse_early
+from leakrange.wire.app import bearer
+from leakrange.wire.bodies import Lingering, has_body, switches_protocol
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, RELEASES, UPLOADS
 from leakrange.wire.errors import (
     BudgetExhausted,
@@ -25,6 +26,7 @@ from leakrange.wire.errors import (
 from leakrange.wire.images import ImageLimits
 from leakrange.wire.names import is_name
 from leakrange.wire.tensors import JSON, negotiate
+from leakrange.wire.turns import LARGE, give_back_memory, in_turns
 from services.proxy.exchange import Answer, Disconnected, MethodNotAllowed, Request
 from services.proxy.forward import Asked, Forward
 from services.proxy.free import Free
@@ -45,14 +47,16 @@ from services.proxy.settings import ProxySettings
 __all__ = ["DataPath"]
 
 log = structlog.get_logger("leakrange.proxy")
+HASHED_AT_ONCE = 1_048_576
 
 
 class DataPath:
     """Answers everything under ``/v1``; the rest goes to ``app``.
 
-    Order of a data request: key known, body read and counted, samples reserved, provider asked, release
-    transformed, samples settled, answer sent. So what is refused costs nothing, and what was sent has been
-    paid. A client that goes away meanwhile is charged, for the provider did answer.
+    Order of a data request: key known, and with samples left where the body is large; body read and counted,
+    samples reserved, provider asked, release transformed, samples settled, answer sent. So what is refused
+    costs nothing, and what was sent has been paid. A client that goes away meanwhile is charged, for the
+    provider did answer.
     """
 
     def __init__(
@@ -67,9 +71,15 @@ class DataPath:
         if scope["type"] != "http" or not scope["path"].startswith("/v1/"):
             return await self._app(scope, receive, send)
         begun = time.perf_counter()
+        headers = dict(scope["headers"])
+        if has_body(headers):
+            lingering = Lingering(receive, send)
+            receive, send = lingering.receive, lingering.send
         request = Request.of(scope, receive)
         endpoint, outcome = "(none)", "internal-error"
         try:
+            if (upgrade := switches_protocol(headers)) is not None:
+                raise upgrade
             endpoint, handle = self._handler(request, send)
             answer = await handle
             outcome = answer.outcome if answer else "answered"
@@ -81,13 +91,12 @@ class DataPath:
             outcome = error.slug
             if isinstance(error, BudgetExhausted):
                 self._metrics.samples.labels("refused").inc(error.extra["asked"])
-            if error.headers.get("Connection") == "close":  # there is more of the body to come
-                await refuse_early(error, scope, receive, send)
-            else:
-                await Answer.problem(error, request.path[:500]).send(send)
+            await Answer.problem(error, request.path[:500]).send(send)
         finally:
             self._metrics.requests.labels(endpoint, outcome).inc()
             self._metrics.seconds.labels(endpoint).observe(time.perf_counter() - begun)
+            if request.size >= LARGE:
+                give_back_memory()
             if outcome not in ("answered", "replayed"):
                 log.debug("refused", endpoint=endpoint, outcome=outcome)
 
@@ -126,20 +135,22 @@ class DataPath:
         await parties.configuration.key(mark)  # an unknown key is refused before its body is read
         accept = negotiate(request.headers.get("accept")) if endpoint != UPLOADS else JSON
         settings = self._settings
+        repeat = _idempotency_key(request)
+        if request.large:  # reading it costs more than asking whether it is worth it
+            await parties.ledger.admit(mark, repeat)
         body = await request.body(limit=settings.max_body, within=settings.upstream_timeout)
-        idempotency = _idempotency(request, body, accept)
+        idempotency = None
+        if repeat is not None:
+            idempotency = Idempotency(repeat, await in_turns(_digest(request, body, accept), len(body)))
         asked = Asked(request, model, endpoint, mark, body, idempotency)
         told: Upload | Query
         if endpoint == UPLOADS:
-            told = Upload.read(
-                request.headers.get("content-type"),
-                request.headers.get("x-release"),
-                body,
-                max_samples=settings.max_samples,
-            )
+            content_type, release = request.headers.get("content-type"), request.headers.get("x-release")
+            read = Upload.read(content_type, release, body, max_samples=settings.max_samples)
+            told = await in_turns(read, len(body))
             samples = len(told.values)
         else:
-            told = Query.read(endpoint, request, person, body, limits=self._limits)
+            told = await in_turns(Query.read(endpoint, request, person, body, limits=self._limits), len(body))
             samples = told.samples
         reserved, base, chain = await self._reserve(asked, samples, told.release)
         if isinstance(reserved, Replay):
@@ -197,13 +208,21 @@ def _allow(request: Request, *methods: str) -> None:
         raise MethodNotAllowed(request.method, ", ".join(methods))
 
 
-def _idempotency(request: Request, body: bytes, accept: str) -> Idempotency | None:
+def _idempotency_key(request: Request) -> str | None:
+    """Of an ``Idempotency-Key`` its digest."""
     key = request.headers.get("idempotency-key")
     if key is None:
         return None
     if not 0 < len(key) <= 200 or not key.isascii() or not key.isprintable():
         raise InvalidInput("an Idempotency-Key has 1 to 200 printable ASCII characters")
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def _digest(request: Request, body: bytes, accept: str) -> Generator[None, None, str]:
+    """What tells one request from another under the same key, a step at a time."""
     told = [request.path, accept, request.headers.get("content-type"), request.headers.get("x-release")]
     digest = hashlib.sha256(orjson.dumps([*told, request.query] if request.query else told))
-    digest.update(body)
-    return Idempotency(hashlib.sha256(key.encode()).hexdigest(), digest.hexdigest())
+    for begin in range(0, len(body), HASHED_AT_ONCE):
+        digest.update(memoryview(body)[begin : begin + HASHED_AT_ONCE])
+        yield
+    return digest.hexdigest()

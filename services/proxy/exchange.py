@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import orjson
 from starlette.types import Receive, Scope, Send
 
-from leakrange.wire.app import PROBLEM
+from leakrange.wire.bodies import CLOSE
 from leakrange.wire.errors import BodyTooLarge, LeakrangeError, MalformedBody, UnsupportedMedia
+from leakrange.wire.problems import PROBLEM
+from leakrange.wire.turns import LARGE
 
 __all__ = ["Answer", "Disconnected", "MethodNotAllowed", "Request"]
 
@@ -30,7 +33,7 @@ class MethodNotAllowed(LeakrangeError):
         )
 
 
-@dataclass(frozen=True)
+@dataclass
 class Request:
     """A request whose body has not been read; header names are lower case."""
 
@@ -40,12 +43,21 @@ class Request:
     """The query string as it came; empty where there is none."""
     headers: Mapping[str, str]
     receive: Receive
+    size: int = 0
+    """Bytes of the body that have been read."""
 
     @classmethod
     def of(cls, scope: Scope, receive: Receive) -> Request:
         """The request of an ASGI scope."""
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         return cls(scope["method"], scope["path"], scope["query_string"].decode("latin-1"), headers, receive)
+
+    @property
+    def large(self) -> bool:
+        """Whether the body is large, as far as the headers tell or it has been read."""
+        declared = self.headers.get("content-length", "0")
+        stated = int(declared) if declared.isdigit() else 0
+        return max(stated, self.size) >= LARGE or "transfer-encoding" in self.headers
 
     async def body(self, *, limit: int, within: float) -> bytes:
         """Read the whole body: at most ``limit`` bytes, ``within`` so many seconds.
@@ -60,28 +72,26 @@ class Request:
             )
         # The connection must close: the rest of the body would be taken for the next request, or read in
         # vain.
-        too_large = BodyTooLarge(f"a request body may have {limit} bytes", headers={"Connection": "close"})
+        too_large = BodyTooLarge(f"a request body may have {limit} bytes", headers=dict(CLOSE))
         declared = self.headers.get("content-length", "0")
         if declared.isdigit() and int(declared) > limit:
             raise too_large
-        chunks: list[bytes] = []
-        size, more = 0, True
+        held, more = io.BytesIO(), True  # which grows, where pieces would have to be copied together
         try:
             async with asyncio.timeout(within):
                 while more:
                     message = await self.receive()
                     if message["type"] == "http.disconnect":
                         raise Disconnected
-                    chunks.append(message.get("body", b""))
-                    size += len(chunks[-1])
-                    if size > limit:
+                    self.size += held.write(message.get("body", b""))
+                    if self.size > limit:
                         raise too_large
                     more = message.get("more_body", False)
         except TimeoutError as error:
             raise MalformedBody(
-                f"the body did not come to its end within {within:g} s", headers={"Connection": "close"}
+                f"the body did not come to its end within {within:g} s", headers=dict(CLOSE)
             ) from error
-        return b"".join(chunks)
+        return held.getvalue()
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
 import numpy as np
 import orjson
@@ -20,6 +19,7 @@ from leakrange.wire.names import upload_name
 from leakrange.wire.pairs import image_marks
 from leakrange.wire.schemas import ModelCard
 from leakrange.wire.tensors import JSON
+from leakrange.wire.turns import apart, in_turns
 from services.proxy.exchange import Answer, Request
 from services.proxy.failures import unavailable, unusable
 from services.proxy.ledger import Idempotency
@@ -36,9 +36,6 @@ from services.proxy.releases import (
 from services.proxy.upstream import Reply
 
 __all__ = ["Asked", "Forward"]
-
-OFFLOAD: Final = 65_536
-"""Bytes from which on pictures are decoded in a thread: the event loop has other requests to serve."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ class Forward:
         if reply.media != accept:
             raise unusable()
         if not defended:
-            if answered_rows(reply.media, reply.body) != query.samples:
+            if await apart(partial(answered_rows, reply.media, reply.body), len(reply.body)) != query.samples:
                 raise unusable()
             return Answer(200, reply.body, {"Content-Type": accept})
         digests = naming(reply.template) if naming is not None else None
@@ -106,7 +103,10 @@ class Forward:
                 raise unavailable()  # yet another has taken its place: its threshold is for other distances
             threshold = card.threshold if decides else None
             shape = query.samples, _length(card, release)
-            return transform_answer(chain, context, reply.media, reply.body, shape, described, threshold)
+            transform = partial(
+                transform_answer, chain, context, reply.media, reply.body, shape, described, threshold
+            )
+            return await apart(transform, len(reply.body))
 
         try:
             return await transformed(fresh=False)
@@ -118,11 +118,15 @@ class Forward:
         """The decisions on an upload of ``account``, which leaves transformed."""
         body, upstream = asked.body, self._parties().upstream
         if chain.stages:
-            digests = None
-            if chain.needs_digests:
-                secret = self._parties().secret
-                digests = query_digests(secret, asked.model, UPLOADS, upload.values, upload.release)
-            body = upload.transformed(chain, self._noise(asked).context(chain, upload.release, digests))
+            secret = self._parties().secret
+
+            def transform() -> bytes:
+                digests = None
+                if chain.needs_digests:
+                    digests = query_digests(secret, asked.model, UPLOADS, upload.values, upload.release)
+                return upload.transformed(chain, self._noise(asked).context(chain, upload.release, digests))
+
+            body = await apart(transform, len(body))
         headers = {"Accept": JSON, "Content-Type": upload.media, "X-Release": upload.release}
         if (key := asked.request.headers.get("idempotency-key")) is not None:
             headers["Idempotency-Key"] = upload_name(account, key)
@@ -140,7 +144,7 @@ class Forward:
         place: str,
         headers: dict[str, str],
         body: bytes,
-        check: Callable[[ModelCard], None],
+        check: Callable[[ModelCard], Generator[None, None, None]],
     ) -> Reply:
         """The provider's answer. Where it refuses, the proxy itself says what is wrong with the request, as
         far as the card that it knows tells; the provider's own words stay unread."""
@@ -153,7 +157,7 @@ class Forward:
             except LeakrangeError:
                 raise refusal from None
             check_endpoint(card, asked.endpoint)
-            await asyncio.to_thread(check, card)
+            await in_turns(check(card), len(body))
             raise
 
     def _noise(self, asked: Asked) -> Noise:
@@ -168,15 +172,13 @@ class Forward:
 
         async def decoded(fresh: bool) -> NDArray[np.uint8]:
             card = await upstream.card(base, asked.model, fresh=fresh)
-            if len(query.body) > OFFLOAD:
-                return await asyncio.to_thread(query.decoded, card.input_shape, self._limits)
-            return query.decoded(card.input_shape, self._limits)
+            return await in_turns(query.decoded(card.input_shape, self._limits), len(query.body))
 
-        try:
+        with contextlib.suppress(InvalidInput):
             return await decoded(fresh=False)
-        except InvalidInput:
-            # The model of this name may have been replaced by one of another size.
-            return await decoded(fresh=True)
+        # The model of this name may have been replaced by one of another size. (An "except" around this would
+        # hold what was decoded.)
+        return await decoded(fresh=True)
 
 
 def _length(card: ModelCard, release: Release) -> int:

@@ -23,7 +23,9 @@ from services.proxy.script_runner import Script, ScriptRunner
 
 __all__ = ["Balance", "Idempotency", "KeptAnswer", "Ledger", "Replay", "Reservation", "StaleConfiguration"]
 
-RESERVE, SETTLE, REFUND, ACCOUNT = (Script(name) for name in ("reserve", "settle", "refund", "account"))
+ADMIT, RESERVE, SETTLE, REFUND, ACCOUNT = (
+    Script(name) for name in ("admit", "reserve", "settle", "refund", "account")
+)
 
 
 class StaleConfiguration(Exception):
@@ -91,6 +93,19 @@ class Ledger:
         self._hold, self._keep, self._keep_bytes = round(hold * 1000), round(keep * 1000), keep_bytes
         self._process, self._count = secrets.token_hex(8), itertools.count()
         self._scripts = ScriptRunner(redis)
+
+    async def admit(self, fingerprint: str, idempotency_key: str | None) -> None:
+        """Refuse a key that has no sample left before it is known how many it asks, unless it repeats a
+        request; ``idempotency_key`` is that of `Idempotency`. Nothing is reserved.
+
+        Raises `Unauthenticated` or `BudgetExhausted`.
+        """
+        with redis_errors():
+            outcome, *rest = await self._scripts.run(ADMIT, PREFIX, fingerprint, idempotency_key or "")
+        if outcome == b"unknown":
+            raise Unauthenticated("unknown API key")
+        if outcome == b"exhausted":
+            raise _exhausted(_balance(rest), unspent=int(rest[3]), asked=1)
 
     async def reserve(
         self, fingerprint: str, version: str, samples: int, idempotency: Idempotency | None

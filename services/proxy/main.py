@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from leakrange.wire.app import create_app
+from leakrange.wire.bodies import SMALL_BODY
 from leakrange.wire.names import derived_secret
 from services.proxy.accounts import AccountStore
 from services.proxy.admin import router
@@ -65,7 +66,7 @@ def proxy(settings: ProxySettings) -> FastAPI:
 
     app = create_app(
         "proxy",
-        max_body=settings.max_body,
+        max_body=SMALL_BODY,
         lifespan=lifespan,
         ready={"redis": redis_answers},
         registry=registry,

@@ -6,9 +6,9 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from leakrange.wire.app import PROBLEM
 from leakrange.wire.endpoints import GALLERY, RELEASES, UPLOADS
 from leakrange.wire.names import NAME
+from leakrange.wire.problems import PROBLEM
 from leakrange.wire.schemas import Decisions, Gallery, GalleryEntry, ModelCard, Releases, Scores, Upload
 from leakrange.wire.tensors import JSON, NPY
 

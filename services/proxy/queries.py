@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from leakrange.defences.output import Release
 from leakrange.wire.endpoints import GALLERY, RELEASES
 from leakrange.wire.errors import BodyTooLarge
-from leakrange.wire.images import ImageLimits, count_images, decode_images
+from leakrange.wire.images import ImageLimits, count_steps, image_steps
 from leakrange.wire.names import asked_person, check_person
-from leakrange.wire.pairs import count_pairs, decode_pairs, image_marks
+from leakrange.wire.pairs import image_marks, pair_count_steps, pair_steps
 from leakrange.wire.schemas import ModelCard
 from services.proxy.exchange import Request
 from services.proxy.failures import unusable
@@ -40,13 +40,14 @@ class Query:
     @classmethod
     def read(
         cls, endpoint: str, request: Request, person: str | None, body: bytes, *, limits: ImageLimits
-    ) -> Query:
-        """Count what ``body`` asks; raises what it deserves. ``person`` is the one that the path names."""
+    ) -> Generator[None, None, Query]:
+        """Count what ``body`` asks, a step at a time; raises what it deserves. ``person`` is the one that the
+        path names."""
         content_type = request.headers.get("content-type")
         if endpoint == "verification" and (person := asked_person(request.query)) is None:
-            count = count_pairs(content_type, body, limits=limits)
+            count = yield from pair_count_steps(content_type, body, limits=limits)
         else:
-            count = count_images(content_type, body, limits=limits)
+            count = yield from count_steps(content_type, body, limits=limits)
         if person is not None:
             check_person(person)
         return cls(endpoint, content_type, body, count, person)
@@ -70,18 +71,20 @@ class Query:
             f"gallery/{self.person}" if self.endpoint == GALLERY else f"{self.endpoint}?person={self.person}"
         )
 
-    def decoded(self, shape: tuple[int, int, int], limits: ImageLimits) -> NDArray[np.uint8]:
+    def decoded(
+        self, shape: tuple[int, int, int], limits: ImageLimits
+    ) -> Generator[None, None, NDArray[np.uint8]]:
         """The images (B, H, W, C) or pairs (B, 2, H, W, C) as a model of ``shape`` sees them: PNG, npy and
-        JSON of one picture are one query. Raises what the body deserves."""
+        JSON of one picture are one query. A step at a time. Raises what the body deserves."""
         pairs = self.endpoint == "verification" and self.person is None
-        decode = decode_pairs if pairs else decode_images
-        return decode(self.content_type, self.body, shape=shape, limits=limits)
+        steps = pair_steps if pairs else image_steps
+        return steps(self.content_type, self.body, shape=shape, limits=limits)
 
-    def check(self, card: ModelCard, limits: ImageLimits) -> None:
+    def check(self, card: ModelCard, limits: ImageLimits) -> Generator[None, None, None]:
         """Raise what is wrong with the query, as far as the model's card tells."""
         if self.samples > card.max_batch and self.endpoint != GALLERY:
             raise BodyTooLarge(f"{self.samples} samples in one request; this model takes {card.max_batch}")
-        self.decoded(card.input_shape, limits)
+        yield from self.decoded(card.input_shape, limits)
 
     def naming(self, secret: bytes, model: str, seen: NDArray[np.uint8]) -> Naming:
         """Of what was asked about, as it was `decoded`.

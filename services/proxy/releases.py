@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast, get_args
@@ -17,9 +17,10 @@ from pydantic import ValidationError
 
 from leakrange.defences.output import Chain, Release, ReleaseContext
 from leakrange.wire.digests import digest_each
-from leakrange.wire.errors import InvalidInput, LeakrangeError, UnsupportedMedia
+from leakrange.wire.errors import InvalidInput, LeakrangeError
 from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.pairs import same_person
+from leakrange.wire.releases import upload_steps
 from leakrange.wire.schemas import GalleryEntry, ModelCard
 from leakrange.wire.tensors import (
     JSON,
@@ -189,32 +190,24 @@ class Upload:
     values: NDArray[np.float32]
 
     @classmethod
-    def read(cls, content_type: str | None, release: str | None, body: bytes, *, max_samples: int) -> Upload:
-        """Read npy (then ``release`` is the header ``X-Release``) or JSON; raises what the body deserves."""
+    def read(
+        cls, content_type: str | None, release: str | None, body: bytes, *, max_samples: int
+    ) -> Generator[None, None, Upload]:
+        """Read npy (then ``release`` is the header ``X-Release``) or JSON, a step at a time; raises what the
+        body deserves."""
         media = media_type(content_type)
-        if media == NPY:
-            raw = decode_npy(body)
-        elif media == JSON:
-            value = parse_json(body)
-            if not isinstance(value, dict) or set(value) != {"release", "values"}:
-                raise InvalidInput('the JSON body must be {"release": ..., "values": [...]} and nothing else')
-            release, raw = value["release"], numeric_array(value["values"], "values")
-        else:
-            raise UnsupportedMedia(
-                f"content type {media or 'none'!r} holds no outputs", hint=f"send {JSON} or {NPY}"
-            )
+        release, values = yield from upload_steps(
+            content_type, release, body, max_samples=max_samples, max_length=LONGEST_RELEASE
+        )
         kinds = get_args(ReleaseKind)
         if release not in kinds:
             where = "the header X-Release" if media == NPY else "'release'"
             raise InvalidInput(f"{where} must name the release kind: {', '.join(kinds)}")
-        return cls(
-            media,
-            cast(Release, release),
-            release_array(raw, max_samples=max_samples, max_length=LONGEST_RELEASE),
-        )
+        return cls(media, cast(Release, release), values)
 
-    def check(self, card: ModelCard) -> None:
-        """Raise what is wrong with the upload, as far as the model's card tells."""
+    def check(self, card: ModelCard) -> Generator[None, None, None]:
+        """Raise what is wrong with the upload, as far as the model's card tells; that takes no step."""
+        yield from ()
         if self.release not in DECIDED:
             raise InvalidInput(f"an upload is {' or '.join(DECIDED)}, not {self.release}")
         if self.values.shape[1] != len(card.classes):

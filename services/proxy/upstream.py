@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 import aiohttp
@@ -14,6 +14,7 @@ from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, Unknow
 from leakrange.wire.pairs import MARK
 from leakrange.wire.schemas import MODEL_VERSION, ModelCard
 from leakrange.wire.tensors import JSON, media_type
+from leakrange.wire.turns import LARGE
 from services.proxy.failures import refused, unavailable, unusable
 from services.proxy.metrics import Metrics
 
@@ -71,9 +72,12 @@ class Upstream:
         Raises `NotFound` or `InvalidInput` where it refuses the request, `Unavailable` where it cannot be
         reached, is late or full, `UpstreamFailed` for anything else; see `services.proxy.failures`.
         """
+        data: bytes | AsyncIterator[memoryview] | None = body
+        if body is not None and len(body) >= LARGE and method == "POST":  # a PUT may have to be sent again
+            data, headers = _pieces(body), {**headers, "Content-Length": str(len(body))}
         try:
             async with self._session.request(
-                method, url, headers=headers, data=body, allow_redirects=False
+                method, url, headers=headers, data=data, allow_redirects=False
             ) as response:
                 self._check(response, url)
                 content = bytearray()
@@ -171,6 +175,12 @@ class Upstream:
         self._metrics.upstream_failures.labels(reason).inc()
         log.warning("upstream failed", reason=reason, url=url, answered=answered)
         return error
+
+
+async def _pieces(body: bytes) -> AsyncIterator[memoryview]:
+    """A large body as the connection takes it: given whole, it would be copied into its buffer."""
+    for begin in range(0, len(body), LARGE):
+        yield memoryview(body)[begin : begin + LARGE]
 
 
 def _template(response: aiohttp.ClientResponse) -> bytes | None:

@@ -188,6 +188,16 @@ def test_a_gigabyte_is_refused_before_it_is_sent(url: str) -> None:
         assert json.loads(answer.read())["type"].endswith("/body-too-large")
 
 
+async def test_a_client_that_hangs_up_leaves_one_line_and_no_error(url: str) -> None:
+    host = httpx.URL(url)
+    with structlog.testing.capture_logs() as logs:
+        with socket.create_connection((host.host, host.port or 80), timeout=10) as connection:
+            connection.sendall(b"POST /raw/x HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nonly this")
+        request = await logged(logs, "request")
+    assert (request["log_level"], request["status"]) == ("info", 499)
+    assert logs == [request]
+
+
 async def test_metrics_count_by_route_and_not_by_path(client: httpx.AsyncClient) -> None:
     for name in ("one", "two"):
         await client.post(f"/raw/{name}", content=b"x")

@@ -117,6 +117,42 @@ def test_a_picture_bomb_is_too_large_before_it_is_decompressed(
     assert "4096" in refused.value.detail
 
 
+def part(kind: bytes, data: bytes) -> bytes:
+    """A chunk of a PNG."""
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+PNG = file(np.zeros((2, 2, 1), np.uint8))
+JPG = file(np.zeros((2, 2, 1), np.uint8), "JPEG")
+
+
+@pytest.mark.parametrize(
+    ("kind", "start", "more", "few", "many"),
+    [
+        ("png", 33, part(b"tEXt", b"a\0b"), 9, 17),
+        ("png", 33, part(b"zTXt", b"a\0\0" + zlib.compress(bytes(10**6))), 9, 17),
+        ("png", 33, part(b"iTXt", b"a\0\0\0\0\0b"), 9, 17),
+        ("png", 33, part(b"tEXt", b"a\0" + bytes(2**18)), 3, 4),
+        ("png", 33, part(b"IDAT", b""), 0, 4096),
+        ("jpeg", 2, b"\xff\xfe\0\2", 9, 256),
+        ("jpeg", 2, b"\xff\xfe\xff\xff" + bytes(65533), 9, 17),
+        ("jpeg", 2, b"\xff", 9, 256),
+    ],
+    ids=["tEXt", "zTXt", "iTXt", "long tEXt", "IDAT", "COM", "long COM", "filling"],
+)
+def test_a_picture_of_texts_is_refused_before_it_is_opened(
+    monkeypatch: pytest.MonkeyPatch, kind: str, start: int, more: bytes, few: int, many: int
+) -> None:
+    picture = {"png": PNG, "jpeg": JPG}[kind]
+    honest = picture[:start] + more * few + picture[start:]
+    assert decode_images(f"image/{kind}", honest, shape=(2, 2, 1), limits=LIMITS).shape == (1, 2, 2, 1)
+    monkeypatch.setattr(Image, "open", None)
+    with pytest.raises(BodyTooLarge, match="beside its pixels"):
+        decode_images(
+            f"image/{kind}", picture[:start] + more * many + picture[start:], shape=(2, 2, 1), limits=LIMITS
+        )
+
+
 def refused(content_type: str | None, body: bytes, shape: tuple[int, int, int] | None = (2, 2, 1)) -> str:
     with pytest.raises(LeakrangeError) as caught:
         decode_images(content_type, body, shape=shape, limits=LIMITS)
@@ -167,6 +203,7 @@ nan = np.full((1, 2, 2, 1), np.nan, np.float32)
         ("multipart/form-data; boundary=x", b"--y\r\n\r\n--y--", MalformedBody),
         (*multipart([file(np.zeros((2, 2, 1), np.uint8))] * 5), BodyTooLarge),
         (*multipart([b"no picture"]), MalformedBody),
+        (*multipart([PNG], boundary="b" * 257), MalformedBody),
     ],
     ids=lambda value: repr(value)[:50],
 )

@@ -1,10 +1,9 @@
-"""The frame of every HTTP service: problem details, health, readiness, metrics, a body limit. Pure-ASGI
+"""The frame of every HTTP service: problem details, health, readiness, metrics, limits of bodies. Pure-ASGI
 middleware only."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hmac
 import time
 from collections.abc import Awaitable, Callable, Mapping
@@ -18,45 +17,26 @@ from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from pydantic import SecretStr
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import leakrange
+from leakrange.wire.bodies import Bodies
 from leakrange.wire.errors import (
     PROBLEM_BASE,
-    BodyTooLarge,
     Forbidden,
     InvalidInput,
     LeakrangeError,
     MalformedBody,
     Unauthenticated,
 )
+from leakrange.wire.problems import PROBLEM, problem_response
 from leakrange.wire.schemas import Health
 
-__all__ = [
-    "PROBLEM",
-    "bearer",
-    "check_operator",
-    "create_app",
-    "problem_response",
-    "refuse_early",
-    "send_problem",
-]
+__all__ = ["bearer", "check_operator", "create_app"]
 
-PROBLEM = "application/problem+json"
 ReadyCheck = Callable[[], Awaitable[None]]
 log = structlog.get_logger("leakrange.wire.app")
-
-
-def problem_response(error: LeakrangeError, path: str | None = None) -> Response:
-    """The RFC 9457 response of an error."""
-    return Response(
-        orjson.dumps(error.problem(path), default=str), error.status, dict(error.headers), media_type=PROBLEM
-    )
-
-
-async def send_problem(error: LeakrangeError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer a raw ASGI request with a problem."""
-    await problem_response(error, scope.get("path"))(scope, receive, send)
 
 
 def bearer(header: str | None) -> str:
@@ -73,66 +53,6 @@ def check_operator(header: str | None, key: SecretStr) -> None:
     given = bearer(header)
     if not hmac.compare_digest(given.encode(), key.get_secret_value().encode()):
         raise Forbidden("this endpoint is for the operator of the range alone")
-
-
-class BodyLimit:
-    """Refuse bodies over ``limit`` bytes, by their declared length at once, else as soon as they have passed
-    it."""
-
-    def __init__(self, app: ASGIApp, limit: int) -> None:
-        self.app, self.limit = app, limit
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            return await self.app(scope, receive, send)
-        too_large = BodyTooLarge(
-            f"a request body may have {self.limit} bytes", headers={"Connection": "close"}
-        )
-        for name, value in scope["headers"]:
-            if name == b"content-length" and value.isdigit() and int(value) > self.limit:
-                return await refuse_early(too_large, scope, receive, send)
-        seen = 0
-        started = False
-
-        async def limited() -> Message:
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > self.limit:
-                raise too_large
-            return message
-
-        async def watched(message: Message) -> None:
-            nonlocal started
-            if seen > self.limit and not started:
-                return  # the framework's own answer to our exception, which it takes for a broken body
-            started = True
-            await send(message)
-
-        with contextlib.suppress(BodyTooLarge):
-            await self.app(scope, limited, watched)
-        if seen > self.limit and not started:
-            await refuse_early(too_large, scope, receive, send)
-
-
-LINGER = 2.0
-"""Seconds for which the rest of a refused body is thrown away."""
-
-
-async def refuse_early(error: LeakrangeError, scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer before the body has come, and only then close.
-
-    A connection that is closed over unread bytes is reset, and the reset can overtake the answer: so the
-    answer is sent whole, and what the client still sends is thrown away for a while, unless it hangs up.
-    """
-    answer = problem_response(error, scope.get("path"))
-    await send({"type": "http.response.start", "status": answer.status_code, "headers": answer.raw_headers})
-    await send({"type": "http.response.body", "body": answer.body, "more_body": True})
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(LINGER):
-            while (await receive()).get("more_body", False):
-                pass
-    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 class Measure:
@@ -178,6 +98,9 @@ class Measure:
             )
 
 
+HUNG_UP = 499
+"""Status, in logs and metrics, of a request whose client went away before it was complete."""
+
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
@@ -212,12 +135,16 @@ def create_app(
         },
     )
     app.state.metrics = metrics
-    app.add_middleware(BodyLimit, limit=max_body)
+    app.add_middleware(Bodies, limit=max_body)
     app.add_middleware(Measure, registry=metrics)
 
     @app.exception_handler(LeakrangeError)
     async def known(request: Request, error: LeakrangeError) -> Response:
         return problem_response(error, request.url.path)
+
+    @app.exception_handler(ClientDisconnect)
+    async def hung_up(_request: Request, _error: ClientDisconnect) -> Response:
+        return Response(status_code=HUNG_UP)  # nobody reads it: for the log and the metrics
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:

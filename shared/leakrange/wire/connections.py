@@ -15,8 +15,8 @@ from typing import Any
 import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from leakrange.wire.app import problem_response
 from leakrange.wire.errors import HeaderTooLarge, LeakrangeError, MalformedBody, RequestTimeout, Unavailable
+from leakrange.wire.problems import problem_response
 from leakrange.wire.settings import ServiceSettings
 
 __all__ = ["Connections"]

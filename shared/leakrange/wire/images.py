@@ -6,26 +6,33 @@ same picture has the same digest (and so the same sticky noise) whichever way it
 
 from __future__ import annotations
 
-import io
-import struct
-import zlib
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
-from python_multipart.multipart import MultipartParser, parse_options_header
 
-from leakrange.wire.errors import BodyTooLarge, InvalidInput, MalformedBody, UnsupportedMedia
-from leakrange.wire.tensors import JSON, NPY, decode_npy, media_type, npy_header, numeric_array, parse_json
+from leakrange.wire.errors import BodyTooLarge, InvalidInput, UnsupportedMedia
+from leakrange.wire.multipart import MULTIPART, multipart_files
+from leakrange.wire.numbers import finish, list_shape, read_list
+from leakrange.wire.pictures import MODES, read_picture
+from leakrange.wire.tensors import JSON, NPY, media_type, npy_header, npy_view
 
-__all__ = ["ImageLimits", "count_images", "decode_images", "json_member", "multipart_files", "pixels"]
+__all__ = [
+    "ImageLimits",
+    "checked_shape",
+    "count_images",
+    "count_steps",
+    "decode_images",
+    "image_steps",
+    "json_pixels",
+    "pixels",
+]
 
-MULTIPART = "multipart/form-data"
 PICTURES = ("image/png", "image/jpeg")
-MODES = {1: "L", 2: "LA", 3: "RGB"}
-"""How Pillow reads a picture for a model of so many channels; two are those of a PNG with grey and alpha."""
+BLOCK: Final = 262_144
+"""Pixels that are converted at once."""
 
 
 @dataclass(frozen=True)
@@ -48,19 +55,32 @@ def decode_images(
     Raises `UnsupportedMedia`, `MalformedBody`, `BodyTooLarge` (samples, pixels), or `InvalidInput` (shape,
     range, NaN).
     """
+    images: NDArray[np.uint8] = finish(image_steps(content_type, body, shape=shape, limits=limits))
+    return images
+
+
+def image_steps(
+    content_type: str | None, body: bytes, *, shape: tuple[int, int, int] | None, limits: ImageLimits
+) -> Generator[None, None, NDArray[np.uint8]]:
+    """`decode_images`, a step at a time."""
     kind = media_type(content_type)
     if kind == NPY:
-        count_images(content_type, body, limits=limits)
-        return pixels(decode_npy(body), shape, limits)
+        count = yield from count_steps(content_type, body, limits=limits)
+        fitting = checked_shape(npy_header(body)[0], shape, limits)  # before anything is made of it
+        return pixels(npy_view(body)).reshape(count, *fitting[1:])
     if kind == JSON:
-        return pixels(numeric_array(json_member(body, "inputs"), "inputs"), shape, limits)
+        values = yield from json_pixels(body, "inputs")
+        return values.reshape(checked_shape(values.shape, shape, limits))
     if kind in PICTURES:
-        files = [body]
+        files: Sequence[bytes | memoryview] = [body]
     elif kind == MULTIPART:
         files = multipart_files(content_type or "", body, most=limits.samples)
     else:
         raise UnsupportedMedia(f"content type {kind or 'none'!r} holds no images")
-    pictures = [_picture(file, number, shape, limits) for number, file in enumerate(files)]
+    pictures = []
+    for number, file in enumerate(files):
+        pictures.append(read_picture(file, number, shape, most=limits.pixels))
+        yield
     if len({picture.shape for picture in pictures}) > 1:
         raise InvalidInput("the pictures of one request differ in size", hint="send one size a request")
     return np.stack(pictures)
@@ -68,16 +88,16 @@ def decode_images(
 
 def count_images(content_type: str | None, body: bytes, *, limits: ImageLimits) -> int:
     """How many samples a request holds, from its headers where they tell; errors as of `decode_images`."""
+    count: int = finish(count_steps(content_type, body, limits=limits))
+    return count
+
+
+def count_steps(content_type: str | None, body: bytes, *, limits: ImageLimits) -> Generator[None, None, int]:
+    """`count_images`, a step at a time."""
     kind = media_type(content_type)
-    if kind == NPY:
-        shape = npy_header(body)[0]
+    if kind in (NPY, JSON):
+        shape = npy_header(body)[0] if kind == NPY else (yield from list_shape(body, "inputs"))
         count = shape[0] if len(shape) == 4 else 1
-    elif kind == JSON:
-        value: Any = json_member(body, "inputs")
-        depth, inner = 0, value
-        while isinstance(inner, list) and inner:
-            depth, inner = depth + 1, inner[0]
-        count = len(value) if isinstance(value, list) and depth == 4 else 1
     elif kind in PICTURES:
         count = 1
     elif kind == MULTIPART:
@@ -91,105 +111,69 @@ def count_images(content_type: str | None, body: bytes, *, limits: ImageLimits) 
     return count
 
 
-def multipart_files(content_type: str, body: bytes, *, most: int) -> list[bytes]:
-    """The file parts of a multipart body in order; raises `MalformedBody` or, for more than ``most``,
-    `BodyTooLarge`."""
-    try:
-        boundary = parse_options_header(content_type)[1].get(b"boundary")
-    except ValueError as error:
-        raise MalformedBody("the multipart content type cannot be read") from error
-    if not boundary:
-        raise MalformedBody("the multipart content type names no boundary")
-    files: list[bytearray] = []
-    ended = False
+def json_pixels(body: bytes, name: str) -> Generator[None, None, NDArray[np.uint8]]:
+    """The list ``name`` of a JSON body as canonical pixels in the shape that it has, a step at a time."""
+    integers: list[NDArray[np.uint8]] = []
+    floats = False
 
-    def begin() -> None:
-        if len(files) >= most:
-            raise BodyTooLarge(f"more than {most} files in one request")
-        files.append(bytearray())
+    def take(numbers: NDArray[Any], into: NDArray[Any]) -> None:
+        nonlocal floats
+        into[:] = _canonical(numbers)
+        if numbers.dtype.kind == "f":
+            floats = True
+        else:
+            integers.append(into)
 
-    def data(chunk: bytes, start: int, end: int) -> None:
-        files[-1].extend(chunk[start:end])
-
-    def end() -> None:
-        nonlocal ended
-        ended = True
-
-    parser = MultipartParser(boundary, {"on_part_begin": begin, "on_part_data": data, "on_end": end})
-    try:
-        parser.write(body)
-        parser.finalize()
-    except ValueError as error:  # python-multipart's own errors are ValueErrors
-        raise MalformedBody("the multipart body is broken") from error
-    if not ended:
-        raise MalformedBody("the multipart body has no end")
-    if not files:
-        raise InvalidInput("the multipart body holds no file")
-    return [bytes(file) for file in files]
+    array, _ = yield from read_list(body, name, take, dtype=np.uint8)
+    for whole in integers if floats else ():  # among floats, 1 is white
+        if whole.max(initial=0) > 1:
+            raise _no_float_pixels()
+        whole *= 255
+    return array
 
 
-def json_member(body: bytes, name: str) -> Any:
-    """The one member ``name`` of a JSON body, which holds numbers; raises `MalformedBody`, `InvalidInput`."""
-    value = parse_json(body)
-    if not isinstance(value, dict) or set(value) != {name}:
-        raise InvalidInput(f'the JSON body must be {{"{name}": [...]}} and nothing else')
-    if b"true" in body or b"false" in body:  # among numbers, NumPy would take them for 1 and 0
-        raise InvalidInput(f"{name!r} must hold numbers only, not booleans")
-    return value[name]
+def checked_shape(
+    found: tuple[int, ...], shape: tuple[int, int, int] | None, limits: ImageLimits
+) -> tuple[int, ...]:
+    """The (B, H, W, C) of images of shape ``found``, which is that or one (H, W, C).
 
-
-def _picture(
-    file: bytes, number: int, shape: tuple[int, int, int] | None, limits: ImageLimits
-) -> NDArray[np.uint8]:
-    try:
-        with Image.open(io.BytesIO(file), formats=("PNG", "JPEG")) as picture:
-            width, height = picture.size  # from the header: nothing is decompressed yet
-            if width * height > limits.pixels:
-                raise BodyTooLarge(
-                    f"picture {number} declares {width} x {height} pixels; at most {limits.pixels} in all",
-                    hint="shrink the picture to the model's input size",
-                )
-            if shape is not None and (height, width) != shape[:2]:
-                raise InvalidInput(
-                    f"picture {number} is {height} x {width}; the model takes {shape[0]} x {shape[1]}"
-                )
-            channels = shape[2] if shape is not None else 1 if picture.mode in ("1", "L") else 3
-            pixels = np.asarray(picture.convert(MODES[channels]), dtype=np.uint8)
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise BodyTooLarge(
-            f"picture {number} declares too many pixels; at most {limits.pixels} in all",
-            hint="shrink the picture to the model's input size",
-        ) from error
-    except (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error, OverflowError) as error:
-        raise MalformedBody(f"picture {number} is not a PNG or JPEG that can be read") from error
-    return pixels.reshape(height, width, channels)
-
-
-def pixels(array: NDArray[Any], shape: tuple[int, int, int] | None, limits: ImageLimits) -> NDArray[np.uint8]:
-    """Images (B, H, W, C), or one (H, W, C), of any number type, in the canonical form uint8 (B, H, W, C).
-
-    Raises `BodyTooLarge`, or `InvalidInput` for a wrong shape, NaN, or values out of range.
+    Raises `InvalidInput` where they do not fit ``shape``, `BodyTooLarge` for too many or too large ones.
     """
-    if array.ndim == 3:
-        array = array[np.newaxis]
+    given = (1, *found) if len(found) == 3 else found
     wanted = f"(B, {shape[0]}, {shape[1]}, {shape[2]})" if shape else "(B, H, W, C) with C = 1, 2 or 3"
-    fits = array.ndim == 4 and (array.shape[1:] == shape if shape else array.shape[3] in MODES)
-    if not fits or 0 in array.shape:
-        raise InvalidInput(f"images must have shape {wanted}; these have {tuple(array.shape)}")
-    if len(array) > limits.samples:
-        raise BodyTooLarge(f"{len(array)} samples in one request; at most {limits.samples}")
-    if array.shape[1] * array.shape[2] > limits.pixels:
-        raise BodyTooLarge(
-            f"images of {array.shape[1]} x {array.shape[2]} pixels; at most {limits.pixels} in all"
-        )
+    fits = len(given) == 4 and (given[1:] == shape if shape else given[3] in MODES)
+    if not fits or 0 in given:
+        raise InvalidInput(f"images must have shape {wanted}; these have {given}")
+    if given[0] > limits.samples:
+        raise BodyTooLarge(f"{given[0]} samples in one request; at most {limits.samples}")
+    if given[1] * given[2] > limits.pixels:
+        raise BodyTooLarge(f"images of {given[1]} x {given[2]} pixels; at most {limits.pixels} in all")
+    return given
+
+
+def pixels(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """Numbers of any type and shape in the canonical form, a new uint8 array; raises `InvalidInput` for NaN
+    or values out of range."""
     if array.dtype == np.uint8:
-        return array
+        return np.array(array, order="C")
+    made = np.empty(array.shape, np.uint8)
+    rows = max(1, BLOCK * len(array) // max(1, array.size)) if array.ndim else 1
+    for begin in range(0, len(array), rows):
+        made[begin : begin + rows] = _canonical(array[begin : begin + rows])
+    return made
+
+
+def _canonical(array: NDArray[Any]) -> NDArray[np.uint8]:
     if array.dtype.kind == "f":
         if not np.isfinite(array).all():
             raise InvalidInput("the pixels must be finite: NaN or infinity found")
-        if array.min() < 0.0 or array.max() > 1.0:
-            raise InvalidInput("float pixels must lie in [0, 1]", hint="divide by 255, or send uint8")
+        if array.size and (array.min() < 0.0 or array.max() > 1.0):
+            raise _no_float_pixels()
         return np.rint(array * 255.0).astype(np.uint8)
-    if array.min() < 0 or array.max() > 255:
+    if array.size and (array.min() < 0 or array.max() > 255):
         raise InvalidInput("integer pixels must lie in 0..255")
     return array.astype(np.uint8)
+
+
+def _no_float_pixels() -> InvalidInput:
+    return InvalidInput("float pixels must lie in [0, 1]", hint="divide by 255, or send uint8")

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.wire.digests import digest_each
 from leakrange.wire.errors import BodyTooLarge, InvalidInput, UnsupportedMedia
-from leakrange.wire.images import (
-    MULTIPART,
-    ImageLimits,
-    decode_images,
-    json_member,
-    multipart_files,
-    pixels,
-)
-from leakrange.wire.tensors import JSON, NPY, decode_npy, media_type, npy_header, numeric_array
+from leakrange.wire.images import ImageLimits, checked_shape, image_steps, json_pixels, pixels
+from leakrange.wire.multipart import MULTIPART, multipart_files
+from leakrange.wire.numbers import finish, list_shape
+from leakrange.wire.tensors import JSON, NPY, media_type, npy_header, npy_view
 
 __all__ = [
     "MARK",
@@ -26,6 +21,8 @@ __all__ = [
     "decode_pairs",
     "image_marks",
     "joint_mark",
+    "pair_count_steps",
+    "pair_steps",
     "same_person",
 ]
 
@@ -42,33 +39,48 @@ def decode_pairs(
     npy holds (B, 2, H, W, C), JSON ``{"pairs": [[image, image], ...]}``, multipart 2·B files in order.
     Otherwise as `decode_images`.
     """
+    pairs: NDArray[np.uint8] = finish(pair_steps(content_type, body, shape=shape, limits=limits))
+    return pairs
+
+
+def pair_steps(
+    content_type: str | None, body: bytes, *, shape: tuple[int, int, int] | None, limits: ImageLimits
+) -> Generator[None, None, NDArray[np.uint8]]:
+    """`decode_pairs`, a step at a time."""
     within = ImageLimits(samples=2 * limits.samples, pixels=limits.pixels)
-    if media_type(content_type) == JSON:
-        raw = numeric_array(json_member(body, "pairs"), "pairs")
-        _check(tuple(raw.shape), limits)
+    kind = media_type(content_type)
+    if kind == MULTIPART:
+        yield from pair_count_steps(content_type, body, limits=limits)
+        images = yield from image_steps(content_type, body, shape=shape, limits=within)
+        return images.reshape(-1, 2, *images.shape[1:])
+    if kind == JSON:
+        values = yield from json_pixels(body, "pairs")
+        count, found = _check(values.shape, limits), values.shape
     else:
-        count_pairs(content_type, body, limits=limits)
-        if media_type(content_type) == MULTIPART:
-            images = decode_images(content_type, body, shape=shape, limits=within)
-            return images.reshape(-1, 2, *images.shape[1:])
-        raw = decode_npy(body)
-    images = pixels(raw.reshape(2 * len(raw), *raw.shape[2:]), shape, within)
-    return images.reshape(-1, 2, *images.shape[1:])
+        count = yield from pair_count_steps(content_type, body, limits=limits)
+        found = npy_header(body)[0]
+    fitting = checked_shape((2 * count, *found[2:]), shape, within)
+    if kind != JSON:
+        values = pixels(npy_view(body))
+    return values.reshape(count, 2, *fitting[1:])
 
 
 def count_pairs(content_type: str | None, body: bytes, *, limits: ImageLimits) -> int:
     """How many pairs a request holds, from its headers where they tell; errors as of `decode_pairs`."""
+    count: int = finish(pair_count_steps(content_type, body, limits=limits))
+    return count
+
+
+def pair_count_steps(
+    content_type: str | None, body: bytes, *, limits: ImageLimits
+) -> Generator[None, None, int]:
+    """`count_pairs`, a step at a time."""
     kind = media_type(content_type)
     if kind == NPY:
         return _check(npy_header(body)[0], limits)
     if kind == JSON:
-        value = json_member(body, "pairs")
-        if not isinstance(value, list) or not all(
-            isinstance(pair, list) and len(pair) == 2 for pair in value
-        ):
-            raise InvalidInput("'pairs' must be a list of pairs of images")
-        count = len(value)
-    elif kind == MULTIPART:
+        return _check((yield from list_shape(body, "pairs")), limits)
+    if kind == MULTIPART:
         files = len(multipart_files(content_type or "", body, most=2 * limits.samples))
         if files % 2:
             raise InvalidInput(

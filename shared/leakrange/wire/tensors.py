@@ -21,6 +21,7 @@ __all__ = [
     "media_type",
     "negotiate",
     "npy_header",
+    "npy_view",
     "numeric_array",
     "parse_json",
     "release_array",
@@ -127,13 +128,18 @@ def _header_entries(header: bytes) -> dict[str, bytes]:
 def decode_npy(body: bytes | memoryview) -> NDArray[Any]:
     """The array of an npy body (numbers only); errors as of `npy_header`. The result shares no memory with
     ``body``."""
+    array = npy_view(body)
+    return np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
+
+
+def npy_view(body: bytes | memoryview) -> NDArray[Any]:
+    """As `decode_npy`, but ``body`` itself, read only, in the order and the byte order that it has."""
     shape, dtype, fortran, offset = npy_header(body)
     flat = np.frombuffer(body, dtype=dtype, offset=offset)
     try:
-        array = flat.reshape(shape, order="F" if fortran else "C")
+        return flat.reshape(shape, order="F" if fortran else "C")
     except ValueError as error:  # an empty array may claim sides whose product no machine can address
         raise MalformedBody(f"the npy header announces the impossible shape {shape}") from error
-    return np.array(array, dtype=dtype.newbyteorder("="), order="C")
 
 
 def encode_npy(array: NDArray[Any]) -> bytes:
@@ -145,27 +151,9 @@ def encode_npy(array: NDArray[Any]) -> bytes:
 
 
 def parse_json(body: bytes | memoryview) -> Any:
-    """JSON by orjson; NaN, Infinity and what is nested too deeply are refused as `MalformedBody`."""
-    raw = bytes(body)
-    depth = deepest = 0
-    if raw.count(b"[") + raw.count(b"{") > MAX_DEPTH:
-        quoted = escaped = False
-        for byte in raw[
-            :65536
-        ]:  # deep nesting can only start early: a tensor's first element is at its full depth
-            if quoted:
-                quoted, escaped = (byte != 0x22 or escaped), (byte == 0x5C and not escaped)
-            elif byte == 0x22:
-                quoted, escaped = True, False
-            elif byte in b"[{":
-                depth += 1
-                deepest = max(deepest, depth)
-            elif byte in b"]}":
-                depth -= 1
-        if deepest > MAX_DEPTH:
-            raise MalformedBody(f"JSON nested deeper than {MAX_DEPTH} levels")
+    """JSON by orjson; NaN, Infinity and what is nested too deeply for it are refused as `MalformedBody`."""
     try:
-        return orjson.loads(raw)
+        return orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise MalformedBody(f"the body is not JSON: {error}", hint="NaN and Infinity are no JSON") from error
 

@@ -1,0 +1,123 @@
+"""PNG and JPEG files to pixels; what else such a file may hold is bounded before Pillow looks at it.
+
+Pillow reads the chunks of a PNG and the segments of a JPEG one by one in Python and keeps their texts: thirty
+megabytes of them took it fifteen seconds. So their number and size are checked first.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zlib
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from leakrange.wire.errors import BodyTooLarge, InvalidInput, MalformedBody
+
+__all__ = ["MODES", "read_picture"]
+
+MODES = {1: "L", 2: "LA", 3: "RGB"}
+"""How Pillow reads a picture for a model of so many channels; two are those of a PNG with grey and alpha."""
+
+PNG: Final = b"\x89PNG\r\n\x1a\n"
+JPEG: Final = b"\xff\xd8"
+MAX_PARTS: Final = 4096
+"""Chunks of a PNG: enough for thirty megabytes in the usual chunks of 8 KiB."""
+MAX_TEXTS: Final = 16
+"""Chunks of text of a PNG, each of which may be unpacked to a megabyte."""
+MAX_SEGMENTS: Final = 256
+"""Segments before the pixels of a JPEG, and scans of its pixels."""
+MAX_EXTRAS: Final = 1_048_576
+"""Bytes beside the pixels: texts, profiles, thumbnails."""
+
+
+def read_picture(
+    file: bytes | memoryview, number: int, shape: tuple[int, int, int] | None, *, most: int
+) -> NDArray[np.uint8]:
+    """The pixels (H, W, C) of a PNG or JPEG file, the ``number``-th of its request.
+
+    ``shape``: what the model takes; None leaves it open. Raises `BodyTooLarge` for more than ``most`` pixels
+    or too much beside them, `InvalidInput` for another size, `MalformedBody`.
+    """
+    _check_parts(file, number)
+    data = bytes(file)
+    if data.startswith(JPEG) and data.count(b"\xff\xda") > MAX_SEGMENTS:  # each is a pass over all pixels
+        raise _too_much(number)
+    try:
+        with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as picture:
+            width, height = picture.size  # from the header: nothing is decompressed yet
+            if width * height > most:
+                raise BodyTooLarge(
+                    f"picture {number} declares {width} x {height} pixels; at most {most} in all",
+                    hint="shrink the picture to the model's input size",
+                )
+            if shape is not None and (height, width) != shape[:2]:
+                raise InvalidInput(
+                    f"picture {number} is {height} x {width}; the model takes {shape[0]} x {shape[1]}"
+                )
+            channels = shape[2] if shape is not None else 1 if picture.mode in ("1", "L") else 3
+            pixels = np.asarray(picture.convert(MODES[channels]), dtype=np.uint8)
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise BodyTooLarge(
+            f"picture {number} declares too many pixels; at most {most} in all",
+            hint="shrink the picture to the model's input size",
+        ) from error
+    except (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error, OverflowError) as error:
+        raise MalformedBody(f"picture {number} is not a PNG or JPEG that can be read") from error
+    return pixels.reshape(height, width, channels)
+
+
+def _check_parts(file: bytes | memoryview, number: int) -> None:
+    """Refuse what is no picture, and a file that holds too much beside its pixels."""
+    if file[:8] == PNG:
+        few = _png_is_plain(file)
+    elif file[:2] == JPEG:
+        few = _jpeg_is_plain(file)
+    else:
+        raise MalformedBody(f"picture {number} is not a PNG or JPEG that can be read")
+    if not few:
+        raise _too_much(number)
+
+
+def _too_much(number: int) -> BodyTooLarge:
+    return BodyTooLarge(
+        f"picture {number} holds too much beside its pixels: texts, profiles or pieces",
+        hint="save it anew without metadata",
+    )
+
+
+def _png_is_plain(file: bytes | memoryview) -> bool:
+    place, parts, texts, extras = len(PNG), 0, 0, 0
+    while place + 8 <= len(file):
+        length, kind = struct.unpack_from(">I4s", file, place)
+        parts += 1
+        texts += kind in (b"tEXt", b"zTXt", b"iTXt")
+        if kind != b"IDAT":
+            extras += length
+        if parts > MAX_PARTS or texts > MAX_TEXTS or extras > MAX_EXTRAS:
+            return False
+        if kind == b"IEND":
+            break
+        place += 12 + length
+    return True
+
+
+def _jpeg_is_plain(file: bytes | memoryview) -> bool:
+    place, segments = len(JPEG), 0
+    while place + 4 <= len(file) and place <= MAX_EXTRAS:
+        marker, length = struct.unpack_from(">HH", file, place)
+        segments += 1
+        if segments > MAX_SEGMENTS:
+            return False
+        if marker == 0xFFDA:  # the pixels begin
+            return True
+        if marker == 0xFFFF:  # filling before a marker
+            place += 1
+        elif marker == 0xFF01 or 0xFFD0 <= marker <= 0xFFD8:  # markers that stand alone
+            place += 2
+        else:
+            place += 2 + length
+    return place <= MAX_EXTRAS

@@ -1,0 +1,68 @@
+"""Large bodies are read apart from the event loop, and take turns."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, TypeVar
+
+from leakrange.wire.numbers import finish
+
+__all__ = ["LARGE", "apart", "give_back_memory", "in_turns"]
+
+T = TypeVar("T")
+
+LARGE: Final = 65_536
+"""Bytes from which on a body is read in turns: smaller ones are read before another thread would begin."""
+TURN: Final = 0.005
+"""Seconds of work of one turn, or one step of it where that takes longer."""
+
+_lane = ThreadPoolExecutor(1, thread_name_prefix="large-bodies")
+# One thread, whatever comes: the event loop then contends with one at most for the interpreter.
+
+
+async def in_turns(work: Generator[Any, None, T], size: int) -> T:
+    """The result of ``work`` on a body of ``size`` bytes: at once where that is small, else in the thread of
+    all large bodies, a few steps each time that it is this body's turn."""
+    if size < LARGE:
+        result: T = finish(work)
+        return result
+    loop = asyncio.get_running_loop()
+    while not (turn := await loop.run_in_executor(_lane, _turn, work)):
+        pass
+    return turn[0]
+
+
+async def apart(work: Callable[[], T], size: int) -> T:
+    """What ``work()`` gives, as `in_turns` does it, in one turn."""
+    if size < LARGE:
+        return work()
+    return await asyncio.get_running_loop().run_in_executor(_lane, work)
+
+
+def _turn(work: Generator[Any, None, T]) -> tuple[()] | tuple[T]:
+    """The result, once there is one."""
+    until = time.perf_counter() + TURN
+    while time.perf_counter() < until:
+        try:
+            next(work)
+        except StopIteration as end:
+            return (end.value,)
+    return ()
+
+
+def give_back_memory() -> None:
+    """Soon give the system what large bodies have left in the allocator, which would keep it."""
+    asyncio.get_running_loop().call_later(0.2, _lane.submit, _trim)
+
+
+def _trim() -> None:
+    if _TRIM is not None:
+        _TRIM(0)
+
+
+_TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None)
+"""None where the C library is not glibc."""
