@@ -47,7 +47,7 @@ def _group(path: str) -> str:
     return RANGE if uses else path
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(trylast=True)  # after pytest has put together what shares a fixture
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {name: place for place, name in enumerate(FIRST)}
     items.sort(key=lambda item: places.get(group(item.nodeid), len(FIRST)))

@@ -91,7 +91,7 @@ def test_a_huge_body_is_refused_by_its_declared_length(api: Api) -> None:
     """One gigabyte is announced; the answer comes before a byte of it was sent."""
     place = urlsplit(str(api.client.base_url))
     head = (
-        "POST /v1/runs HTTP/1.1\r\nHost: here\r\nConnection: close\r\n"
+        f"POST /v1/runs HTTP/1.1\r\nHost: {place.netloc}\r\nConnection: close\r\n"
         f"Authorization: Bearer {OPERATOR}\r\nContent-Length: {2**30}\r\n\r\n"
     )
     with socket.create_connection((place.hostname, place.port), timeout=10) as connection:

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import orjson
 import pytest
+from pydantic import SecretStr
 
 from leakrange.scenario.plan import PlannedModel
 from leakrange.store.engine import Database
@@ -35,7 +36,7 @@ from services.provider.main import create_provider
 from services.provider.settings import ProviderSettings
 from services.proxy.main import proxy
 from services.proxy.settings import ProxySettings
-from tests.controller.conftest import NOWHERE, OPERATOR, serve
+from tests.controller.conftest import FLEET_SECRET, NOWHERE, OPERATOR, serve
 from tests.databases import Databases
 from tests.embedded import wait_for
 from tests.provider.tiny import save_model
@@ -138,6 +139,7 @@ async def controller(servers: Servers, database_url: str, redis_url: str) -> Asy
             releases=FolderStore(servers.models),
             proxy_for_clients=servers.proxy,
             names=PublicNames(OPERATOR),
+            fleet_secret=SecretStr(FLEET_SECRET),
             keeper=ModelKeeper(database, providers, before, after=0.0),
         ),
     )

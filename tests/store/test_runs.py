@@ -11,6 +11,7 @@ from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.jobs import Jobs, NewJob
 from leakrange.store.runs import Runs
+from leakrange.store.served import ServedModels
 from leakrange.store.tables import Base, Event, Job, Run, Trial, Truth
 from leakrange.store.trials import Ledger, Trials, Truths
 from leakrange.wire.errors import InvalidInput, NotFound
@@ -100,6 +101,7 @@ async def test_deleting_a_run_leaves_nothing_of_it(database: Database) -> None:
             await Trials(session).put(each, "t", {})
             await Truths(session).add(each, "u", labels={"y": [1]}, decisions=[1])
             await Ledger(session).put(each, "k", policy="p", budget=1, spent=1, distinct=1)
+            await ServedModels(session).add(each, "m", "honest")
     async with database.write() as session:
         await Runs(session).delete(run_id)
     async with database.read() as session:
