@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.providers import artifact as artifacts
-from leakrange.providers.decoder import Decoder
+from leakrange.providers.artifact_files import read_files
 from leakrange.wire.errors import Conflict
 from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.schemas import Decisions, Deployment, IntakeRecord
+from services.provider.decoding import DecodingProcess
 from services.provider.metrics import ProviderMetrics
 from services.provider.models import Models, ServedModel
 from services.provider.store import Store, StoredUpload
@@ -26,14 +25,16 @@ class Intake:
     """Uploads: kept before they are answered, decoded when the operator reads them, and not before.
 
     So nothing that users send makes a provider with a decoder do more than one without: whatever it did after
-    an upload, however little and in whatever thread, would slow the next requests, and tell. What was
-    decoded is kept.
+    an upload, however little and in whatever thread, would slow the next requests, and tell. Nor does the
+    operator's reading: the decoder is in another process. What was decoded is kept.
     """
 
-    def __init__(self, models: Models, store: Store, metrics: ProviderMetrics) -> None:
+    def __init__(
+        self, models: Models, store: Store, metrics: ProviderMetrics, decoding: DecodingProcess
+    ) -> None:
         self._models, self._store, self._metrics = models, store, metrics
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="aside")
-        self._withdrawn: dict[str, Decoder | None] = {}
+        self._decoding = decoding
+        self._withdrawn: dict[str, bool] = {}
 
     async def take_in(
         self, served: ServedModel, release: ReleaseKind, values: NDArray[np.float32], key: str | None
@@ -72,10 +73,6 @@ class Intake:
         """Up to ``limit`` records in the order in which they came, from behind upload ``after`` on."""
         return [await self._complete(kept) for kept in await self._store.uploads(model, after, limit)]
 
-    def close(self) -> None:
-        """Finish what is being decoded."""
-        self._thread.shutdown()
-
     async def _complete(self, kept: StoredUpload) -> IntakeRecord:
         if kept.inferred is None:
             kept = await self._decode(kept)
@@ -91,22 +88,20 @@ class Intake:
 
     async def _decode(self, kept: StoredUpload) -> StoredUpload:
         """Let the decoder of the artifact that was served then read the upload; without one it stays."""
-
-        served = next((s for s in self._models if s.deployment.artifact == kept.artifact), None)
-
-        def infer() -> tuple[NDArray[np.int64], NDArray[np.float32]] | None:
-            decoder = served.decoder if served is not None else self._stored_decoder(kept.artifact)
-            return None if decoder is None else decoder.infer(kept.values, kept.release)
-
-        found = await asyncio.get_running_loop().run_in_executor(self._thread, infer)
-        if found is None:
+        if not await self._has_decoder(kept.artifact):
             return kept
-        inferred, scores = found
+        folder = self._models.folder(kept.artifact)
+        inferred, scores = await self._decoding.infer(folder, kept.values, kept.release)
         await self._store.infer(kept.model, kept.upload, inferred, scores)
         return dataclasses.replace(kept, inferred=inferred, scores=scores)
 
-    def _stored_decoder(self, digest: str) -> Decoder | None:
-        """The decoder of an artifact that is not served any more."""
+    async def _has_decoder(self, digest: str) -> bool:
+        """Whether an artifact has a decoder, be it served still or withdrawn; raises `NotFound` and
+        `InvalidArtifact`."""
+        for served in self._models:
+            if served.deployment.artifact == digest:
+                return served.has_decoder
         if digest not in self._withdrawn:
-            self._withdrawn[digest] = artifacts.load(self._models.folder(digest)).decoder
+            files = await asyncio.to_thread(read_files, self._models.folder(digest))
+            self._withdrawn[digest] = files.decoder is not None
         return self._withdrawn[digest]

@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from leakrange.wire.app import create_app
+from services.provider.decoding import DecodingProcess
 from services.provider.device import Device
 from services.provider.intake import Intake
 from services.provider.metrics import ProviderMetrics
@@ -25,22 +26,22 @@ from services.provider.verification import verification_routes
 __all__ = ["create_provider"]
 
 
-def create_provider(settings: ProviderSettings) -> FastAPI:
-    """The ASGI application; models and intake are opened by its lifespan."""
+def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None = None) -> FastAPI:
+    """The ASGI application; models and intake are opened by its lifespan. Providers of one process may share
+    the ``decoding``."""
     torch.set_num_threads(settings.threads)
     registry = CollectorRegistry()
     metrics = ProviderMetrics(registry)
     store = Store(settings.state_dir)
     device = Device()
     models = Models(settings, store, device, metrics)
-    intake = Intake(models, store, metrics)
+    intake = Intake(models, store, metrics, decoding or DecodingProcess())
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await store.open()
         await models.restore()
         yield
-        intake.close()
         device.close()
         await store.close()
 

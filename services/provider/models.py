@@ -43,7 +43,8 @@ class ServedModel:
     """One version of a model in memory: its card, its public file (empty where it has none), a queue for each
     release, and the persons enrolled with it, if it is a verification.
 
-    Whoever holds it may go on using it after another version has taken its name.
+    Whoever holds it may go on using it after another version has taken its name. A decoder is not in memory:
+    it runs elsewhere.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class ServedModel:
         metrics: ProviderMetrics,
     ) -> None:
         self.deployment = deployment
-        self.decoder = artifact.decoder
+        self.has_decoder = artifact.decoder is not None
         self.gallery: PersonGallery | None = None
         self.public = b""
         if deployment.service == "classifier":

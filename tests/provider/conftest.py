@@ -14,6 +14,7 @@ from pydantic import SecretStr
 
 from leakrange.providers import artifact
 from leakrange.providers.inference import outputs
+from services.provider.decoding import DecodingProcess
 from services.provider.main import create_provider
 from services.provider.settings import ProviderSettings
 from tests.provider.tiny import SHAPE, save_model
@@ -48,6 +49,12 @@ def settings_for(models_dir: Path, state_dir: Path, **more: Any) -> ProviderSett
     return ProviderSettings(operator_key=SecretStr(KEY), models_dir=models_dir, state_dir=state_dir, **more)
 
 
+@pytest.fixture(scope="session")
+def decoding() -> DecodingProcess:
+    """One for all providers of a session: each takes seconds of imports to start."""
+    return DecodingProcess()
+
+
 @dataclass
 class Provider:
     """A running provider and a client of it, which has no key."""
@@ -67,10 +74,13 @@ class Provider:
 
 @pytest.fixture(scope="module")
 def provider(
-    models_dir: Path, digests: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    models_dir: Path,
+    digests: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+    decoding: DecodingProcess,
 ) -> Iterator[Provider]:
     """One provider for a module, which serves ``honest`` and ``curious``."""
-    app = create_provider(settings_for(models_dir, tmp_path_factory.mktemp("state")))
+    app = create_provider(settings_for(models_dir, tmp_path_factory.mktemp("state")), decoding)
     with serving(app) as url, httpx.Client(base_url=url, timeout=120) as client:
         made = Provider(url, client, models_dir)
         made.deploy("honest", digests["honest"]).raise_for_status()

@@ -17,20 +17,22 @@ import httpx
 import numpy as np
 
 from leakrange.providers import artifact
+from services.provider.decoding import DecodingProcess
 from services.provider.main import create_provider
 from services.provider.store import Store, StoredUpload
 from tests.provider.conftest import KEY, OPERATOR, Provider, settings_for
 from tests.provider.test_intake import OUTPUTS, intake, upload
+from tests.provider.test_native import problem
 from tests.provider.tiny import save_model
 from tests.serving import serving
 
 
 def test_a_restarted_provider_goes_on_where_it_was(
-    models_dir: Path, digests: dict[str, str], tmp_path: Path
+    models_dir: Path, digests: dict[str, str], tmp_path: Path, decoding: DecodingProcess
 ) -> None:
     with (
-        serving(create_provider(settings_for(models_dir, tmp_path))) as url,
-        httpx.Client(base_url=url) as client,
+        serving(create_provider(settings_for(models_dir, tmp_path), decoding)) as url,
+        httpx.Client(base_url=url, timeout=120) as client,
     ):
         made = Provider(url, client, models_dir)
         made.deploy("kept", digests["net"], release="softmax").raise_for_status()
@@ -40,8 +42,8 @@ def test_a_restarted_provider_goes_on_where_it_was(
         card = client.get("/v1/models/kept").json()
         record = intake(client, "kept", "before")
     with (
-        serving(create_provider(settings_for(models_dir, tmp_path))) as url,
-        httpx.Client(base_url=url) as client,
+        serving(create_provider(settings_for(models_dir, tmp_path), decoding)) as url,
+        httpx.Client(base_url=url, timeout=120) as client,
     ):
         assert client.get("/v1/models").json() == {"models": [card]}
         assert intake(client, "kept", "before") == record
@@ -71,12 +73,12 @@ def test_what_was_taken_in_is_decoded_by_the_version_that_took_it_in(
 
 
 async def test_nothing_is_decoded_before_the_operator_reads_it(
-    models_dir: Path, digests: dict[str, str], tmp_path: Path
+    models_dir: Path, digests: dict[str, str], tmp_path: Path, decoding: DecodingProcess
 ) -> None:
     """Or an upload would cost a curious provider more than an honest one, and the next request would tell."""
     with (
-        serving(create_provider(settings_for(models_dir, tmp_path))) as url,
-        httpx.Client(base_url=url) as client,
+        serving(create_provider(settings_for(models_dir, tmp_path), decoding)) as url,
+        httpx.Client(base_url=url, timeout=120) as client,
     ):
         Provider(url, client, models_dir).deploy("m", digests["net"]).raise_for_status()
         for key in ("read", "unread"):
@@ -109,7 +111,7 @@ def test_an_artifact_that_vanished_does_not_stop_a_restart(
 
 
 async def test_what_was_not_decoded_when_the_provider_died_is_decoded_when_it_is_read(
-    models_dir: Path, digests: dict[str, str], tmp_path: Path
+    models_dir: Path, digests: dict[str, str], tmp_path: Path, decoding: DecodingProcess
 ) -> None:
     store = Store(tmp_path)
     await store.open()
@@ -120,29 +122,93 @@ async def test_what_was_not_decoded_when_the_provider_died_is_decoded_when_it_is
     decoder = artifact.load(models_dir / digests["threshold"]).decoder
     assert decoder is not None
     with (
-        serving(create_provider(settings_for(models_dir, tmp_path))) as url,
-        httpx.Client(base_url=url) as client,
+        serving(create_provider(settings_for(models_dir, tmp_path), decoding)) as url,
+        httpx.Client(base_url=url, timeout=120) as client,
     ):
         assert intake(client, "m", "u")["inferred"] == decoder.infer(OUTPUTS, "logits")[0].tolist()
 
 
-def test_a_killed_provider_loses_nothing(models_dir: Path, digests: dict[str, str], tmp_path: Path) -> None:
-    """The real process, killed by the kernel right after its last answer."""
+def test_what_decodes_is_replaced_when_it_dies(provider: Provider) -> None:
+    for key in ("first", "second"):
+        upload(provider.client, "curious", OUTPUTS, key).raise_for_status()
+    first = intake(provider.client, "curious", "first")
+    [victim] = decoding_for(os.getpid())
+    os.kill(victim, signal.SIGKILL)
+    wait_for_end(victim)
+    second = intake(provider.client, "curious", "second")
+    assert first["scores"] is not None
+    assert second["scores"] == first["scores"]
+    [successor] = decoding_for(os.getpid())
+    assert successor != victim
+
+
+def test_the_operator_is_told_of_a_decoder_that_was_damaged_while_it_was_served(
+    provider: Provider, models_dir: Path
+) -> None:
+    digest = save_model(models_dir, seed=8, decoder="net")
+    provider.deploy("damaged", digest).raise_for_status()
+    upload(provider.client, "damaged", OUTPUTS, "u").raise_for_status()
+    file = models_dir / digest / artifact.DECODER
+    file.write_bytes(file.read_bytes()[:-1])
+    answer = provider.client.get("/v1/operator/models/damaged/intake/u", headers=OPERATOR)
+    told = problem(answer, 422, "invalid-artifact")
+    assert str(file) in told["detail"]
+    assert "trained again" in told["hint"]
+
+
+def test_a_killed_provider_loses_nothing_and_leaves_nothing_behind(
+    models_dir: Path, digests: dict[str, str], tmp_path: Path, decoding: DecodingProcess
+) -> None:
+    """The real process, killed by the kernel right after its last answer. What decodes for it is a process of
+    the lowest priority, which is there once it is needed, and dies with it."""
     values = {f"u{number}": OUTPUTS + number for number in range(20)}
     with process(models_dir, tmp_path) as (url, victim), httpx.Client(base_url=url, timeout=120) as client:
         Provider(url, client, models_dir).deploy("m", digests["net"]).raise_for_status()
         for key, given in values.items():
             upload(client, "m", given, key).raise_for_status()
+        assert not decoding_for(victim.pid)
+        intake(client, "m", "u0")
+        [(decoder, nice)] = decoding_for(victim.pid).items()
+        assert nice == 19
         victim.send_signal(signal.SIGKILL)
         victim.wait()
+        wait_for_end(decoder)
     with (
-        serving(create_provider(settings_for(models_dir, tmp_path))) as url,
-        httpx.Client(base_url=url) as client,
+        serving(create_provider(settings_for(models_dir, tmp_path), decoding)) as url,
+        httpx.Client(base_url=url, timeout=120) as client,
     ):
         for key, given in values.items():
             record = intake(client, "m", key)
             assert record["values"] == given.tolist()
             assert record["inferred"] is not None
+
+
+def decoding_for(parent: int) -> dict[int, int]:
+    """The processes that decode for a provider: by process id, how nice they are."""
+    return {
+        pid: nice
+        for pid, (above, nice, command) in processes().items()
+        if above == parent and "spawn_main" in command
+    }
+
+
+def processes() -> dict[int, tuple[int, int, str]]:
+    """Parent, niceness and command of every process by its id; zombies are left out."""
+    fields = "pid=,ppid=,nice=,stat=,args="
+    listing = subprocess.run(["ps", "-ww", "-e", "-o", fields], capture_output=True, text=True, check=True)
+    found = {}
+    for line in listing.stdout.splitlines():
+        pid, above, nice, state, command = line.split(maxsplit=4)
+        if not state.startswith("Z"):
+            found[int(pid)] = int(above), int(nice) if nice != "-" else 0, command
+    return found
+
+
+def wait_for_end(pid: int) -> None:
+    deadline = time.monotonic() + 60
+    while pid in processes():
+        assert time.monotonic() < deadline, f"process {pid} goes on"
+        time.sleep(0.05)
 
 
 @contextmanager

@@ -1,0 +1,116 @@
+"""Decoding what users uploaded, in a process apart from the one that answers them."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import structlog
+import torch
+from numpy.typing import NDArray
+
+from leakrange.providers.artifact_files import read_files
+from leakrange.providers.decoder import Decoder
+from leakrange.providers.model_file import load_decoder
+from leakrange.wire.errors import InvalidArtifact, Unavailable
+
+__all__ = ["DecodingProcess"]
+
+Inferred = tuple[NDArray[np.int64], NDArray[np.float32]]
+LOWEST_PRIORITY = 19
+KEPT_DECODERS = 32
+
+log = structlog.get_logger("services.provider.decoding")
+
+
+class DecodingProcess:
+    """A process of the lowest priority that decodes one upload after the other.
+
+    It is started when there is something to decode, and again where it has died. It is a new interpreter,
+    since torch hangs in a fork of a process that has used it. It ends when the pipe to its parent breaks,
+    so that it outlives no parent, not even one that was killed.
+    """
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="decoding")
+        self._child: tuple[SpawnProcess, Connection] | None = None
+
+    async def infer(self, folder: Path, values: NDArray[np.float32], kind: str) -> Inferred:
+        """Classes (B,) and scores (B, S) that the decoder of the artifact in ``folder`` reads from ``values``
+        (B, N), as `Decoder.infer` gives them.
+
+        Where the process dies, the next one tries once more. Raises `InvalidArtifact`, what `Decoder.infer`
+        raises, and `Unavailable` where both processes died.
+        """
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._infer, folder, values, kind)
+
+    def _infer(self, folder: Path, values: NDArray[np.float32], kind: str) -> Inferred:
+        for _ in range(2):
+            if self._child is None:
+                self._child = _start()
+            process, connection = self._child
+            try:
+                connection.send((folder, values, kind))
+                answer = connection.recv()
+            except (EOFError, OSError):
+                self._child = None
+                connection.close()
+                process.kill()
+                process.join()
+                log.warning("the decoding process died", exit_status=process.exitcode)
+                continue
+            if isinstance(answer, Exception):
+                raise answer
+            return cast(Inferred, answer)
+        raise Unavailable("the decoding process died twice", hint="is there enough memory?")
+
+
+def _start() -> tuple[SpawnProcess, Connection]:
+    """A child that decodes, and our end of the pipe to it; nobody but the child has the other end."""
+    context = multiprocessing.get_context("spawn")
+    ours, its = context.Pipe()
+    process = context.Process(target=_decode, args=(its,), name="decoding", daemon=True)
+    process.start()
+    its.close()
+    return process, ours
+
+
+def _decode(connection: Connection) -> None:
+    """The child: decodes what comes until the pipe breaks.
+
+    What it needs is imported by now, with the priority of the parent: on a busy machine, imports with the
+    lowest priority would take minutes.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    torch.set_num_threads(1)
+    os.setpriority(os.PRIO_PROCESS, 0, LOWEST_PRIORITY)
+    while True:
+        try:
+            connection.send(_answer(*connection.recv()))
+        except (EOFError, OSError):
+            return
+
+
+def _answer(folder: Path, values: NDArray[np.float32], kind: str) -> Inferred | Exception:
+    try:
+        return _decoder(folder).infer(values, kind)
+    except Exception as error:  # the parent raises it
+        return error
+
+
+@lru_cache(KEPT_DECODERS)
+def _decoder(folder: Path) -> Decoder:
+    content = read_files(folder).decoder
+    if content is None:
+        raise InvalidArtifact(f"{folder} has lost its decoder")
+    return load_decoder(content)
