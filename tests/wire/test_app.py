@@ -15,6 +15,7 @@ from fastapi import FastAPI, Request
 from pydantic import BaseModel, ConfigDict, SecretStr
 
 from leakrange.wire.app import bearer, check_operator, create_app
+from leakrange.wire.bodies import SMALL_BODY
 from leakrange.wire.errors import Forbidden, Unauthenticated, Unavailable
 from tests.serving import serving
 
@@ -175,6 +176,24 @@ async def test_a_body_over_the_limit_is_refused_whether_it_says_so_or_not(
 async def test_a_body_at_the_limit_is_taken(client: httpx.AsyncClient) -> None:
     for content in (b"1" * LIMIT, stream(LIMIT)):
         assert (await client.post("/raw/x", content=content)).json() == {"bytes": LIMIT}
+
+
+async def test_only_models_take_large_bodies() -> None:
+    """Others are parsed before the key is looked at."""
+    app = create_app("tested", max_body=2 * SMALL_BODY)
+
+    @app.post("/v1/jobs")
+    @app.post("/v1/models/{model}/logits")
+    async def takes(request: Request) -> int:
+        return len(await request.body())
+
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://tested") as client:
+        for path, limit in (("/v1/jobs", SMALL_BODY), ("/v1/models/x/logits", 2 * SMALL_BODY)):
+            assert (await client.post(path, content=bytes(limit))).json() == limit
+            for content in (bytes(limit + 1), stream(limit + 1000)):
+                told = problem(await client.post(path, content=content), 413, "body-too-large")
+                assert told["detail"] == f"a request body may have {limit} bytes"
 
 
 def test_a_gigabyte_is_refused_before_it_is_sent(url: str) -> None:

@@ -137,8 +137,9 @@ JPG = file(np.zeros((2, 2, 1), np.uint8), "JPEG")
         ("jpeg", 2, b"\xff\xfe\0\2", 9, 256),
         ("jpeg", 2, b"\xff\xfe\xff\xff" + bytes(65533), 9, 17),
         ("jpeg", 2, b"\xff", 9, 256),
+        ("jpeg", -2, b"\xff\xda", 0, 256),
     ],
-    ids=["tEXt", "zTXt", "iTXt", "long tEXt", "IDAT", "COM", "long COM", "filling"],
+    ids=["tEXt", "zTXt", "iTXt", "long tEXt", "IDAT", "COM", "long COM", "filling", "scans"],
 )
 def test_a_picture_of_texts_is_refused_before_it_is_opened(
     monkeypatch: pytest.MonkeyPatch, kind: str, start: int, more: bytes, few: int, many: int

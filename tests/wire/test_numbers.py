@@ -120,11 +120,13 @@ LONG = b"1," * 40_000 + b"1"
         (b'{"inputs": ' + b"[" * 10**6, MalformedBody, "deeper than 64"),
         (b'{"inputs": [' + LONG + b",[1]]}", InvalidInput, "depth"),
         (b'{"inputs": [[' + LONG + b"],[1]]}", InvalidInput, "length"),
+        (b'{"inputs": [[1,' + LONG + b"],1,[" + LONG + b"]]}", InvalidInput, "depth"),
         (b'{"inputs": [' + LONG + b",[]]}", InvalidInput, "empty list"),
         (b'{"inputs": [' + LONG + b',"1"]}', InvalidInput, "numbers only"),
         (b'{"inputs": [' + LONG + b",{}]}", InvalidInput, "numbers only"),
         (b'{"inputs": [' + LONG + b",true]}", InvalidInput, "numbers only"),
         (b'{"inputs": [' + LONG + b",]}", MalformedBody, "comma"),
+        (b'{"inputs": [[' + LONG + b"][," + LONG + b"]]}", MalformedBody, "comma"),
         (b'{"inputs": [' + LONG + b",,1]}", MalformedBody, "no number"),
         (b'{"inputs": [' + LONG + b",01]}", MalformedBody, "no number"),
         (b'{"inputs": [' + LONG, MalformedBody, "ends before"),
@@ -143,6 +145,9 @@ def test_a_large_body_is_refused_with_what_is_wrong(
 ) -> None:
     with pytest.raises(error, match=said):
         read(body)
+    if said != "no number":  # which are not looked at where they are merely counted
+        with pytest.raises(error, match=said):
+            finish(list_shape(body, "inputs"))
 
 
 def test_numbers_are_capped() -> None:
