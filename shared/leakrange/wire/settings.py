@@ -49,7 +49,7 @@ class ServiceSettings(BaseSettings):
     operator_key: RandomSecret
     """What the controller shows to the other parties' operator endpoints."""
     max_body: int = 32 * 1024 * 1024
-    """Bytes of one request body; more is 413."""
+    """Bytes of a request body under ``/v1/models/``; any other may have a megabyte at most. More is 413."""
     allowed_hosts: Names = ()
     """Names by which clients may call this server, with commas between them, beside those of this machine
     (`leakrange.wire.hosts`)."""
