@@ -8,7 +8,7 @@ under content-addressed names, and every request that costs budget carries its i
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +44,7 @@ from services.controller.range.models import Models
 from services.controller.range.served import served_right
 from services.controller.range.students import hand_in
 from services.controller.range.together import Once, together
+from services.controller.range.uploaded import Uploaded, read_uploads
 from services.controller.settings import ControllerSettings
 
 if TYPE_CHECKING:
@@ -228,22 +229,10 @@ class Driver:
             result = trial.result.model_copy(update={"state": "failed", "error": reason})
         await self._journal.trial(result)
 
-    async def _uploaded(self, stream: PlannedStream) -> _Uploaded:
+    async def _uploaded(self, stream: PlannedStream) -> Uploaded:
         """A stream, and all that is known of it, read once for the many trials that are judged by it."""
         identities = await self._once.need(f"stream {stream.id}", lambda: self._stream(stream))
-        truths = [await self._journal.truth(identity) for identity in identities]
-        intakes = [get_arrays(self._parties.releases, f"{identity}.npz") for identity in identities]
-        inferred = None
-        if all("inferred" in intake for intake in intakes):
-            inferred = Inferred(
-                np.concatenate([intake["inferred"] for intake in intakes]),
-                np.concatenate([intake["scores"] for intake in intakes]),
-            )
-        return _Uploaded(
-            truths=[labels for labels, _ in truths],
-            decisions=np.concatenate([intake["decisions"] for intake in intakes]),
-            inferred=inferred,
-        )
+        return await read_uploads(identities, self._journal, self._parties.releases)
 
     async def _judged(self, trial: PlannedTrial) -> TrialResult:
         model = self._models[trial.model]
@@ -392,17 +381,6 @@ class Driver:
         )
         read = get_arrays(self._parties.releases, f"{identity}.npz")
         return read["decisions"], Inferred(read["inferred"], read["scores"])
-
-
-@dataclass(frozen=True)
-class _Uploaded:
-    """A whole stream: labels per attribute, round by round, decisions (V,), and what the provider inferred,
-    if it decodes.
-    """
-
-    truths: list[dict[str, list[int]]]
-    decisions: NDArray[np.int64]
-    inferred: Inferred | None
 
 
 def _by_chunk(draws: list[list[str]]) -> list[list[str]]:

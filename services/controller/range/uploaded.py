@@ -1,0 +1,41 @@
+"""What is known of a whole stream of uploads, once all of it has been received."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.store.files import FileStore, get_arrays
+from services.controller.range.journal import Journal
+from services.controller.range.judge import Inferred
+
+__all__ = ["Uploaded", "read_uploads"]
+
+
+@dataclass(frozen=True)
+class Uploaded:
+    """Labels per attribute, round by round, decisions (V,), and what the provider inferred, if it decodes."""
+
+    truths: list[dict[str, list[int]]]
+    decisions: NDArray[np.int64]
+    inferred: Inferred | None
+
+
+async def read_uploads(identities: Sequence[str], journal: Journal, releases: FileStore) -> Uploaded:
+    """The stream whose uploads were stored under these ``identities``, in order."""
+    truths = [await journal.truth(identity) for identity in identities]
+    intakes = [get_arrays(releases, f"{identity}.npz") for identity in identities]
+    inferred = None
+    if all("inferred" in intake for intake in intakes):
+        inferred = Inferred(
+            np.concatenate([intake["inferred"] for intake in intakes]),
+            np.concatenate([intake["scores"] for intake in intakes]),
+        )
+    return Uploaded(
+        truths=[labels for labels, _ in truths],
+        decisions=np.concatenate([intake["decisions"] for intake in intakes]),
+        inferred=inferred,
+    )
