@@ -196,6 +196,23 @@ def test_redis_is_killed_and_then_a_worker_and_nobody_has_to_lend_a_hand(
     assert embedded_range.record.launcher == launcher
 
 
+def test_trainer_edge_clients_and_proxy_are_killed_in_one_run(
+    first: Finished, controller: Controller, embedded_range: EmbeddedRange
+) -> None:
+    run = controller.start(scenario("three-killed", seeds=[3], schedule={"epochs": 24}, **SMALL_CHUNKS))
+    trainer = embedded_range.pid("trainer")
+    assert trainer is not None
+    wait_for(lambda: bool(_trainings(trainer)), "a training to begin", PATIENCE)
+    kill(embedded_range, "trainer")
+    for moment, name in (("stream", "edge"), ("probe", "proxy")):
+        controller.until(run, job(moment))
+        kill(embedded_range, name)
+    over = controller.finished(run)
+    over.check(2)
+    assert over.view["jobs"]["train"]["total"] == 2
+    assert [entry["spent"] for entry in over.results["ledger"]] == [192] * 3
+
+
 def test_a_cancelled_run_frees_its_workers(
     first: Finished, controller: Controller, embedded_range: EmbeddedRange
 ) -> None:
