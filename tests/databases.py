@@ -7,6 +7,7 @@ import shutil
 import signal
 import tempfile
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,8 @@ class Databases:
         if kind not in self._migrated:
             if kind == "postgresql":
                 self.execute(f"CREATE DATABASE {name}")
-            upgrade(self.url(kind, name))
+            with ThreadPoolExecutor(1) as apart:  # for whoever asks from within an event loop
+                apart.submit(upgrade, self.url(kind, name)).result()
             self._migrated.add(kind)
         if kind == "postgresql":
             tables = ", ".join(Base.metadata.tables)
