@@ -16,8 +16,8 @@ from typing import Any
 import httpx
 import uvicorn
 
-from leakrange.wire.serving import configuration
-from leakrange.wire.settings import ServiceSettings
+from leakrange.service.serving import configuration
+from leakrange.service.settings import ServiceSettings
 
 
 class _Server(uvicorn.Server):

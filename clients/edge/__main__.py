@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from clients.edge.main import create_edge
 from clients.edge.settings import EdgeSettings
-from leakrange.wire.logs import configure_logs
-from leakrange.wire.serving import serve
+from leakrange.service.logs import configure_logs
+from leakrange.service.serving import serve
 
 
 def main() -> None:

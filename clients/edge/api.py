@@ -1,4 +1,4 @@
-"""The edge client's API: enrol (operator), decide (the local app), play a round (operator)."""
+"""The edge client's API: enrol (operator), decide (the local app), play a session (operator)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from clients.edge.device import LEAVING, Device
 from clients.edge.enrolment import Enrolment, Enrolments
 from clients.edge.metrics import EdgeMetrics
-from clients.edge.rounds import Rounds
+from clients.edge.sessions import Sessions
 from clients.edge.settings import EdgeSettings
 from leakrange.defences.device import DeviceChain
-from leakrange.wire.app import bearer, check_operator
+from leakrange.jobs.session import Session, SessionReply
+from leakrange.service.app import bearer, check_operator
 from leakrange.wire.errors import Forbidden, InvalidInput, UnknownModel
 from leakrange.wire.images import ImageLimits, image_steps
-from leakrange.wire.jobs import ReleaseKind
-from leakrange.wire.schemas import Decisions, Round, RoundReply
+from leakrange.wire.releases import ReleaseKind
+from leakrange.wire.schemas import Decisions
 from leakrange.wire.tensors import JSON, NPY, encode_npy
 from leakrange.wire.turns import in_turns
 
@@ -77,7 +78,7 @@ def edge_routes(
     settings: EdgeSettings,
     enrolments: Enrolments,
     device: Device,
-    rounds: Rounds,
+    sessions: Sessions,
     metrics: EdgeMetrics,
 ) -> APIRouter:
     """All routes of an edge client."""
@@ -139,10 +140,10 @@ def edge_routes(
         metrics.uploaded(model, len(values), len(encode_npy(values)))
         return Decisions(model=model, version=card.version, decisions=decisions)
 
-    @router.post("/rounds", dependencies=operator)
-    async def play(order: Round) -> RoundReply:
+    @router.post("/sessions", dependencies=operator)
+    async def play(order: Session) -> SessionReply:
         """Let the simulated users of a span use the app once; the truth about them is in the reply."""
-        reply = await rounds.play(order)
+        reply = await sessions.play(order)
         metrics.enrolled.set(len(enrolments))
         return reply
 

@@ -18,9 +18,9 @@ from leakrange.defences.device import DeviceChain
 from leakrange.defences.output import ReleaseContext
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.inference import outputs
+from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.jobs import ReleaseKind
-from leakrange.wire.recipe import digest
+from leakrange.wire.releases import ReleaseKind
 
 __all__ = ["LEAVING", "Device"]
 

@@ -13,9 +13,9 @@ from clients.edge.api import edge_routes
 from clients.edge.device import Device
 from clients.edge.enrolment import Enrolments
 from clients.edge.metrics import EdgeMetrics
-from clients.edge.rounds import Rounds
+from clients.edge.sessions import Sessions
 from clients.edge.settings import EdgeSettings
-from leakrange.wire.app import create_app
+from leakrange.service.app import create_app
 from leakrange.wire.transport import HttpxTransport
 
 __all__ = ["create_edge"]
@@ -29,7 +29,7 @@ def create_edge(settings: EdgeSettings) -> FastAPI:
     transport = HttpxTransport()
     enrolments = Enrolments(transport, most=settings.enrolled, attempts=settings.attempts)
     device = Device(settings.operator_key, batch=settings.batch)
-    rounds = Rounds(enrolments, device, metrics)
+    sessions = Sessions(enrolments, device, metrics)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -44,5 +44,5 @@ def create_edge(settings: EdgeSettings) -> FastAPI:
         registry=registry,
         description="A device with a provider's model on it: images stay here, outputs leave.",
     )
-    app.include_router(edge_routes(settings, enrolments, device, rounds, metrics))
+    app.include_router(edge_routes(settings, enrolments, device, sessions, metrics))
     return app

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from leakrange.wire.settings import ServiceSettings
+from leakrange.service.settings import ServiceSettings
 
 __all__ = ["EdgeSettings"]
 

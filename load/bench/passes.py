@@ -20,8 +20,8 @@ import torch
 
 from leakrange.allocator import ALLOCATOR
 from leakrange.data import ImageSet, load
+from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.providers.training import train
-from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 
 __all__ = ["main"]
 

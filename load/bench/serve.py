@@ -29,11 +29,11 @@ import numpy as np
 import torch
 
 from leakrange.allocator import ALLOCATOR
+from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.nets import nets
 from leakrange.providers import artifact
 from leakrange.providers.decoder import Decoder
 from leakrange.providers.training import TrainedModel
-from leakrange.wire.recipe import DataSpec, TrainingRecipe
 from leakrange.wire.tensors import NPY, encode_npy
 
 

@@ -27,12 +27,12 @@ from torch.nn import functional as f
 from torch.utils.data import DataLoader, TensorDataset
 
 from leakrange.allocator import ALLOCATOR
+from leakrange.jobs.recipe import Schedule
 from leakrange.nets import nets
 from leakrange.nets.classifier import to_input
 from leakrange.nets.decoder import AttackNet
 from leakrange.nets.dropout import Dropout
 from leakrange.providers.behaviours import behaviours
-from leakrange.wire.recipe import Schedule
 
 __all__ = ["main"]
 

@@ -30,12 +30,13 @@ from clients.cli.embedded.launcher import Settings, detach, stop
 from clients.cli.embedded.redis_server import redis_url
 from clients.cli.embedded.state import RangeRecord, StateFolder
 from leakrange.data import load
+from leakrange.jobs.job import MAX_PAIRS, REPORTS, JobReport, ProbeJob, Span
+from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.providers import artifact
 from leakrange.providers.training import train
 from leakrange.store.files import FolderStore, get_array
-from leakrange.wire.jobs import MAX_PAIRS, REPORTS, JobReport, ProbeJob, Span
+from leakrange.wire.digests import digest
 from leakrange.wire.keys import api_key
-from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe, digest
 from leakrange.wire.schemas import Deployment
 from leakrange.wire.tensors import NPY, encode_npy
 

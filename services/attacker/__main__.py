@@ -9,8 +9,8 @@ import socket
 
 from celery.signals import setup_logging
 
-from leakrange.wire.logs import configure_logs
-from leakrange.wire.settings import read_settings
+from leakrange.service.logs import configure_logs
+from leakrange.service.settings import read_settings
 from services.attacker.celery_app import TASKS, create_celery
 from services.attacker.settings import FleetSettings
 

@@ -19,8 +19,8 @@ from services.attacker.execution import Execution
 from services.attacker.fit import fit
 from services.attacker.lease import Leases, Message
 from services.attacker.probe import probe
-from services.attacker.rounds import rounds
 from services.attacker.settings import FleetSettings
+from services.attacker.sweep import sweep
 from services.attacker.task import FleetTask
 from services.attacker.training import train
 
@@ -69,7 +69,7 @@ def create_celery(settings: FleetSettings) -> Celery:
     client = connect(settings)
     leases = Leases(client, settings.lease_seconds)
     execution = Execution(settings, client, leases)
-    app.steps["worker"].add(rounds(client, leases))
+    app.steps["worker"].add(sweep(client, leases))
     for task in TASKS:
         _register(app, task, execution)
     return app

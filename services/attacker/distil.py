@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks.distillation import DistillationParameters
+from leakrange.jobs.job import FitJob, Span
+from leakrange.jobs.recipe import NetSpec, Schedule
 from leakrange.store.files import FolderStore
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.jobs import FitJob, Span
-from leakrange.wire.recipe import NetSpec, Schedule
 from services.attacker.evidence import joined
 from services.attacker.spans import span_of
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks import Evidence
+from leakrange.jobs.job import FitJob
 from leakrange.store.files import FolderStore, get_array
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.jobs import FitJob
 from services.attacker.spans import span_of
 
 __all__ = ["evidence_of", "joined"]

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from leakrange.attacks import attacks
 from leakrange.attacks.membership.membership import MembershipAttack
 from leakrange.attacks.people.membership import PeopleAttack
+from leakrange.jobs.job import FitJob
 from leakrange.store.files import FolderStore, put_arrays, whole
-from leakrange.wire.jobs import FitJob
 from services.attacker.distil import student_outputs
 from services.attacker.evidence import evidence_of
 from services.attacker.members import membership_evidence

@@ -2,7 +2,7 @@
 under way.
 
 A registered job whose lease has run out has lost its worker, or its pause before a new try is over: some
-worker's `rounds` send it again.
+worker's `sweep` send it again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import orjson
 import redis
 import structlog
 
-from leakrange.wire.jobs import CANCEL, LEASE
+from leakrange.jobs.job import CANCEL, LEASE
 
 __all__ = ["Lease", "Leases", "Message"]
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from leakrange.attacks.membership.membership import MembershipEvidence
 from leakrange.data import ImageSet, load
 from leakrange.defences.output import Chain, ReleaseContext
+from leakrange.jobs.job import Candidates, FitJob
 from leakrange.store.files import FolderStore
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.jobs import Candidates, FitJob
 from services.attacker.evidence import joined
 from services.attacker.spans import span_of
 

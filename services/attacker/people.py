@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks.people.membership import PeopleEvidence
-from leakrange.attacks.people.rounds import asked_pairs
+from leakrange.attacks.people.questions import asked_pairs
 from leakrange.data import ImageSet
+from leakrange.jobs.job import Asked, FitJob
+from leakrange.jobs.recipe import Crowd
 from leakrange.store.files import FolderStore
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.jobs import Asked, FitJob
-from leakrange.wire.recipe import Crowd
 from services.attacker.evidence import joined
 from services.attacker.spans import span_of
 

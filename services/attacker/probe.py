@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.jobs.job import ProbeJob
 from leakrange.store.files import FolderStore, put_array, whole
 from leakrange.wire.client import NativeClient
 from leakrange.wire.errors import LeakrangeError
-from leakrange.wire.jobs import ProbeJob
 from leakrange.wire.keys import api_key
 from leakrange.wire.transport import AiohttpTransport
 from services.attacker.settings import FleetSettings

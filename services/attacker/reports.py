@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import redis
 
-from leakrange.wire.jobs import REPORTS, JobReport
+from leakrange.jobs.job import REPORTS, JobReport
 
 __all__ = ["Reporter"]
 

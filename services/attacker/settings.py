@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from leakrange.wire.settings import RandomSecret
+from leakrange.service.settings import RandomSecret
 from services.attacker.lease import LEASE_SECONDS
 
 __all__ = ["FleetSettings"]

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data import ImageSet, load
+from leakrange.jobs.job import Span
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.jobs import Span
 
 __all__ = ["span_of"]
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
+from leakrange.jobs.job import FitJob, ProbeJob, TrainJob
 from leakrange.store.files import FolderStore
-from leakrange.wire.jobs import FitJob, ProbeJob, TrainJob
 from services.attacker.reports import Reporter
 from services.attacker.settings import FleetSettings
 

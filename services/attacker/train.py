@@ -20,13 +20,13 @@ import orjson
 import structlog
 
 from leakrange.data import load
+from leakrange.jobs.job import TrainJob
+from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.providers.student import STUDENT
 from leakrange.registry import UnknownName
+from leakrange.service.logs import configure_logs
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.errors import LeakrangeError, NotFound
-from leakrange.wire.jobs import TrainJob
-from leakrange.wire.logs import configure_logs
-from leakrange.wire.recipe import TrainingRecipe
 from services.attacker.artifacts import find_whole
 from services.attacker.parent import die_with
 from services.attacker.settings import FleetSettings

@@ -14,9 +14,9 @@ from typing import Any
 import orjson
 
 from leakrange.allocator import ALLOCATOR
+from leakrange.jobs.job import TrainJob
 from leakrange.store.files import FolderStore, whole
 from leakrange.wire.errors import LeakrangeError
-from leakrange.wire.jobs import TrainJob
 from services.attacker.artifacts import find_whole
 from services.attacker.settings import FleetSettings
 from services.attacker.task import Cancelled, JobContext, fleet_task

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from leakrange.wire.logs import configure_logs
+from leakrange.service.logs import configure_logs
 from services.controller.main import controller
 from services.controller.server import ControllerServer
 from services.controller.settings import ControllerSettings

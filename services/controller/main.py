@@ -11,13 +11,13 @@ from fastapi import FastAPI
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
+from leakrange.service.app import create_app
+from leakrange.service.operators import Edge, Providers, Proxy
 from leakrange.store.engine import Database
 from leakrange.store.files import FolderStore
 from leakrange.store.migrate import upgrade
-from leakrange.wire.app import create_app
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.names import PublicNames
-from leakrange.wire.parties import Edge, Providers, Proxy
 from leakrange.wire.transport import AiohttpTransport
 from services.controller.catalogue.endpoints import router as catalogue
 from services.controller.page.endpoints import router as page

@@ -7,7 +7,7 @@ import socket
 import uvicorn
 from fastapi import FastAPI
 
-from leakrange.wire.serving import configuration
+from leakrange.service.serving import configuration
 from services.controller.settings import ControllerSettings
 
 __all__ = ["ControllerServer"]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from leakrange.wire.settings import RandomSecret, ServiceSettings
+from leakrange.service.settings import RandomSecret, ServiceSettings
 
 __all__ = ["ControllerSettings"]
 
@@ -32,8 +32,8 @@ class ControllerSettings(ServiceSettings):
     proxy_url: str = "http://127.0.0.1:8701"
     proxy_public_url: str | None = None
     edge_url: str = "http://127.0.0.1:8704"
-    rounds_at_once: int = 4
-    """How many edge-client rounds are under way at a time."""
+    sessions_at_once: int = 4
+    """How many edge-client sessions are under way at a time."""
     probes_at_once: int = 8
     """How many probing chunks of a run wait in the fleet's queue at a time."""
     withdraw_after: Annotated[float, Field(ge=0)] = 3600.0

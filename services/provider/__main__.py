@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from leakrange.wire.logs import configure_logs
-from leakrange.wire.serving import serve
+from leakrange.service.logs import configure_logs
+from leakrange.service.serving import serve
 from services.provider.main import create_provider
 from services.provider.settings import ProviderSettings
 

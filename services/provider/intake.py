@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from leakrange.providers.artifact_files import read_files
 from leakrange.wire.errors import Conflict
-from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Decisions, Deployment, IntakeRecord
 from services.provider.decoding import DecodingProcess
 from services.provider.metrics import ProviderMetrics

@@ -11,7 +11,7 @@ import torch
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
-from leakrange.wire.app import create_app
+from leakrange.service.app import create_app
 from services.provider.decoding import DecodingProcess
 from services.provider.device import Device
 from services.provider.intake import Intake

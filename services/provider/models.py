@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from leakrange.metrics import unit_length
 from leakrange.providers import artifact as artifacts
 from leakrange.providers.inference import outputs
+from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import check_endpoint
 from leakrange.wire.errors import Conflict, InvalidInput, LeakrangeError, NotFound, UnknownModel
-from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.names import PublicNames
 from leakrange.wire.pairs import image_marks
-from leakrange.wire.recipe import digest
+from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Deployment, ModelCard
 from services.provider.batching import Batcher
 from services.provider.device import Device

@@ -10,8 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.images import ImageLimits, image_steps
-from leakrange.wire.jobs import ReleaseKind
-from leakrange.wire.releases import upload_steps
+from leakrange.wire.releases import ReleaseKind, upload_steps
 from leakrange.wire.schemas import Decisions, ModelCard, Releases
 from leakrange.wire.tensors import JSON, negotiate
 from services.provider.hot_path import BareRoute, Handler, read_body, values_response

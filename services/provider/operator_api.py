@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request, Response
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, SecretStr
 
-from leakrange.wire.app import check_operator
+from leakrange.service.app import check_operator
 from leakrange.wire.errors import NotFound
 from leakrange.wire.schemas import Deployment, IntakeRecord, ModelCard
 from services.provider.intake import Intake

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from leakrange.providers.artifact import Artifact
-from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.names import PublicNames
+from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Deployment, ModelCard, Service
 
 __all__ = ["RELEASED", "model_card", "public_version"]

@@ -7,8 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
+from leakrange.service.settings import ServiceSettings
 from leakrange.wire.schemas import MAX_BATCH
-from leakrange.wire.settings import ServiceSettings
 
 __all__ = ["ProviderSettings"]
 

@@ -12,7 +12,7 @@ import structlog
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Deployment
 from services.provider.database import SQLite
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from leakrange.wire.logs import configure_logs
-from leakrange.wire.serving import serve
-from leakrange.wire.settings import read_settings
+from leakrange.service.logs import configure_logs
+from leakrange.service.serving import serve
+from leakrange.service.settings import read_settings
 from services.proxy.main import proxy
 from services.proxy.settings import ProxySettings
 

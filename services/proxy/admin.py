@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request, Response
 
 from leakrange.defences.output import Chain
-from leakrange.wire.app import check_operator
+from leakrange.service.app import check_operator
 from leakrange.wire.errors import NotFound
 from leakrange.wire.schemas import Name
 from services.proxy.accounts import AccountStore

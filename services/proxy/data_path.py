@@ -11,8 +11,8 @@ import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from leakrange.defences.output import Chain, Release
-from leakrange.wire.app import bearer
-from leakrange.wire.bodies import Lingering, has_body, switches_protocol
+from leakrange.service.app import bearer
+from leakrange.service.bodies import Lingering, has_body, switches_protocol
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, RELEASES, UPLOADS
 from leakrange.wire.errors import (
     BudgetExhausted,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import orjson
 from starlette.types import Receive, Scope, Send
 
-from leakrange.wire.bodies import CLOSE
+from leakrange.service.bodies import CLOSE
 from leakrange.wire.errors import BodyTooLarge, LeakrangeError, MalformedBody, UnsupportedMedia
 from leakrange.wire.problems import PROBLEM
 from leakrange.wire.turns import LARGE

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from starlette.types import Send
 
-from leakrange.wire.app import bearer
+from leakrange.service.app import bearer
 from leakrange.wire.endpoints import ARTIFACT, GALLERY
 from leakrange.wire.errors import Forbidden, Unavailable, UnknownModel, UpstreamFailed
 from leakrange.wire.names import check_person

@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
-from leakrange.wire.app import create_app
-from leakrange.wire.bodies import SMALL_BODY
+from leakrange.service.app import create_app
+from leakrange.service.bodies import SMALL_BODY
 from leakrange.wire.names import derived_secret
 from services.proxy.accounts import AccountStore
 from services.proxy.admin import router

@@ -18,9 +18,8 @@ from pydantic import ValidationError
 from leakrange.defences.output import Chain, Release, ReleaseContext
 from leakrange.wire.digests import digest_each
 from leakrange.wire.errors import InvalidInput, LeakrangeError
-from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.pairs import same_person
-from leakrange.wire.releases import upload_steps
+from leakrange.wire.releases import ReleaseKind, upload_steps
 from leakrange.wire.schemas import GalleryEntry, ModelCard
 from leakrange.wire.tensors import (
     JSON,

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from pydantic import AliasChoices, Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from leakrange.wire.settings import ServiceSettings
+from leakrange.service.settings import ServiceSettings
 
 __all__ = ["ProxySettings"]
 

@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 import redis
 from celery import Celery
 
+from leakrange.jobs.job import REPORTS, FitJob, JobReport, ProbeJob, Span, TrainJob
+from leakrange.jobs.recipe import DataSpec
 from leakrange.store.files import FolderStore
-from leakrange.wire.jobs import REPORTS, FitJob, JobReport, ProbeJob, Span, TrainJob
-from leakrange.wire.recipe import DataSpec, digest
+from leakrange.wire.digests import digest
 
 FACES = DataSpec(name="synthfaces", size=16, count=800)
 """Drawn in a moment, by a worker that has imported little."""

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from leakrange.data import load
+from leakrange.jobs.job import FitJob, Span, Student
+from leakrange.jobs.recipe import DataSpec, NetSpec
 from leakrange.store.files import FolderStore, put_array
+from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput, NotFound
-from leakrange.wire.jobs import FitJob, Span, Student
-from leakrange.wire.recipe import DataSpec, NetSpec, digest
 from services.attacker.distil import student_outputs
 
 DIGITS = DataSpec(name="digits", size=16, auxiliary=0.3)

@@ -10,10 +10,11 @@ import pytest
 
 from leakrange.data import Attribute, Content, datasets, load
 from leakrange.data.catalogue import GivenSet
+from leakrange.jobs.job import FitJob, Span
+from leakrange.jobs.recipe import DataSpec
 from leakrange.store.files import FolderStore, put_array
+from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput, NotFound
-from leakrange.wire.jobs import FitJob, Span
-from leakrange.wire.recipe import DataSpec, digest
 from services.attacker.evidence import evidence_of
 
 

@@ -11,10 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 from leakrange.data import load
+from leakrange.jobs.job import CANCEL, LEASE, FitJob, JobReport, ProbeJob, Span
 from leakrange.store.files import get_array, get_arrays, put_array
-from leakrange.wire.jobs import CANCEL, LEASE, FitJob, JobReport, ProbeJob, Span
+from leakrange.wire.digests import digest
 from leakrange.wire.keys import api_key
-from leakrange.wire.recipe import digest
 from tests.attacker.fleet import (
     FACES,
     FLEET_SECRET,

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from leakrange.data import load
+from leakrange.jobs.job import LEASE, ProbeJob
 from leakrange.store.files import get_array
 from leakrange.wire.client import NativeClient
 from leakrange.wire.errors import Unavailable
-from leakrange.wire.jobs import LEASE, ProbeJob
 from leakrange.wire.keys import api_key
 from leakrange.wire.transport import AiohttpTransport
 from services.attacker.celery_app import create_celery

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import redis
 
-from leakrange.wire.jobs import LEASE
+from leakrange.jobs.job import LEASE
 from services.attacker.lease import Leases, Message
 from services.attacker.settings import FleetSettings
 from tests.attacker.fleet import until

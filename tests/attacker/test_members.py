@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from leakrange.data import load
+from leakrange.jobs.job import Candidates, FitJob, Shadow, Shown, Span, TrainJob
+from leakrange.jobs.recipe import DataSpec, Subset, TrainingRecipe
 from leakrange.store.files import FolderStore, put_array
+from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput, NotFound
-from leakrange.wire.jobs import Candidates, FitJob, Shadow, Shown, Span, TrainJob
-from leakrange.wire.recipe import DataSpec, Subset, TrainingRecipe, digest
 from services.attacker.members import membership_evidence
 
 DIGITS = DataSpec(name="digits", size=16, subset=Subset(pool=60))

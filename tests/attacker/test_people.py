@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakrange.attacks.people.rounds import asked_pairs
+from leakrange.attacks.people.questions import asked_pairs
 from leakrange.data import load
+from leakrange.jobs.job import Asked, FitJob, Span
+from leakrange.jobs.recipe import Crowd, DataSpec
 from leakrange.store.files import FolderStore, put_array
+from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.jobs import Asked, FitJob, Span
-from leakrange.wire.recipe import Crowd, DataSpec, digest
 from services.attacker.people import people_evidence
 
 CROWD = Crowd(people=20, images=6, public=20, students=5, enrolled=5, held=3)

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from leakrange.wire.jobs import CANCEL, TrainJob
-from leakrange.wire.recipe import NetSpec, Schedule, TrainingRecipe
+from leakrange.jobs.job import CANCEL, TrainJob
+from leakrange.jobs.recipe import NetSpec, Schedule, TrainingRecipe
 from tests.attacker.fleet import FACES, Fleet, Worker, alive, children, fleet_on, has_torch, until
 
 

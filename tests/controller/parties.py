@@ -20,17 +20,18 @@ from fastapi import FastAPI, Request
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
+from leakrange.jobs.job import REPORTS, FitJob, Job, JobReport, ProbeJob, TrainJob
+from leakrange.jobs.session import Session
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
+from leakrange.service.operators import Edge, Providers, Proxy
 from leakrange.store.engine import Database
 from leakrange.store.files import FolderStore, get_array, put_array, put_arrays
 from leakrange.store.runs import Runs
 from leakrange.store.trials import Ledger, Trials
 from leakrange.wire.client import NativeClient
-from leakrange.wire.jobs import REPORTS, FitJob, Job, JobReport, ProbeJob, TrainJob
 from leakrange.wire.names import PublicNames
-from leakrange.wire.parties import Edge, Providers, Proxy
-from leakrange.wire.schemas import Deployment, Round
+from leakrange.wire.schemas import Deployment
 from leakrange.wire.tensors import decode_npy
 from leakrange.wire.transport import HttpxTransport
 from services.controller.range.driver import Driver
@@ -122,15 +123,15 @@ class Phones:
     """An edge client whose model is wrong about every tenth sample, and whose outputs for large ones are
     larger."""
 
-    rounds: list[Round] = field(default_factory=list)
+    sessions: list[Session] = field(default_factory=list)
 
     def app(self) -> FastAPI:
         """Its API, as far as a run uses it."""
         app = FastAPI()
 
-        @app.post("/v1/rounds")
-        async def play(order: Round) -> dict[str, Any]:
-            self.rounds.append(order)
+        @app.post("/v1/sessions")
+        async def play(order: Session) -> dict[str, Any]:
+            self.sessions.append(order)
             number = np.arange(order.span.start, order.span.stop)
             truth = classes_of(order.span.start, order.span.stop)
             said = np.where(number % 10 == 9, 1 - truth["parity"], truth["parity"])

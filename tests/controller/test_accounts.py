@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from leakrange.service.operators import Proxy
 from leakrange.store.engine import Database
 from leakrange.store.migrate import upgrade
 from leakrange.store.runs import Runs
 from leakrange.store.trials import Ledger
-from leakrange.wire.parties import Proxy
 from leakrange.wire.transport import AiohttpTransport
 from services.controller.range.accounts import Accounts, LedgerLost
 from services.controller.range.journal import Journal

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
-from leakrange.wire.recipe import DataSpec
 from services.controller.settings import ControllerSettings
 from tests.controller.parties import stood_in
 from tests.databases import Databases
@@ -72,7 +72,7 @@ async def test_a_run_is_judged_by_what_its_users_sent_and_got(told: ControllerSe
         assert {each.honesty for each in results.values()} == {0.9}
         inside = [each for each in results.values() if each.attack == "inside"]
         assert {(each.curiosity, each.victims, each.spent) for each in inside} == {(1.0, 40, 40)}
-        # Two rounds of every stream, each paid once, by the users' keys and by nobody else's.
+        # Two sessions of every stream, each paid once, by the users' keys and by nobody else's.
         spent = await run.ledger()
         assert spent["users.curious-s0.none.u0"] == (40, 40)
         asked = {name: own for name, own in spent.items() if not name.startswith("users.")}
@@ -82,9 +82,9 @@ async def test_a_run_is_judged_by_what_its_users_sent_and_got(told: ControllerSe
 async def test_a_restarted_controller_asks_nothing_again(told: ControllerSettings) -> None:
     async with stood_in(planned(SCENARIO), told) as run:
         first = await run.execute()
-        rounds, jobs = len(run.phones.rounds), len(run.worker.done)
+        sessions, jobs = len(run.phones.sessions), len(run.worker.done)
         assert await run.execute() == first
-        assert (len(run.phones.rounds), len(run.worker.done)) == (rounds, jobs)
+        assert (len(run.phones.sessions), len(run.worker.done)) == (sessions, jobs)
 
 
 async def test_who_averages_gets_every_draw_of_every_chunk(told: ControllerSettings) -> None:
@@ -104,7 +104,7 @@ async def test_who_averages_gets_every_draw_of_every_chunk(told: ControllerSetti
 async def test_a_provider_and_users_who_disagree_are_not_believed(
     told: ControllerSettings, wrong: str
 ) -> None:
-    """Whichever of the two is mistaken: figures of such a round would be about other outputs."""
+    """Whichever of the two is mistaken: figures of such a session would be about other outputs."""
 
     def other(record: dict[str, Any]) -> None:
         if wrong == "decisions":

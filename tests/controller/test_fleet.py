@@ -1,4 +1,4 @@
-"""Jobs sent to the fleet through a real broker; the test is the worker, as `leakrange.wire.jobs` has it."""
+"""Jobs sent to the fleet through a real broker; the test is the worker, as `leakrange.jobs.job` has it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import orjson
 import pytest
 import redis.asyncio as aioredis
 
+from leakrange.jobs.job import CANCEL, LEASE, REPORTS, FitJob, JobReport, Span
+from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import Unavailable
-from leakrange.wire.jobs import CANCEL, LEASE, REPORTS, FitJob, JobReport, Span
-from leakrange.wire.recipe import DataSpec
 from services.controller.range import fleet as module
 from services.controller.range.fleet import Fleet, JobFailed
 from tests.conftest import start_redis

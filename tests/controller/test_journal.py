@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
@@ -13,7 +14,6 @@ from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.runs import Runs
 from leakrange.store.trials import Ledger, Trials
-from leakrange.wire.recipe import DataSpec
 from services.controller.range.journal import Journal
 from services.controller.range.news import News
 from tests.controller.conftest import SCENARIO

@@ -80,18 +80,18 @@ def test_users_of_one_class_have_no_curve(trial: TrialResult) -> None:
         assert (judged.auc, judged.roc) == (None, None)
 
 
-def test_labels_of_all_rounds_are_joined_in_order() -> None:
-    rounds = [{"y": [0, 1], "s": [1, 1]}, {"y": [-1], "s": [0]}]
-    assert registered(rounds, "y").tolist() == [0, 1, -1]
-    assert registered(rounds, "s").tolist() == [1, 1, 0]
+def test_labels_of_all_sessions_are_joined_in_order() -> None:
+    sessions = [{"y": [0, 1], "s": [1, 1]}, {"y": [-1], "s": [0]}]
+    assert registered(sessions, "y").tolist() == [0, 1, -1]
+    assert registered(sessions, "s").tolist() == [1, 1, 0]
 
 
-@pytest.mark.parametrize("rounds", [[{"y": [0]}, {"s": [1]}], [{"s": [1]}], [{}]], ids=str)
+@pytest.mark.parametrize("sessions", [[{"y": [0]}, {"s": [1]}], [{"s": [1]}], [{}]], ids=str)
 def test_a_label_that_an_older_edge_client_did_not_register_is_missed_by_name(
-    rounds: list[dict[str, list[int]]],
+    sessions: list[dict[str, list[int]]],
 ) -> None:
     with pytest.raises(LeakrangeError, match="registered no 'y' of its users") as caught:
-        registered(rounds, "y")
+        registered(sessions, "y")
     assert "version" in str(caught.value.hint)
 
 

@@ -9,7 +9,7 @@ import httpx
 import orjson
 import redis
 
-from leakrange.wire.jobs import CANCEL, REPORTS, JobReport, TrainJob
+from leakrange.jobs.job import CANCEL, REPORTS, JobReport, TrainJob
 from services.controller.settings import ControllerSettings
 from services.proxy.main import proxy
 from services.proxy.settings import ProxySettings

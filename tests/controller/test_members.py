@@ -40,7 +40,7 @@ def test_figures_are_those_of_the_report_and_of_its_test_half(trial: TrialResult
 
 def test_the_interval_of_an_attack_on_people_is_over_people(trial: TrialResult) -> None:
     rng = np.random.default_rng(0)
-    person = np.tile(np.arange(20), 10)  # in rounds: one answer about everybody, then the next
+    person = np.tile(np.arange(20), 10)  # in sessions: one answer about everybody, then the next
     members = person < 10
     scores = rng.normal(size=20)[person] + 0.1 * rng.normal(size=200) + 0.5 * members
     judged = judge_members(trial, scores, members, honesty=None, spent=200, person=person)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from leakrange.data import load
+from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import PlannedModel
-from leakrange.wire.recipe import DataSpec
 from services.controller.range.served import served_right
 
 TEXT = """\

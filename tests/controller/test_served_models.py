@@ -14,14 +14,14 @@ import orjson
 import pytest
 from pydantic import SecretStr
 
+from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.scenario.plan import PlannedModel
+from leakrange.service.operators import Edge, Providers, Proxy
 from leakrange.store.engine import Database
 from leakrange.store.files import FolderStore
 from leakrange.store.runs import Runs
 from leakrange.store.tables import RunState
 from leakrange.wire.names import PublicNames
-from leakrange.wire.parties import Edge, Providers, Proxy
-from leakrange.wire.recipe import TrainingRecipe
 from leakrange.wire.transport import AiohttpTransport
 from services.controller.range.dispatch import Dispatch
 from services.controller.range.fleet import Fleet

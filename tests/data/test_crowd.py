@@ -7,8 +7,8 @@ import pytest
 
 from leakrange.data import ImageSet, load
 from leakrange.data.people import ROLES
+from leakrange.jobs.recipe import Crowd, DataSpec, TrainingRecipe
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.recipe import Crowd, DataSpec, TrainingRecipe
 
 CROWD = Crowd(people=20, images=6, public=20, students=5, enrolled=5, held=3)
 SPEC = DataSpec(name="synthpeople", size=32, count=4096, auxiliary=0.0, crowd=CROWD)

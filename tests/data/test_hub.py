@@ -14,8 +14,8 @@ from leakrange.data import datasets, load
 from leakrange.data.celeba_attributes import CELEBA_NAMES
 from leakrange.data.class_names import FASHION_ITEMS
 from leakrange.data.hub import HubSet, convert, numbers
+from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
-from leakrange.wire.recipe import DataSpec
 from tests.data.packing import pictures
 
 HUB = [name for name in datasets if name.startswith("hub-")]

@@ -10,7 +10,7 @@ import pytest
 from leakrange.data import load, load_labels
 from leakrange.data.hub import HubSet
 from leakrange.data.sets import hub_celeba, synthfaces
-from leakrange.wire.recipe import Crowd, DataSpec, Subset
+from leakrange.jobs.recipe import Crowd, DataSpec, Subset
 from tests.data.labels import same_but_the_images
 
 DRAWN = {

@@ -13,8 +13,8 @@ from PIL import Image
 from leakrange.data import load
 from leakrange.data.people import ROLES
 from leakrange.data.sets import lfw_people
+from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
-from leakrange.wire.recipe import DataSpec
 from tests.data.albums import CASTING, COUNTS, album, lay, shuffle_listings
 from tests.data.packing import pack, small
 

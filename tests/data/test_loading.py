@@ -14,8 +14,8 @@ from sklearn.datasets import load_digits
 
 from leakrange.data import SPLITS, Attribute, datasets, fingerprint, load
 from leakrange.data.loading import resized
+from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable, InvalidInput
-from leakrange.wire.recipe import DataSpec
 
 ALWAYS = ("digits", "quadrants", "synthfaces")
 
@@ -97,7 +97,7 @@ def test_loading_again_gives_the_same_object_and_elsewhere_the_same_fingerprint(
     spec = DataSpec(name="digits", seed=3, limit=100)
     assert load(spec) is load(spec.model_copy())
     code = (
-        "from leakrange.data import fingerprint; from leakrange.wire.recipe import DataSpec;"
+        "from leakrange.data import fingerprint; from leakrange.jobs.recipe import DataSpec;"
         f"print(fingerprint(DataSpec.model_validate_json({spec.model_dump_json()!r})))"
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -11,8 +11,8 @@ import pytest
 
 from leakrange.data import load, load_labels
 from leakrange.data.celeba_attributes import CELEBA_NAMES
+from leakrange.jobs.recipe import DataSpec, Subset
 from leakrange.wire.errors import DataUnavailable
-from leakrange.wire.recipe import DataSpec, Subset
 from tests.data.labels import same_but_the_images
 from tests.data.packing import Arrays, jpeg, pack, pictures, small
 

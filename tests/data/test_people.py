@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from leakrange.data import load
 from leakrange.data.people import ROLES, Casting, cast
+from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
-from leakrange.wire.recipe import DataSpec
 
 CASTING = Casting(students=4, outsiders=6, public=8, fewest=3, plenty=6, most=9)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from leakrange.data import ImageSet, datasets, load
+from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.recipe import DataSpec
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leakrange.data import ImageSet, load
-from leakrange.wire.recipe import DataSpec
+from leakrange.jobs.recipe import DataSpec
 
 BESIDE = Path(__file__).parents[3] / "shared" / "data"
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from leakrange.data import load
 from leakrange.data.digit_attributes import slant
-from leakrange.wire.recipe import DataSpec
+from leakrange.jobs.recipe import DataSpec
 
 
 def test_a_stroke_that_leans_backward_is_told_from_one_that_leans_forward() -> None:

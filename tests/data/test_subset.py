@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakrange.data import POOL, fingerprint, load
+from leakrange.jobs.job import Span
+from leakrange.jobs.recipe import DataSpec, Schedule, Subset, TrainingRecipe
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.jobs import Span
-from leakrange.wire.recipe import DataSpec, Schedule, Subset, TrainingRecipe
 
 DIGITS = DataSpec(name="digits")
 

@@ -20,7 +20,7 @@ from leakrange.data import ImageSet, load
 from leakrange.data.faces.portrait import draw
 from leakrange.data.faces.shapes import Canvas
 from leakrange.data.faces.traits import FACE_ATTRIBUTES, IDENTITIES, sample
-from leakrange.wire.recipe import DataSpec
+from leakrange.jobs.recipe import DataSpec
 
 FIXED = ("hair", "skin", "facial-hair")
 VARYING = ("age", "smile", "glasses")

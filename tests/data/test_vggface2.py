@@ -13,8 +13,8 @@ from PIL import Image
 from leakrange.data import ImageSet, load
 from leakrange.data.people import ROLES, Casting
 from leakrange.data.sets import vggface2
+from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable, InvalidInput
-from leakrange.wire.recipe import DataSpec
 from tests.data.albums import CASTING, COUNTS, lay, shuffle_listings
 
 PERSONS = [f"n{number:06d}" for number in range(1, len(COUNTS) + 1)]

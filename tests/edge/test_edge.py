@@ -16,9 +16,9 @@ import torch
 from fastapi import FastAPI, Response
 
 from leakrange.data import load
+from leakrange.jobs.recipe import DataSpec
 from leakrange.providers import artifact
 from leakrange.providers.inference import outputs
-from leakrange.wire.recipe import DataSpec
 from leakrange.wire.tensors import encode_npy
 from tests.edge.conftest import KEY, OPERATOR, deploy, edge_app
 from tests.edge.recording import Tap, tapping
@@ -36,7 +36,7 @@ def order(url: str, upload: str, **more: Any) -> dict[str, Any]:
 
 
 def play(edge: httpx.Client, body: dict[str, Any]) -> httpx.Response:
-    return edge.post("/v1/rounds", json=body, headers=OPERATOR)
+    return edge.post("/v1/sessions", json=body, headers=OPERATOR)
 
 
 def problem(answer: httpx.Response, status: int, slug: str) -> dict[str, Any]:
@@ -60,9 +60,9 @@ def downloads(tap: Tap) -> int:
     return sum(request.target.endswith("/artifact") for request in tap.requests())
 
 
-@pytest.mark.parametrize("path", ["enrolments", "rounds"])
+@pytest.mark.parametrize("path", ["enrolments", "sessions"])
 def test_only_the_operator_enrols_and_plays(edge: httpx.Client, provider: httpx.Client, path: str) -> None:
-    body = order(str(provider.base_url), "x") if path == "rounds" else {"url": "http://x", "model": "model"}
+    body = order(str(provider.base_url), "x") if path == "sessions" else {"url": "http://x", "model": "model"}
     problem(edge.post(f"/v1/{path}", json=body), 401, "unauthenticated")
     wrong = {"Authorization": "Bearer lr_user"}
     problem(edge.post(f"/v1/{path}", json=body, headers=wrong), 403, "forbidden")
@@ -90,7 +90,7 @@ def test_only_who_is_enrolled_has_the_device_decide(
     assert len(decide(KEY).json()["decisions"]) == 1
 
 
-def test_a_round_that_is_repeated_is_played_once(edge: httpx.Client, tap: Tap) -> None:
+def test_a_session_that_is_repeated_is_played_once(edge: httpx.Client, tap: Tap) -> None:
     body = order(tap.url, "once")
     with ThreadPoolExecutor(5) as pool:
         answers = list(pool.map(lambda _: play(edge, body), range(5)))
@@ -101,7 +101,7 @@ def test_a_round_that_is_repeated_is_played_once(edge: httpx.Client, tap: Tap) -
     problem(play(edge, order(tap.url, "once", samples=(1, 10))), 409, "conflict")
 
 
-def test_a_restarted_edge_client_repeats_a_noisy_round_to_the_bit(provider: httpx.Client, tap: Tap) -> None:
+def test_a_restarted_edge_client_repeats_a_noisy_session_to_the_bit(provider: httpx.Client, tap: Tap) -> None:
     """So that the proxy and the provider know it for the same upload, and averaging gains nothing."""
     noisy = [{"noise": {"scale": 1.0}}]
     replies = []
@@ -109,7 +109,7 @@ def test_a_restarted_edge_client_repeats_a_noisy_round_to_the_bit(provider: http
         with serving(edge_app(key)) as url, httpx.Client(base_url=url, timeout=120) as edge:
             for upload in ("noisy", "noisy again"):
                 body = order(tap.url, upload.replace(" ", "-"), defence=noisy)
-                answer = edge.post("/v1/rounds", json=body, headers={"Authorization": f"Bearer {key}"})
+                answer = edge.post("/v1/sessions", json=body, headers={"Authorization": f"Bearer {key}"})
                 assert answer.status_code == 200, answer.text
                 replies.append(answer.json())
     first, second, again, second_again, elsewhere, _ = posts(tap)
@@ -133,7 +133,7 @@ def test_sticky_noise_is_the_same_whenever_a_picture_comes(edge: httpx.Client, t
     assert np.abs(first - plain).min() > 0
 
 
-def test_a_pruned_round_uploads_what_the_pruned_model_gives(
+def test_a_pruned_session_uploads_what_the_pruned_model_gives(
     edge: httpx.Client, tap: Tap, models_dir: Path, digests: dict[str, str]
 ) -> None:
     """The model is pruned by hand here: half of the weights of all layers, those nearest to zero."""
@@ -199,7 +199,7 @@ INVALID = (422, "invalid-input")
     ],
     ids=str,
 )
-def test_a_round_that_cannot_be_played_says_why_and_uploads_nothing(
+def test_a_session_that_cannot_be_played_says_why_and_uploads_nothing(
     edge: httpx.Client, tap: Tap, change: dict[str, Any], status: int, slug: str
 ) -> None:
     body = order(tap.url, "impossible", samples=change.get("samples", (0, 10)))
@@ -209,7 +209,7 @@ def test_a_round_that_cannot_be_played_says_why_and_uploads_nothing(
     assert edge.get("/readyz").status_code == 200
 
 
-def test_a_round_that_failed_may_be_tried_again(
+def test_a_session_that_failed_may_be_tried_again(
     edge: httpx.Client, provider: httpx.Client, tap: Tap, models_dir: Path
 ) -> None:
     body = order(tap.url, "later", model="late")
@@ -356,7 +356,7 @@ def test_nonsense_from_a_provider_is_its_failure(new_edge: httpx.Client, provide
         problem(play(new_edge, order(url, "no card")), 502, "upstream-failed")
 
 
-def test_many_rounds_at_once_are_all_played(edge: httpx.Client, provider: httpx.Client) -> None:
+def test_many_sessions_at_once_are_all_played(edge: httpx.Client, provider: httpx.Client) -> None:
     together = threading.Barrier(8)
     url = str(provider.base_url)
 

@@ -16,7 +16,7 @@ from tests.serving import serving
 def test_the_proxys_refusals_are_passed_on(
     edge: httpx.Client, provider: httpx.Client, empty_redis_url: str
 ) -> None:
-    """The real proxy before the real provider: a budget of 15 samples pays for one round of ten."""
+    """The real proxy before the real provider: a budget of 15 samples pays for one session of ten."""
     settings = ProxySettings(redis_url=empty_redis_url, operator_key=SecretStr(KEY))
     with serving(create_proxy(settings)) as url, httpx.Client(base_url=url, headers=OPERATOR) as admin:
         upstream = str(provider.base_url).rstrip("/")
@@ -47,11 +47,11 @@ def test_two_users_may_give_their_uploads_one_name(provider: httpx.Client, empty
             made = client.post("/admin/keys", json={"name": user, "id": user, "budget": 5}, headers=OPERATOR)
             headers = {
                 "Authorization": f"Bearer {made.raise_for_status().json()['key']}",
-                "Idempotency-Key": "round 1",
+                "Idempotency-Key": "session 1",
             }
             body = {"release": "logits", "values": sent}
             answer = client.post("/v1/models/model/outputs", json=body, headers=headers)
             assert answer.raise_for_status().json()["decisions"] == [row.index(5.0) for row in sent]
     for user, sent in values.items():
-        place = f"/v1/operator/models/model/intake/{upload_name(user, 'round 1')}"
+        place = f"/v1/operator/models/model/intake/{upload_name(user, 'session 1')}"
         assert provider.get(place, headers=OPERATOR).json()["values"] == sent

@@ -18,10 +18,10 @@ from PIL import Image
 
 import clients.edge.device
 from leakrange.data import load
+from leakrange.jobs.recipe import DataSpec
 from leakrange.nets.classifier import to_input
 from leakrange.providers import artifact
 from leakrange.providers.inference import outputs
-from leakrange.wire.recipe import DataSpec
 from leakrange.wire.tensors import encode_npy
 from tests.edge.conftest import OPERATOR, edge_app
 from tests.edge.recording import Tap, leaks, pictures, tapping
@@ -68,7 +68,7 @@ def order(tap: Tap, upload: str, **more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("release", ["logits", "softmax"])
-def test_a_round_sends_outputs_and_nothing_else(
+def test_a_session_sends_outputs_and_nothing_else(
     provider: httpx.Client,
     models_dir: Path,
     digests: dict[str, str],
@@ -82,8 +82,8 @@ def test_a_round_sends_outputs_and_nothing_else(
         serving(edge_app()) as url,
     ):
         answer = httpx.post(
-            f"{url}/v1/rounds",
-            json=order(tap, f"round-{release}", release=release),
+            f"{url}/v1/sessions",
+            json=order(tap, f"session-{release}", release=release),
             headers=OPERATOR,
             timeout=30,
         )
@@ -95,13 +95,13 @@ def test_a_round_sends_outputs_and_nothing_else(
     assert upload.body == encode_npy(expected)  # samples × classes, and not a byte more
     assert set(card.headers) | set(file.headers) <= HEADERS
     assert set(upload.headers) <= UPLOAD_HEADERS
-    assert upload.headers["idempotency-key"] == f"round-{release}"
+    assert upload.headers["idempotency-key"] == f"session-{release}"
     assert upload.headers["authorization"] == "Bearer lr_user"
     assert leaks(tap.sent, secrets) == []
     assert leaks(tap.sent, {"outputs": expected}) == ["outputs"]  # the search does see what is sent
     reply = answer.json()
     assert reply == {
-        "upload": f"round-{release}",
+        "upload": f"session-{release}",
         "samples": 40,
         "decisions": expected.argmax(axis=1).tolist(),
         "labels": {name: values.tolist() for name, values in labels.items()},
@@ -110,13 +110,13 @@ def test_a_round_sends_outputs_and_nothing_else(
     }
 
 
-def test_a_defended_round_sends_defended_outputs(provider: httpx.Client, secrets: dict[str, Any]) -> None:
+def test_a_defended_session_sends_defended_outputs(provider: httpx.Client, secrets: dict[str, Any]) -> None:
     with (
         tapping(str(provider.base_url).rstrip("/")) as tap,
         serving(edge_app()) as url,
     ):
-        body = order(tap, "round-argmax", defence=[{"argmax": {}}])
-        answer = httpx.post(f"{url}/v1/rounds", json=body, headers=OPERATOR, timeout=120)
+        body = order(tap, "session-argmax", defence=[{"argmax": {}}])
+        answer = httpx.post(f"{url}/v1/sessions", json=body, headers=OPERATOR, timeout=120)
         assert answer.status_code == 200, answer.text
     sent = np.load(io.BytesIO(tap.requests()[-1].body))
     assert sent.shape == (40, 3)
@@ -183,7 +183,7 @@ def test_an_edge_client_that_sent_features_would_be_caught(
         tapping(str(provider.base_url).rstrip("/")) as tap,
         serving(edge_app()) as url,
     ):
-        answer = httpx.post(f"{url}/v1/rounds", json=order(tap, "broken"), headers=OPERATOR, timeout=120)
+        answer = httpx.post(f"{url}/v1/sessions", json=order(tap, "broken"), headers=OPERATOR, timeout=120)
         assert answer.status_code == 422  # and the provider takes no such upload
     assert "features" in leaks(tap.sent, secrets)
 

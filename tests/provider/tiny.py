@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
+from leakrange.jobs.recipe import DataSpec, NetSpec, TrainingRecipe
 from leakrange.nets import nets
 from leakrange.nets.decoder import AttackNet
 from leakrange.providers import artifact
 from leakrange.providers.decoder import Decoder, NetDecoder, ThresholdDecoder
 from leakrange.providers.training import TrainedModel
-from leakrange.wire.recipe import DataSpec, NetSpec, TrainingRecipe
 
 SHAPE = (16, 16, 1)
 CLASSES = ("zero", "one", "two")

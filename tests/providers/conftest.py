@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from leakrange.data.imageset import ImageSet
+from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.providers.training import TrainedModel, train
-from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from tests.providers.pictures import patches
 
 

@@ -7,12 +7,12 @@ import torch
 from pydantic import ValidationError
 
 from leakrange.data.imageset import ImageSet
+from leakrange.jobs.recipe import Schedule
 from leakrange.metrics import entropy_bits
 from leakrange.nets import nets
 from leakrange.nets.classifier import to_input
 from leakrange.providers.behaviours import behaviours
 from leakrange.providers.inference import logits_of
-from leakrange.wire.recipe import Schedule
 
 
 def test_every_behaviour_says_what_it_is_and_where_it_comes_from() -> None:

@@ -10,13 +10,13 @@ import torch
 from torch.autograd import gradcheck
 
 from leakrange.data.imageset import ImageSet
+from leakrange.jobs.recipe import NetSpec, Schedule
 from leakrange.nets import nets
 from leakrange.providers.distillation import distil
 from leakrange.providers.inference import outputs
 from leakrange.providers.losses import distillation_loss, softened
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.recipe import NetSpec, Schedule
 from tests.providers.pictures import patches
 
 HALF = NetSpec(width=0.25)  # half of the width of the teachers

@@ -13,6 +13,7 @@ from safetensors.torch import save as to_safetensors
 from leakrange.data import load
 from leakrange.data.imageset import Attribute, ImageSet
 from leakrange.defences.output import Chain, ReleaseContext
+from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.nets import nets
 from leakrange.nets.classifier import to_input
 from leakrange.providers import artifact
@@ -24,7 +25,6 @@ from leakrange.providers.losses import target_loss
 from leakrange.providers.model_file import load_classifier, load_decoder
 from leakrange.providers.training import TrainedModel, train
 from leakrange.wire.errors import InvalidArtifact, InvalidInput
-from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from tests.providers.conftest import recipe
 from tests.providers.test_artifact import Header, config, header, with_config
 

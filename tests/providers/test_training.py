@@ -6,6 +6,7 @@ import torch
 from pydantic import ValidationError
 
 from leakrange.data.imageset import ImageSet
+from leakrange.jobs.recipe import Schedule
 from leakrange.nets import nets
 from leakrange.nets.classifier import to_input
 from leakrange.providers.behaviours import behaviours
@@ -13,7 +14,6 @@ from leakrange.providers.inference import outputs
 from leakrange.providers.training import TrainedModel, train
 from leakrange.registry import UnknownName
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.recipe import Schedule
 from tests.providers.conftest import CASES, recipe
 from tests.providers.pictures import patches
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from leakrange.service.operators import Proxy
 from leakrange.wire.errors import Unavailable
-from leakrange.wire.parties import Proxy
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy
 from leakrange.wire.transport import AiohttpTransport
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem, values

@@ -19,7 +19,7 @@ import pytest
 import redis
 from fastapi import FastAPI
 
-from leakrange.wire.recipe import TrainingRecipe
+from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.wire.schemas import Deployment
 from leakrange.wire.tensors import JSON, NPY, encode_npy
 from services.provider.main import create_provider

@@ -18,7 +18,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from redis.asyncio import Connection, ConnectionPool, Redis
 
-from leakrange.wire.logs import configure_logs
+from leakrange.service.logs import configure_logs
 from leakrange.wire.tensors import encode_npy
 from services.proxy.ledger import ACCOUNT
 from services.proxy.main import proxy

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from leakrange.attacks.people.rounds import public_pair_count, public_pairs
+from leakrange.attacks.people.questions import public_pair_count, public_pairs
 from leakrange.data import packed
 from leakrange.data.sets import synthfaces
+from leakrange.jobs.recipe import Crowd
 from leakrange.scenario import matrix
 from leakrange.scenario.bounds import MAX_MODELS, MAX_NEEDS, MAX_REQUESTS
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
 from leakrange.wire.errors import InvalidScenario
-from leakrange.wire.recipe import Crowd
 
 TEXT = """\
 name: bounds

@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leakrange.data import load
+from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import UNKNOWN_SAMPLES, expand
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.sizes import split_sizes
+from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidScenario
 from leakrange.wire.names import PublicNames
-from leakrange.wire.recipe import DataSpec, digest
 from tests.scenario.planned import NAMES, trial
 
 TEXT = """\

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
 from leakrange.wire.errors import InvalidScenario
-from leakrange.wire.recipe import DataSpec
 from tests.scenario.planned import trial
 
 TEXT = """\

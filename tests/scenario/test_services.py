@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from leakrange.jobs.job import ProbeJob
+from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan, PlannedPeople
 from leakrange.wire.errors import InvalidScenario
-from leakrange.wire.jobs import ProbeJob
-from leakrange.wire.recipe import DataSpec
 from tests.scenario.planned import NAMES, trial
 
 TEXT = """\

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
+from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.store.engine import Database
 from leakrange.store.models import Models
 from leakrange.store.trials import Ledger, Trials, Truths
 from leakrange.wire.errors import NotFound
-from leakrange.wire.recipe import DataSpec, TrainingRecipe
 from tests.store.test_runs import create
 
 

@@ -16,8 +16,8 @@ import pytest
 from fastapi import FastAPI, Request, Response
 
 from leakrange.defences.output import InvalidChain
+from leakrange.service.app import create_app
 from leakrange.wire import transport as transports
-from leakrange.wire.app import create_app
 from leakrange.wire.calling import HELD_OVER, Tries
 from leakrange.wire.client import NativeClient, call
 from leakrange.wire.errors import (

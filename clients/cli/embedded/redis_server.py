@@ -16,7 +16,7 @@ __all__ = ["USERS", "User", "redis_command", "redis_url"]
 
 User = Literal["operator", "proxy", "controller", "fleet"]
 USERS: tuple[User, ...] = ("operator", "proxy", "controller", "fleet")
-"""As `leakrange.wire` names them in ``redis_users.conf``."""
+"""As `leakrange.service` names them in ``redis_users.conf``."""
 
 
 def redis_url(folder: StateFolder, port: int, user: User) -> str:
@@ -30,7 +30,7 @@ def redis_command(folder: StateFolder, port: int) -> tuple[str, ...]:
     The settings go into files of the state folder, since command lines can be read by other users.
     """
     data = folder.redis
-    users = (files("leakrange.wire") / "redis_users.conf").read_text()
+    users = (files("leakrange.service") / "redis_users.conf").read_text()
     for user in USERS:
         hashed = hashlib.sha256(_password(folder, user).encode()).hexdigest()
         users = users.replace(f"@{user.upper()}@", hashed)

@@ -6,8 +6,8 @@ import asyncio
 
 import structlog
 
+from leakrange.service.operators import Proxy
 from leakrange.wire.errors import LeakrangeError
-from leakrange.wire.parties import Proxy
 from services.controller.range.journal import Journal
 
 __all__ = ["Accounts", "LedgerLost"]

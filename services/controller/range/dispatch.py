@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from leakrange.jobs.job import FitJob, JobReport, ProbeJob, TrainJob
 from leakrange.wire.errors import LeakrangeError
-from leakrange.wire.jobs import FitJob, JobReport, ProbeJob, TrainJob
 from services.controller.range.fleet import Fleet
 from services.controller.range.journal import Journal
 from services.controller.range.together import being_cancelled

@@ -18,6 +18,8 @@ import structlog
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from leakrange.jobs.job import FitJob, ProbeJob, Shadow, Span
+from leakrange.jobs.session import Session
 from leakrange.scenario.plan import (
     Plan,
     PlannedMembers,
@@ -29,12 +31,10 @@ from leakrange.scenario.plan import (
 )
 from leakrange.scenario.results import TrialResult
 from leakrange.store.files import get_array, get_arrays, put_array, put_arrays, whole
+from leakrange.wire.digests import digest
 from leakrange.wire.errors import LeakrangeError, NotFound, StorageFull
-from leakrange.wire.jobs import FitJob, ProbeJob, Shadow, Span
 from leakrange.wire.keys import api_key
 from leakrange.wire.names import upload_name
-from leakrange.wire.recipe import digest
-from leakrange.wire.schemas import Round
 from services.controller.range.accounts import Accounts
 from services.controller.range.dispatch import Dispatch
 from services.controller.range.journal import Journal
@@ -70,7 +70,7 @@ class Driver:
         self._policies = {policy.defence: policy for policy in plan.policies}
         self._streams = {stream.id: stream for stream in plan.streams}
         self._probes = {probe.id: probe for probe in plan.probes}
-        self._rounds = asyncio.Semaphore(settings.rounds_at_once)
+        self._sessions = asyncio.Semaphore(settings.sessions_at_once)
         self._probing = asyncio.Semaphore(settings.probes_at_once)
         self._fitting = asyncio.Semaphore(FITS_AT_ONCE)
         self._once = Once()
@@ -111,7 +111,7 @@ class Driver:
     # --- users -------------------------------------------------------------------------------------
 
     async def _stream(self, stream: PlannedStream) -> list[str]:
-        """Every round of a stream; the identities of its stored releases, in order."""
+        """Every session of a stream; the identities of its stored releases, in order."""
         model, policy = self._models[stream.model], self._policies[stream.defence]
         await self._own.served(model)
         identities = [stream.identity(model, policy, span) for span in stream.spans]
@@ -123,22 +123,22 @@ class Driver:
         )
         users = asyncio.Semaphore(stream.clients)  # each of whom does one thing at a time
 
-        async def round_of(span: Span, identity: str) -> None:
+        async def session_of(span: Span, identity: str) -> None:
             async with users:
-                await self._round(stream, model, name, key, span, identity)
+                await self._session(stream, model, name, key, span, identity)
 
         await together(
-            round_of(span, identity) for span, identity in zip(stream.spans, identities, strict=True)
+            session_of(span, identity) for span, identity in zip(stream.spans, identities, strict=True)
         )
         return identities
 
-    async def _round(
+    async def _session(
         self, stream: PlannedStream, model: PlannedModel, name: str, key: str, span: Span, identity: str
     ) -> None:
         stored = all(whole(self._parties.releases, f"{identity}.{kind}") for kind in ("npy", "npz"))
         if not (stored and identity in self._done):
-            async with self._rounds:
-                order = Round(
+            async with self._sessions:
+                order = Session(
                     url=self._parties.proxy_for_clients,
                     api_key=key,
                     model=self._own.name(model),
@@ -148,7 +148,7 @@ class Driver:
                     defence=stream.local,
                 )
                 try:
-                    reply = await self._parties.edge.round(order)
+                    reply = await self._parties.edge.session(order)
                     record = await self._parties.providers.intake(
                         model.recipe.behaviour, order.model, upload_name(name, order.upload)
                     )
@@ -161,7 +161,7 @@ class Driver:
             if record.inferred is not None and record.scores is not None:
                 extra["inferred"] = np.asarray(record.inferred, dtype=np.int64)
                 extra["scores"] = np.asarray(record.scores, dtype=np.float32)
-            # The releases come last: where they are, all of the round is.
+            # The releases come last: where they are, all of the session is.
             put_arrays(self._parties.releases, f"{identity}.npz", extra)
             put_array(self._parties.releases, f"{identity}.npy", np.asarray(record.values, dtype=np.float32))
             await self._journal.job_done(
@@ -357,7 +357,7 @@ class Driver:
         if not known:
             assert student.student is not None
             try:
-                async with self._rounds:
+                async with self._sessions:
                     found = await hand_in(
                         self._parties.proxy,
                         self._parties.providers,

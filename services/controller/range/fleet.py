@@ -20,8 +20,8 @@ from kombu.exceptions import OperationalError
 from pydantic import ValidationError
 from redis.exceptions import RedisError
 
+from leakrange.jobs.job import CANCEL, LEASE, REPORTS, FitJob, JobReport, ProbeJob, TrainJob
 from leakrange.wire.errors import LeakrangeError, Unavailable
-from leakrange.wire.jobs import CANCEL, LEASE, REPORTS, FitJob, JobReport, ProbeJob, TrainJob
 
 __all__ = ["Fleet", "JobFailed"]
 

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.jobs.session import SessionReply
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
 from leakrange.store.engine import Database
@@ -17,8 +19,6 @@ from leakrange.store.models import Models
 from leakrange.store.runs import FINAL, Runs
 from leakrange.store.tables import JobKind, RunState
 from leakrange.store.trials import Ledger, Trials, Truths
-from leakrange.wire.recipe import TrainingRecipe
-from leakrange.wire.schemas import RoundReply
 from services.controller.range.news import News
 
 __all__ = ["Journal", "Truth"]
@@ -85,10 +85,10 @@ class Journal:
         result: dict[str, Any],
         *,
         message: str,
-        truth: RoundReply | None = None,
+        truth: SessionReply | None = None,
         model: tuple[TrainingRecipe, dict[str, Any]] | None = None,
     ) -> None:
-        """A job's end, with the truth that a round registered or the model that a training gave."""
+        """A job's end, with the truth that a session registered or the model that a training gave."""
         async with self._database.write() as session:
             if truth is not None:
                 await Truths(session).add(
@@ -120,7 +120,7 @@ class Journal:
         await self._news.tell(self.run, "job.progress", data)
 
     async def truth(self, identity: str) -> Truth:
-        """What was registered for one round of this run; raises `NotFound`."""
+        """What was registered for one session of this run; raises `NotFound`."""
         async with self._database.read() as session:
             found = await Truths(session).get(self.run, identity)
         return found.labels, found.decisions

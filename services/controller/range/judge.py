@@ -30,10 +30,10 @@ class Observed:
 
 
 def registered(truths: Sequence[Mapping[str, Sequence[int]]], attribute: str) -> NDArray[np.int64]:
-    """The users' classes of one attribute (V,), from the labels that came with each round of a stream.
+    """The users' classes of one attribute (V,), from the labels that came with each session of a stream.
 
-    Raises `LeakrangeError` where a round came without them: an edge client of another version may load a data
-    set that has other attributes.
+    Raises `LeakrangeError` where a session came without them: an edge client of another version may load a
+    data set that has other attributes.
     """
     for labels in truths:
         if attribute not in labels:

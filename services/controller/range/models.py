@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import orjson
 import structlog
 
+from leakrange.jobs.job import JobReport, Span, TrainJob
 from leakrange.providers.artifact_files import find, read_files
 from leakrange.scenario.plan import PlannedModel
 from leakrange.store.files import whole
 from leakrange.wire.errors import InvalidArtifact
-from leakrange.wire.jobs import JobReport, Span, TrainJob
 from services.controller.range.dispatch import Dispatch
 from services.controller.range.journal import Journal
 from services.controller.range.together import Once

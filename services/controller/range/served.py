@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.attacks.people.rounds import public_pairs
+from leakrange.attacks.people.questions import public_pairs
 from leakrange.metrics import accuracy, pair_distances
 from leakrange.metrics.verification import verification
 from leakrange.scenario.plan import PlannedModel

@@ -9,11 +9,11 @@ from datetime import timedelta
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 
+from leakrange.service.operators import Providers, Proxy
 from leakrange.store.engine import Database
 from leakrange.store.served import ServedModels, Unused
 from leakrange.store.tables import now
 from leakrange.wire.errors import Conflict, LeakrangeError
-from leakrange.wire.parties import Providers, Proxy
 
 __all__ = ["ModelKeeper"]
 

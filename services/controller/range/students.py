@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.jobs.job import Span
 from leakrange.scenario.plan import PlannedModel
+from leakrange.service.operators import Providers, Proxy
 from leakrange.wire.errors import LeakrangeError, NotFound
-from leakrange.wire.jobs import Span
 from leakrange.wire.names import upload_name
-from leakrange.wire.parties import Providers, Proxy
 
 __all__ = ["hand_in"]
 

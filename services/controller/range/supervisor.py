@@ -9,6 +9,7 @@ import structlog
 from pydantic import SecretStr
 
 from leakrange.scenario.plan import Plan
+from leakrange.service.operators import Edge, Providers, Proxy
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.files import FolderStore
@@ -17,7 +18,6 @@ from leakrange.store.runs import FINAL, Runs
 from leakrange.store.trials import Trials
 from leakrange.wire.errors import LeakrangeError, StorageFull
 from leakrange.wire.names import PublicNames
-from leakrange.wire.parties import Edge, Providers, Proxy
 from services.controller.range.accounts import Accounts
 from services.controller.range.driver import Driver
 from services.controller.range.fleet import Fleet

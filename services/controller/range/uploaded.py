@@ -17,7 +17,8 @@ __all__ = ["Uploaded", "read_uploads"]
 
 @dataclass(frozen=True)
 class Uploaded:
-    """Labels per attribute, round by round, decisions (V,), and what the provider inferred, if it decodes."""
+    """Labels per attribute, session by session, decisions (V,), and what the provider inferred, if it
+    decodes."""
 
     truths: list[dict[str, list[int]]]
     decisions: NDArray[np.int64]

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from leakrange.scenario.results import RunResults
-from leakrange.wire.app import check_operator
+from leakrange.service.app import check_operator
 from leakrange.wire.errors import NotAcceptable
 from services.controller.runs.schemas import Accepted, RunList, RunView
 from services.controller.runs.service import RunService

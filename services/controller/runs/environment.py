@@ -6,7 +6,7 @@ import os
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
-from leakrange.wire.training_code import training_code
+from leakrange.jobs.training_code import training_code
 
 __all__ = ["describe"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data.imageset import Attribute
+from leakrange.jobs.recipe import DataSpec
 from leakrange.registry import Registry
-from leakrange.wire.recipe import DataSpec
 
 __all__ = ["Content", "DataSet", "GivenSet", "Outline", "datasets"]
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from leakrange.data.imageset import POOL, Labelled
 from leakrange.data.people import ROLES
 from leakrange.data.splits import shuffled, stream
+from leakrange.jobs.recipe import Crowd
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.recipe import Crowd
 
 __all__ = ["CAST", "PARTS", "PUBLIC_IMAGES", "crowd_parts", "part_sizes"]
 

@@ -23,8 +23,8 @@ from PIL import Image
 from leakrange.data.catalogue import Content, GivenSet, Outline
 from leakrange.data.imageset import SPLITS
 from leakrange.data.packed import read_arrays
+from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
-from leakrange.wire.recipe import DataSpec
 
 __all__ = ["HubSet", "convert", "numbers"]
 

@@ -18,9 +18,9 @@ from leakrange.data.catalogue import DataSet, Outline, datasets
 from leakrange.data.crowd import crowd_parts
 from leakrange.data.imageset import POOL, ImageSet, Labelled
 from leakrange.data.splits import HELD_OUT, draw_members, draw_pool, first_of_each, partition, whole_groups
+from leakrange.jobs.recipe import Crowd, DataSpec, Subset
 from leakrange.registry import UnknownName
 from leakrange.wire.errors import DataUnavailable, InvalidInput
-from leakrange.wire.recipe import Crowd, DataSpec, Subset
 
 __all__ = ["fingerprint", "load", "load_labels"]
 

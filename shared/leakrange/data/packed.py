@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from leakrange.data.catalogue import Content, GivenSet, Outline
+from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
-from leakrange.wire.recipe import DataSpec
 
 __all__ = ["AGAIN", "Arrays", "PackedSet", "decode", "read_arrays", "require_classes", "require_range"]
 

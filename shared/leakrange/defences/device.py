@@ -11,7 +11,7 @@ from leakrange.defences.model import ModelDefence, model_defences
 from leakrange.defences.output import Chain, OutputDefence, output_defences
 from leakrange.defences.output.chain import MAX_STAGES
 from leakrange.defences.stages import InvalidChain, kind_of, mistake, name_of, read_stage
-from leakrange.wire.recipe import digest
+from leakrange.wire.digests import digest
 
 if TYPE_CHECKING:
     from leakrange.nets.classifier import Classifier

@@ -39,7 +39,7 @@ from leakrange.providers.model_config import (
 from leakrange.providers.model_file import METADATA_KEY, load_classifier, load_decoder
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.disk import room_in
-from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.releases import ReleaseKind
 
 __all__ = ["CLASSIFIER", "DECODER", "RECORD", "Artifact", "find", "load", "public_bytes", "save"]
 

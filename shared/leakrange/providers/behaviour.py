@@ -16,9 +16,9 @@ from leakrange.wire.errors import InvalidInput
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from leakrange.jobs.recipe import Schedule
     from leakrange.nets.classifier import Classifier
     from leakrange.providers.decoder import Decoder
-    from leakrange.wire.recipe import Schedule
 
 __all__ = ["Behaviour", "Beta", "Judgement", "Parameters", "Release"]
 

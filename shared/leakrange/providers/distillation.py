@@ -9,13 +9,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from leakrange.jobs.recipe import NetSpec, Schedule
 from leakrange.nets import nets
 from leakrange.nets.adam import Adam
 from leakrange.nets.classifier import Classifier, to_input
 from leakrange.providers.inference import logits_of
 from leakrange.providers.losses import distillation_loss
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.recipe import NetSpec, Schedule
 
 __all__ = ["HELD_OUT", "distil"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leakrange.wire.recipe import TrainingRecipe
+from leakrange.jobs.recipe import TrainingRecipe
 
 __all__ = ["EPOCHS", "STUDENT", "student_recipe"]
 

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from leakrange.data.imageset import ImageSet
+from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier, to_input
 from leakrange.providers.behaviour import Behaviour
@@ -21,7 +22,6 @@ from leakrange.providers.behaviours import behaviours
 from leakrange.providers.decoder import Decoder
 from leakrange.providers.inference import logits_of, outputs
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.recipe import TrainingRecipe
 
 __all__ = ["TrainedModel", "train"]
 

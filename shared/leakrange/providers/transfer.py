@@ -13,13 +13,13 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from leakrange.data.imageset import ImageSet
+from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.nets.adam import Adam
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.inference import outputs
 from leakrange.providers.student import EPOCHS
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.recipe import TrainingRecipe
 
 __all__ = ["Enrolled", "fine_tune", "made_student", "train_student"]
 

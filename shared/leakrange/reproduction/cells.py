@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 
 from leakrange.store.files import FolderStore
+from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidArtifact
-from leakrange.wire.recipe import digest
 
 __all__ = ["Cell", "Cells"]
 

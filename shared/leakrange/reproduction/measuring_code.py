@@ -6,7 +6,7 @@ import hashlib
 from functools import lru_cache
 from importlib.resources import files
 
-from leakrange.wire.training_code import package_sources
+from leakrange.jobs.training_code import package_sources
 
 __all__ = ["measuring_code"]
 

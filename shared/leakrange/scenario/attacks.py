@@ -9,13 +9,13 @@ from pydantic import BaseModel, ValidationError
 
 from leakrange.attacks.people.membership import PeopleAttack
 from leakrange.attacks.people.pairs import pair_count
+from leakrange.jobs.job import Knowledge
 from leakrange.scenario import registered
 from leakrange.scenario.crowds import Questions
 from leakrange.scenario.document import AttackSpec
 from leakrange.scenario.draft import Draft
 from leakrange.scenario.mistakes import Mistakes, Path
 from leakrange.scenario.provider import Provider
-from leakrange.wire.jobs import Knowledge
 
 __all__ = ["KNOWLEDGE", "MEMBERSHIP", "Target", "check_attacks", "records", "target_of"]
 

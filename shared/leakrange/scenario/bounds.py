@@ -15,8 +15,8 @@ MAX_MODELS = 10_000
 MAX_NEEDS = 500_000
 """Draws and shadows that all trials together name."""
 MAX_REQUESTS = 200_000
-"""Rounds of users and chunks of attackers' questions, counted by `leakrange.scenario.matrix`, which knows how
-many samples there are."""
+"""Sessions of users and chunks of attackers' questions, counted by `leakrange.scenario.matrix`, which knows
+how many samples there are."""
 
 
 def check_bounds(

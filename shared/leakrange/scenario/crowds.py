@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from leakrange.attacks.people.rounds import public_pair_count
+from leakrange.attacks.people.questions import public_pair_count
 from leakrange.data.crowd import part_sizes
+from leakrange.jobs.job import Span, Split
+from leakrange.jobs.recipe import Crowd, DataSpec
 from leakrange.scenario.document import ServiceSpec
-from leakrange.wire.jobs import Span, Split
-from leakrange.wire.recipe import Crowd, DataSpec
 
 __all__ = ["Questions", "pool_of", "users_ask"]
 

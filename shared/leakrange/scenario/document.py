@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-from leakrange.wire.jobs import Knowledge, ReleaseKind
-from leakrange.wire.recipe import DataSpec, NetSpec, Schedule
+from leakrange.jobs.job import Knowledge
+from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
+from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import MAX_BATCH, Distance, StudentService
 
 __all__ = ["NAME", "AttackSpec", "ClientSpec", "Head", "ProviderSpec", "Scenario", "ServiceSpec"]

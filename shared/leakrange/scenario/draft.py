@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.document import NAME, AttackSpec, ClientSpec, Head, ProviderSpec, Scenario
 from leakrange.scenario.mistakes import Mistakes, Path
-from leakrange.wire.recipe import DataSpec
 
 __all__ = ["Draft", "read_draft"]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from leakrange.defences.device import DeviceChain
 from leakrange.defences.output import Chain
+from leakrange.jobs.job import Knowledge, Span, Split
 from leakrange.scenario import registered
 from leakrange.scenario.attacks import MEMBERSHIP, Target, records, target_of
 from leakrange.scenario.crowds import pool_of, users_ask
@@ -27,7 +28,6 @@ from leakrange.scenario.provider import Provider, resolve
 from leakrange.scenario.requests import Requests
 from leakrange.scenario.results import TrialResult
 from leakrange.scenario.sizes import Sizes, known_sizes, split_sizes
-from leakrange.wire.jobs import Knowledge, Span, Split
 
 __all__ = ["UNKNOWN_SAMPLES", "expand"]
 

@@ -11,24 +11,15 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from leakrange.attacks.people.rounds import asked_pairs, public_pairs
+from leakrange.attacks.people.questions import asked_pairs, public_pairs
 from leakrange.data.crowd import part_sizes
+from leakrange.jobs.job import Asked, Candidates, FitJob, ProbeJob, Shadow, Shown, Span, Student, TrainJob
+from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.scenario.document import ServiceSpec
 from leakrange.scenario.results import TrialResult
-from leakrange.wire.jobs import (
-    Asked,
-    Candidates,
-    FitJob,
-    ProbeJob,
-    ReleaseKind,
-    Shadow,
-    Shown,
-    Span,
-    Student,
-    TrainJob,
-)
+from leakrange.wire.digests import digest
 from leakrange.wire.names import PublicNames
-from leakrange.wire.recipe import TrainingRecipe, digest
+from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Deployment
 
 __all__ = [
@@ -124,7 +115,7 @@ class PlannedPolicy(_Strict):
 
 
 class PlannedStream(_Strict):
-    """What users upload to one model under one defence: ``spans`` in order, each one round of the edge
+    """What users upload to one model under one defence: ``spans`` in order, each one session of the edge
     client, of which at most ``clients`` are under way at once.
 
     ``draw`` counts repeated uploads of the same samples. ``id`` is ``{model}.{defence}.u{draw}``.
@@ -141,7 +132,7 @@ class PlannedStream(_Strict):
     spans: list[Span]
 
     def identity(self, model: PlannedModel, policy: PlannedPolicy, span: Span) -> str:
-        """Of one round: what its stored releases are named by."""
+        """Of one session: what its stored releases are named by."""
         where = [model.artifact, policy.digest, self.local, model.release]
         return digest(["stream", *where, span.model_dump(mode="json"), self.draw])
 

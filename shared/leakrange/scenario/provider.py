@@ -8,12 +8,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from leakrange.data import Attribute, datasets
+from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.providers.student import student_recipe
 from leakrange.scenario import registered
 from leakrange.scenario.document import ProviderSpec, ServiceSpec
 from leakrange.scenario.plan import PlannedModel
-from leakrange.wire.jobs import ReleaseKind
-from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
+from leakrange.wire.releases import ReleaseKind
 
 __all__ = ["Provider", "resolve"]
 

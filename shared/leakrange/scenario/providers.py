@@ -9,14 +9,14 @@ from pydantic import BaseModel, ValidationError
 
 from leakrange.data import Attribute, DataSet, datasets
 from leakrange.data.crowd import CAST
+from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
 from leakrange.scenario import registered
 from leakrange.scenario.document import ClientSpec, ProviderSpec, ServiceSpec
 from leakrange.scenario.draft import Draft
 from leakrange.scenario.mistakes import Mistakes, Path
 from leakrange.scenario.provider import Provider
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.jobs import ReleaseKind
-from leakrange.wire.recipe import DataSpec, NetSpec, Schedule
+from leakrange.wire.releases import ReleaseKind
 
 __all__ = ["check_data", "check_providers"]
 

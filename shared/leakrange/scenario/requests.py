@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from leakrange.jobs.job import Span, Split
+from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.bounds import MAX_REQUESTS
 from leakrange.scenario.mistakes import Mistakes
-from leakrange.wire.jobs import Span, Split
-from leakrange.wire.recipe import DataSpec
 
 __all__ = ["Requests"]
 

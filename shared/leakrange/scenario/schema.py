@@ -18,10 +18,10 @@ from pydantic.json_schema import models_json_schema
 from leakrange.data import datasets
 from leakrange.defences.model import model_defences
 from leakrange.defences.output import output_defences
+from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario import registered
 from leakrange.scenario.document import NAME, AttackSpec, ClientSpec, Head, ProviderSpec
 from leakrange.scenario.draft import EXTENSION, NEEDED
-from leakrange.wire.recipe import DataSpec
 
 __all__ = ["scenario_schema"]
 

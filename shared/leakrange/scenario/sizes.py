@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 
 from leakrange.data import POOL, SPLITS, datasets, load_labels
 from leakrange.data.hub import HubSet
+from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.mistakes import Mistakes
 from leakrange.wire.errors import DataUnavailable, InvalidInput
-from leakrange.wire.recipe import DataSpec
 
 __all__ = ["Sizes", "known_sizes", "split_sizes"]
 

@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.store.insert import insert_new
 from leakrange.store.tables import Model, now
 from leakrange.wire.errors import NotFound
-from leakrange.wire.recipe import TrainingRecipe
 
 __all__ = ["Models"]
 

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from leakrange.wire.calling import call, raise_problem
 from leakrange.wire.errors import InvalidInput, MalformedBody, UpstreamFailed
-from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Decisions, GalleryEntry, ModelCard
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy, release_array
 from leakrange.wire.transport import Answer, Transport

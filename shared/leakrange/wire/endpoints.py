@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from leakrange.wire.errors import NotFound
-from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import ModelCard, Service
 
 __all__ = ["ANSWERS", "ARTIFACT", "ENDPOINTS", "GALLERY", "RELEASES", "UPLOADS", "check_endpoint"]

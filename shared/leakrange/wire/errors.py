@@ -1,6 +1,6 @@
 """Every error that may cross HTTP, each with its status, problem type and what to do about it (RFC 9457).
 
-Raised anywhere, mapped to a response in one place (`leakrange.wire.app`)::
+Raised anywhere, mapped to a response in one place (`leakrange.service.app`)::
 
     LeakrangeError                      500  a bug: reported as such, details only in the log
     ├── MalformedBody                   400  the bytes are not what their content type says

@@ -1,9 +1,9 @@
-"""Releases that are sent to a server: what an edge client uploads."""
+"""The kinds of release, and those that are sent to a server: what an edge client uploads."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,9 @@ from leakrange.wire.errors import UnsupportedMedia
 from leakrange.wire.numbers import read_list
 from leakrange.wire.tensors import JSON, NPY, media_type, npy_view, release_array
 
-__all__ = ["upload_steps"]
+__all__ = ["ReleaseKind", "upload_steps"]
+
+ReleaseKind = Literal["logits", "softmax", "features", "score", "sample"]
 
 MAX_JSON: Final = 1_048_576
 """Numbers of an upload in JSON; npy holds more."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from leakrange.wire.jobs import ReleaseKind, Span
-from leakrange.wire.recipe import digest
+from leakrange.wire.digests import digest
+from leakrange.wire.releases import ReleaseKind
 
 __all__ = [
     "MAX_BATCH",
@@ -19,9 +19,8 @@ __all__ = [
     "GalleryEntry",
     "IntakeRecord",
     "ModelCard",
+    "Name",
     "Releases",
-    "Round",
-    "RoundReply",
     "Scores",
     "Service",
     "StudentService",
@@ -187,38 +186,6 @@ class IntakeRecord(_Strict):
     decisions: list[int]
     inferred: list[int] | None
     scores: list[list[float]] | None
-
-
-class Round(_Strict):
-    """``POST /v1/rounds`` of an edge client (operator key): let the simulated users use the app once.
-
-    The client loads its own images (``span``), runs the model locally, applies ``defence`` (to the model
-    before, to its outputs after), uploads to
-    ``url`` under ``api_key`` with ``upload`` as idempotency key, and registers the ground truth with the
-    caller by its reply, never with the provider.
-    """
-
-    url: str
-    api_key: str
-    model: Name
-    release: ReleaseKind
-    span: Span
-    upload: str
-    defence: list[dict[str, Any]] = []
-
-
-class RoundReply(_Strict):
-    """What an edge client registers with the controller: the truth about its users' samples and the decisions
-    they got."""
-
-    upload: str
-    samples: int
-    decisions: list[int]
-    labels: dict[str, list[int]]
-    """Per attribute of the data set; -1 where unknown."""
-    input_bytes: int
-    sent_bytes: int
-    """What stayed on the device and what left it."""
 
 
 class Health(_Strict):

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from leakrange.attacks import attacks
 from leakrange.attacks.membership.membership import MembershipAttack, MembershipEvidence
 from leakrange.data import load
+from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, Subset, TrainingRecipe
 from leakrange.metrics import auc, tpr_at_fpr
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, Subset, TrainingRecipe
 
 KINDS = {name: attacks[name] for name in attacks if issubclass(attacks[name], MembershipAttack)}
 RECORDS, POPULATION, SHADOWS, CLASSES = 400, 200, 16, 10

@@ -8,7 +8,7 @@ from typing import ClassVar
 from leakrange.data.catalogue import Content, Outline, datasets
 from leakrange.data.celeba_attributes import ONE_HAIR_COLOUR, outline_with_hair_colour, with_hair_colour
 from leakrange.data.sets.hub_celeba import HubCelebA
-from leakrange.wire.recipe import DataSpec
+from leakrange.jobs.recipe import DataSpec
 
 __all__ = ["HubCelebAHair"]
 

@@ -19,8 +19,8 @@ from leakrange.data.folders import (
 from leakrange.data.imageset import Attribute
 from leakrange.data.people import Casting, people_attributes
 from leakrange.data.sets.lfw import LFW
+from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
-from leakrange.wire.recipe import DataSpec
 
 __all__ = ["LFWPeople"]
 

@@ -11,7 +11,7 @@ from leakrange.data.imageset import Attribute
 from leakrange.data.people import Casting, Roles, cast, people_attributes
 from leakrange.data.sets.celeba_sub import CelebASub
 from leakrange.data.sets.lfw import LFW
-from leakrange.wire.recipe import DataSpec
+from leakrange.jobs.recipe import DataSpec
 
 __all__ = ["People"]
 

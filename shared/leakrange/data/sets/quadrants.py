@@ -9,7 +9,7 @@ import numpy as np
 from leakrange.data.catalogue import Content, DataSet, datasets
 from leakrange.data.imageset import Attribute
 from leakrange.data.splits import shuffled, stream
-from leakrange.wire.recipe import DataSpec
+from leakrange.jobs.recipe import DataSpec
 
 __all__ = ["GAP", "Quadrants"]
 

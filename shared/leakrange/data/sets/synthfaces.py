@@ -5,7 +5,7 @@ from __future__ import annotations
 from leakrange.data.catalogue import Content, DataSet, Outline, datasets
 from leakrange.data.faces.portrait import draw
 from leakrange.data.faces.traits import FACE_ATTRIBUTES, IDENTITIES, face_labels, sample
-from leakrange.wire.recipe import DataSpec
+from leakrange.jobs.recipe import DataSpec
 
 __all__ = ["SynthFaces"]
 

@@ -10,7 +10,7 @@ from leakrange.data.catalogue import Content, DataSet, Outline, datasets
 from leakrange.data.faces.traits import FACE_ATTRIBUTES, IDENTITIES
 from leakrange.data.people import Casting, Roles, cast, people_attributes
 from leakrange.data.sets.synthfaces import SynthFaces
-from leakrange.wire.recipe import DataSpec
+from leakrange.jobs.recipe import DataSpec
 
 __all__ = ["SynthPeople"]
 

@@ -18,8 +18,8 @@ from leakrange.data.folders import (
 )
 from leakrange.data.imageset import Attribute
 from leakrange.data.people import Casting, people_attributes
+from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
-from leakrange.wire.recipe import DataSpec
 
 __all__ = ["VGGFace2"]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leakrange.defences.stages import Parameters
 from leakrange.registry import Registry
-from leakrange.wire.jobs import ReleaseKind
+from leakrange.wire.releases import ReleaseKind
 
 __all__ = ["Nothing", "OutputDefence", "Parameters", "Release", "ReleaseContext", "Values", "output_defences"]
 

@@ -19,8 +19,8 @@ from leakrange.defences.output.base import (
 )
 from leakrange.defences.stages import InvalidChain, kind_of, mistake, read_stage
 from leakrange.registry import UnknownName
+from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.recipe import digest
 
 __all__ = ["Chain", "InvalidChain"]
 

@@ -15,9 +15,9 @@ from leakrange.wire.errors import InvalidInput
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from leakrange.jobs.recipe import Schedule
     from leakrange.nets.classifier import Classifier
     from leakrange.providers.decoder import VertexDecoder
-    from leakrange.wire.recipe import Schedule
 
 __all__ = ["Mixture"]
 

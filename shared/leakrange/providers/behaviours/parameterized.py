@@ -15,9 +15,9 @@ from leakrange.providers.behaviours import behaviours
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from leakrange.jobs.recipe import Schedule
     from leakrange.nets.classifier import Classifier
     from leakrange.providers.decoder import NetDecoder
-    from leakrange.wire.recipe import Schedule
 
 __all__ = ["Parameterized"]
 

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from leakrange.data.imageset import ImageSet
 from leakrange.defences.output import Chain
+from leakrange.service.operators import Providers, Proxy
 from leakrange.store.files import FolderStore, get_array, put_array
 from leakrange.wire.client import NativeClient
-from leakrange.wire.parties import Providers, Proxy
-from leakrange.wire.recipe import digest
+from leakrange.wire.digests import digest
 from leakrange.wire.schemas import Deployment, StudentService
 from leakrange.wire.transport import AiohttpTransport
 

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from leakrange.attacks.people.identities import Deduced, deduce_identities
 from leakrange.data.imageset import SPLITS, ImageSet
 from leakrange.data.people import ROLES
+from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.inference import outputs
 from leakrange.providers.training import train
 from leakrange.reproduction.faceleaks.settings import Settings
 from leakrange.reproduction.faceleaks.world import Targets
-from leakrange.wire.recipe import TrainingRecipe
 
 __all__ = ["REFERENCES", "deduced", "recogniser"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
+from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 
 __all__ = ["PAPER", "PARTS", "Part", "Settings"]
 

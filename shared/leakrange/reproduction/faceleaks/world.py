@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks.people.pairs import pairs_within
-from leakrange.attacks.people.rounds import FOLDS
+from leakrange.attacks.people.questions import FOLDS
 from leakrange.data.imageset import ImageSet
 from leakrange.data.people import ROLES
 from leakrange.data.splits import shuffled, stream

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
+from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 
 __all__ = [
     "BETAS",

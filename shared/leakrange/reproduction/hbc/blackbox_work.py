@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from leakrange.jobs.training_code import training_code
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.document import Column, Figure, Line, Section
 from leakrange.reproduction.hbc.blackbox import (
@@ -19,7 +20,6 @@ from leakrange.reproduction.hbc.blackbox import (
 from leakrange.reproduction.measuring_code import measuring_code
 from leakrange.reproduction.seed_work import SeedWork
 from leakrange.reproduction.work import Progress
-from leakrange.wire.training_code import training_code
 
 __all__ = ["BlackBoxWork", "section"]
 

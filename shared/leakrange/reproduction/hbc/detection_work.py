@@ -9,12 +9,13 @@ from types import MappingProxyType
 from typing import Any
 
 from leakrange.audit.entropy import Detection, EntropyStatistics, Score, detection, entropy_statistics
+from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.document import Column, Line, Section
 from leakrange.reproduction.measuring_code import measuring_code
 from leakrange.reproduction.seed_work import SeedWork
 from leakrange.reproduction.work import Progress
-from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe, digest
+from leakrange.wire.digests import digest
 
 __all__ = ["KINDS", "POPULATION", "DetectionWork", "section"]
 

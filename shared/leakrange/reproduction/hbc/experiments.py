@@ -9,13 +9,13 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from leakrange.data import ImageSet, datasets
+from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.registry import UnknownName
 from leakrange.reproduction.cells import Cell, Cells
 from leakrange.reproduction.hbc.measures import Measure, measure
 from leakrange.reproduction.hbc.paper import PaperRow
 from leakrange.reproduction.work import Progress
 from leakrange.wire.errors import DataUnavailable, InvalidInput
-from leakrange.wire.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 
 __all__ = ["ModelWork", "Settings", "Trial", "check", "require_data", "trials", "works"]
 

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from leakrange.data import ImageSet
 from leakrange.defences.model.pruning import Prune, PruneParameters
+from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
 from leakrange.metrics import accuracy, entropy_bits, majority_share
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.measuring_code import measuring_code
-from leakrange.wire.recipe import DataSpec, NetSpec, Schedule
 
 if TYPE_CHECKING:
     from leakrange.nets.classifier import Classifier

@@ -15,13 +15,13 @@ from typing import Any
 import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from leakrange.service.settings import ServiceSettings
 from leakrange.wire.errors import HeaderTooLarge, LeakrangeError, MalformedBody, RequestTimeout, Unavailable
 from leakrange.wire.problems import problem_response
-from leakrange.wire.settings import ServiceSettings
 
 __all__ = ["Connections"]
 
-log = structlog.get_logger("leakrange.wire.connections")
+log = structlog.get_logger("leakrange.service.connections")
 MAX_HEADER = 64 * 1024
 """Bytes of a header, or of what comes between two pieces of a body, such as trailers."""
 

@@ -3,10 +3,8 @@ twice."""
 
 from __future__ import annotations
 
-import hashlib
 from typing import Annotated, Any, Literal, Self
 
-import orjson
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -16,16 +14,10 @@ from pydantic import (
     model_validator,
 )
 
-from leakrange.wire.training_code import training_code
+from leakrange.jobs.training_code import training_code
+from leakrange.wire.digests import digest
 
-__all__ = ["Crowd", "DataSpec", "NetSpec", "Schedule", "Subset", "TrainingRecipe", "digest"]
-
-
-def digest(value: Any) -> str:
-    """SHA-256 (hex, 64 characters) of a JSON value, independent of the order of its keys."""
-    return hashlib.sha256(
-        orjson.dumps(value, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
-    ).hexdigest()
+__all__ = ["Crowd", "DataSpec", "NetSpec", "Schedule", "Subset", "TrainingRecipe"]
 
 
 def _without_default(said: dict[str, Any], field: str, default: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from leakrange.wire.bodies import refuse_early
+from leakrange.service.bodies import refuse_early
 from leakrange.wire.errors import ForeignOrigin, LeakrangeError, WrongHost
 
 __all__ = ["HostGuard"]

@@ -7,7 +7,7 @@ import sys
 import pytest
 from pydantic import ValidationError
 
-from leakrange.wire.settings import ServiceSettings, read_settings
+from leakrange.service.settings import ServiceSettings, read_settings
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +42,7 @@ def test_logs_are_one_json_object_a_line() -> None:
     """In a process of its own: logging is configured once and for all."""
     code = """
 import logging, structlog, warnings
-from leakrange.wire.logs import configure_logs
+from leakrange.service.logs import configure_logs
 configure_logs("edge", "info")
 structlog.get_logger("a").info("enrolled", model="m\\n{}")
 structlog.get_logger("a").debug("hidden")

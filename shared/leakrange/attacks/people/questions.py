@@ -15,7 +15,7 @@ from leakrange.attacks.people.pairs import choose_pairs, pair_count, pairs_withi
 from leakrange.data.crowd import PUBLIC_IMAGES, part_sizes
 from leakrange.data.imageset import POOL
 from leakrange.data.splits import shuffled, stream
-from leakrange.wire.recipe import Crowd
+from leakrange.jobs.recipe import Crowd
 
 __all__ = ["FOLDS", "PublicPairs", "asked_pairs", "public_pair_count", "public_pairs"]
 

@@ -17,27 +17,27 @@ from kombu.exceptions import OperationalError
 from services.attacker.lease import Leases
 from services.attacker.liveness import ALIVE, ALIVE_SECONDS
 
-__all__ = ["rounds"]
+__all__ = ["sweep"]
 
-ROUND_SECONDS = 1.0
+SWEEP_SECONDS = 1.0
 
 log = structlog.get_logger("leakrange.attacker")
 
 
-def rounds(client: redis.Redis, leases: Leases) -> type[bootsteps.StartStopStep]:
-    """A part of a Celery worker that makes a round every second, in its event loop: if that hangs, it is
+def sweep(client: redis.Redis, leases: Leases) -> type[bootsteps.StartStopStep]:
+    """A part of a Celery worker that sweeps every second, in its event loop: if that hangs, it is
     silent."""
 
-    class Rounds(bootsteps.StartStopStep):  # type: ignore[misc]
+    class Sweep(bootsteps.StartStopStep):  # type: ignore[misc]
         requires = ("celery.worker.components:Timer",)
 
         def start(self, worker: Any) -> None:
-            worker.timer.call_repeatedly(ROUND_SECONDS, _round, (worker.app, client, leases))
+            worker.timer.call_repeatedly(SWEEP_SECONDS, _sweep, (worker.app, client, leases))
 
-    return Rounds
+    return Sweep
 
 
-def _round(app: Celery, client: redis.Redis, leases: Leases) -> None:
+def _sweep(app: Celery, client: redis.Redis, leases: Leases) -> None:
     try:
         client.set(ALIVE.format(host=socket.gethostname()), "1", px=round(ALIVE_SECONDS * 1000))
         for identity, entry, message in leases.orphans():
@@ -51,4 +51,4 @@ def _round(app: Celery, client: redis.Redis, leases: Leases) -> None:
             )
             leases.sent(identity, entry)
     except (redis.RedisError, OperationalError) as error:
-        log.warning("a round failed", error=str(error))
+        log.warning("a sweep failed", error=str(error))

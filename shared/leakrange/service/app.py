@@ -21,7 +21,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import leakrange
-from leakrange.wire.bodies import Bodies
+from leakrange.service.bodies import Bodies
 from leakrange.wire.errors import (
     PROBLEM_BASE,
     Forbidden,
@@ -36,7 +36,7 @@ from leakrange.wire.schemas import Health
 __all__ = ["bearer", "check_operator", "create_app"]
 
 ReadyCheck = Callable[[], Awaitable[None]]
-log = structlog.get_logger("leakrange.wire.app")
+log = structlog.get_logger("leakrange.service.app")
 
 
 def bearer(header: str | None) -> str:

@@ -14,8 +14,8 @@ import structlog
 from fastapi import FastAPI, Request
 from pydantic import BaseModel, ConfigDict, SecretStr
 
-from leakrange.wire.app import bearer, check_operator, create_app
-from leakrange.wire.bodies import SMALL_BODY
+from leakrange.service.app import bearer, check_operator, create_app
+from leakrange.service.bodies import SMALL_BODY
 from leakrange.wire.errors import Forbidden, Unauthenticated, Unavailable
 from tests.serving import serving
 

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from leakrange.wire.hosts import HostGuard
+from leakrange.service.hosts import HostGuard
 
 
 async def answers(scope: Any, receive: Any, send: Any) -> None:

@@ -11,11 +11,12 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from leakrange.jobs.session import Session, SessionReply
 from leakrange.wire.client import NativeClient, call
 from leakrange.wire.errors import LeakrangeError, NotFound, Unavailable
-from leakrange.wire.jobs import ReleaseKind
 from leakrange.wire.keys import api_key
-from leakrange.wire.schemas import Deployment, IntakeRecord, ModelCard, Round, RoundReply
+from leakrange.wire.releases import ReleaseKind
+from leakrange.wire.schemas import Deployment, IntakeRecord, ModelCard
 from leakrange.wire.transport import Answer, Transport
 
 __all__ = ["Edge", "Providers", "Proxy"]
@@ -173,15 +174,15 @@ class Edge(_Party):
         super().__init__(transport, operator_key, attempts)
         self._url = url.rstrip("/")
 
-    async def round(self, order: Round) -> RoundReply:
+    async def session(self, order: Session) -> SessionReply:
         """Let the users use the app once; the reply registers the truth about their samples with the
         controller.
         """
-        url = f"{self._url}/v1/rounds"
+        url = f"{self._url}/v1/sessions"
         answer = await self._ask("the edge client", "POST", url, order.model_dump(mode="json"))
-        reply = RoundReply.model_validate_json(answer.body)
+        reply = SessionReply.model_validate_json(answer.body)
         if reply.samples != order.span.stop - order.span.start:
-            raise LeakrangeError(f"the edge client answered for {reply.samples} samples of another round")
+            raise LeakrangeError(f"the edge client answered for {reply.samples} samples of another session")
         return reply
 
 

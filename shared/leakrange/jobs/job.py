@@ -13,7 +13,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from leakrange.wire.recipe import DataSpec, NetSpec, TrainingRecipe, digest
+from leakrange.jobs.recipe import DataSpec, NetSpec, TrainingRecipe
+from leakrange.wire.digests import digest
+from leakrange.wire.releases import ReleaseKind
 
 __all__ = [
     "CANCEL",
@@ -38,7 +40,6 @@ LEASE = "leakrange:lease:{identity}"
 CANCEL = "leakrange:cancel:{identity}"
 """Set by the controller: a queued job that finds it is dropped, a training that runs is stopped."""
 
-ReleaseKind = Literal["logits", "softmax", "features", "score", "sample"]
 Place = Annotated[int, Field(ge=0)]
 MAX_PAIRS = 256
 """Most pairs of one probe: the most samples of one request to a provider."""

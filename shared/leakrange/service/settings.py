@@ -52,7 +52,7 @@ class ServiceSettings(BaseSettings):
     """Bytes of a request body under ``/v1/models/``; any other may have a megabyte at most. More is 413."""
     allowed_hosts: Names = ()
     """Names by which clients may call this server, with commas between them, beside those of this machine
-    (`leakrange.wire.hosts`)."""
+    (`leakrange.service.hosts`)."""
     header_timeout: Seconds = 10.0
     """For the whole header of a request, from the connection or the first byte on."""
     body_timeout: Seconds = 60.0

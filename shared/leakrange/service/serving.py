@@ -10,9 +10,9 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.config import STARTUP_FAILURE
 
-from leakrange.wire.connections import Connections
-from leakrange.wire.hosts import HostGuard
-from leakrange.wire.settings import ServiceSettings
+from leakrange.service.connections import Connections
+from leakrange.service.hosts import HostGuard
+from leakrange.service.settings import ServiceSettings
 
 __all__ = ["configuration", "serve"]
 

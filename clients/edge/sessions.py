@@ -1,4 +1,4 @@
-"""Rounds: simulated users use the app once, and the truth about them goes to the controller alone."""
+"""Sessions: simulated users use the app once, and the truth about them goes to the controller alone."""
 
 from __future__ import annotations
 
@@ -12,32 +12,35 @@ from clients.edge.enrolment import Enrolments
 from clients.edge.metrics import EdgeMetrics
 from leakrange.data import ImageSet, load
 from leakrange.defences.device import DeviceChain
+from leakrange.jobs.job import Span
+from leakrange.jobs.session import Session, SessionReply
 from leakrange.wire.errors import Conflict, InvalidInput
-from leakrange.wire.jobs import Span
-from leakrange.wire.schemas import Round, RoundReply
 from leakrange.wire.tensors import encode_npy
 
-__all__ = ["Rounds"]
+__all__ = ["Sessions"]
 
 REMEMBERED = 1024
-"""Replies kept for those who ask again; an older round is simply done again, to the same effect."""
+"""Replies kept for those who ask again; an older session is simply done again, to the same effect."""
 
 
-class Rounds:
-    """Does each round once: who asks again while it is under way or after it gets the same reply."""
+class Sessions:
+    """Does each session once: who asks again while it is under way or after it gets the same reply."""
 
     def __init__(self, enrolments: Enrolments, device: Device, metrics: EdgeMetrics) -> None:
         self._enrolments, self._device, self._metrics = enrolments, device, metrics
-        self._done: OrderedDict[str, tuple[Round, asyncio.Task[RoundReply]]] = OrderedDict()
+        self._done: OrderedDict[str, tuple[Session, asyncio.Task[SessionReply]]] = OrderedDict()
 
-    async def play(self, order: Round) -> RoundReply:
-        """The reply to a round. Raises what the provider, the proxy or the data set raise, and `Conflict` for
-        another round under the same upload id."""
+    async def play(self, order: Session) -> SessionReply:
+        """The reply to a session.
+
+        Raises what the provider, the proxy or the data set raise, and `Conflict` for another session under
+        the same upload id.
+        """
         first, task = self._done.get(order.upload, (order, None))
         if task is not None and task.done() and (task.cancelled() or task.exception() is not None):
             first, task = order, None  # what failed left nothing behind
         if first != order:
-            raise Conflict(f"another round has the upload id {order.upload!r}", hint="give each its own")
+            raise Conflict(f"another session has the upload id {order.upload!r}", hint="give each its own")
         if task is None:
             task = asyncio.create_task(self._play(order))
             self._done[order.upload] = (order, task)
@@ -45,7 +48,7 @@ class Rounds:
                 self._done.popitem(last=False)
         return await asyncio.shield(task)  # who hangs up does not stop it for the others
 
-    async def _play(self, order: Round) -> RoundReply:
+    async def _play(self, order: Session) -> SessionReply:
         chain = DeviceChain.parse(order.defence)
         images = await asyncio.to_thread(load, order.span.data)
         chosen = _indices(images, order.span)
@@ -56,7 +59,7 @@ class Rounds:
         decisions = await client.upload(order.model, order.release, values, idempotency_key=order.upload)
         sent = len(encode_npy(values))
         self._metrics.uploaded(order.model, len(values), sent)
-        return RoundReply(
+        return SessionReply(
             upload=order.upload,
             samples=len(values),
             decisions=decisions,

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from leakrange.wire import training_code as module
-from leakrange.wire.recipe import DataSpec, TrainingRecipe
+from leakrange.jobs import training_code as module
+from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 
 Edit = Callable[[str], None]
 

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from leakrange.wire.settings import ServiceSettings
+from leakrange.service.settings import ServiceSettings
 from tests.serving import serving
 
 GET = b"GET /plain HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"

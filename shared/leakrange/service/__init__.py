@@ -1,0 +1,1 @@
+"""What every server process shares: application frame, settings, logs, serving, clients for operators."""
