@@ -10,7 +10,7 @@ import numpy as np
 from clients.edge.device import Device
 from clients.edge.enrolment import Enrolments
 from clients.edge.metrics import EdgeMetrics
-from leakrange.data import ImageSet, load
+from leakrange.data import Samples, load
 from leakrange.defences.device import DeviceChain
 from leakrange.jobs.job import Span
 from leakrange.jobs.session import Session, SessionReply
@@ -53,7 +53,7 @@ class Sessions:
         images = await asyncio.to_thread(load, order.span.data)
         chosen = _indices(images, order.span)
         enrolment = await self._enrolments.current(order.url, order.api_key, order.model)
-        pixels = images.images[chosen]
+        pixels = images.values[chosen]
         values = await self._device.released(enrolment, order.release, pixels, chain, order.upload)
         client = self._enrolments.client(order.url, order.api_key)
         decisions = await client.upload(order.model, order.release, values, idempotency_key=order.upload)
@@ -69,7 +69,7 @@ class Sessions:
         )
 
 
-def _indices(images: ImageSet, span: Span) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _indices(images: Samples, span: Span) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The samples of a span; raises `InvalidInput` where the split has fewer."""
     there = images.where(span.split)
     if not span.start < span.stop <= len(there):

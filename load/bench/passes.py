@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import torch
 
 from leakrange.allocator import ALLOCATOR
-from leakrange.data import ImageSet, load
+from leakrange.data import Samples, load
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.providers.training import train
 
@@ -31,7 +31,7 @@ Figures = tuple[float, float, float]
 """Honesty and curiosity in percent, and seconds."""
 
 
-def measure(recipe: TrainingRecipe, images: ImageSet) -> Figures:
+def measure(recipe: TrainingRecipe, images: Samples) -> Figures:
     """One training."""
     began = time.perf_counter()
     figures = train(recipe, images).figures["test"]

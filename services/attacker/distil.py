@@ -42,4 +42,4 @@ def student_outputs(job: FitJob, store: FolderStore) -> NDArray[np.float32]:
 
 def _images(span: Span) -> NDArray[np.uint8]:
     data, chosen = span_of(span)
-    return data.images[chosen]
+    return data.values[chosen]

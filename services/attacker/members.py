@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks.membership.membership import MembershipEvidence
-from leakrange.data import ImageSet, load
+from leakrange.data import Samples, load
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.jobs.job import Candidates, FitJob
 from leakrange.store.files import FolderStore
@@ -38,7 +38,7 @@ def membership_evidence(job: FitJob, store: FolderStore) -> MembershipEvidence:
         population = _population(job, data)
         if len(answers) != len(population):
             raise InvalidInput(f"{len(answers)} answers for a population of {len(population)}")
-    asked = data.images[np.concatenate([records, population])]
+    asked = data.values[np.concatenate([records, population])]
     released = _shadows(candidates, asked, store, job, observed.shape[1])
     labels = data.labels[candidates.target]
     return MembershipEvidence(
@@ -53,7 +53,7 @@ def membership_evidence(job: FitJob, store: FolderStore) -> MembershipEvidence:
     )
 
 
-def _population(job: FitJob, data: ImageSet) -> NDArray[np.int64]:
+def _population(job: FitJob, data: Samples) -> NDArray[np.int64]:
     known, chosen = span_of(job.span)
     if known.fingerprint != data.fingerprint:
         raise InvalidInput("the population is of other data than the records")

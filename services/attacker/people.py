@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from leakrange.attacks.people.membership import PeopleEvidence
 from leakrange.attacks.people.questions import asked_pairs
-from leakrange.data import ImageSet
+from leakrange.data import Samples
 from leakrange.jobs.job import Asked, FitJob
 from leakrange.jobs.recipe import Crowd
 from leakrange.store.files import FolderStore
@@ -43,7 +43,7 @@ def people_evidence(job: FitJob, store: FolderStore) -> tuple[PeopleEvidence, ND
     return evidence, places
 
 
-def _granted(data: ImageSet, crowd: Crowd, asked: Asked) -> NDArray[np.int64]:
+def _granted(data: Samples, crowd: Crowd, asked: Asked) -> NDArray[np.int64]:
     """The membership of the first ``known`` members and others of the pool, −1 for all others."""
     member = data.members()[: crowd.asked]
     granted = np.full(len(member), -1)

@@ -72,7 +72,7 @@ def probe(job: ProbeJob, context: JobContext) -> dict[str, Any]:
     data, chosen = span_of(job.span)
     if job.pairs is not None:
         chosen = chosen[np.array(job.pairs)]
-    samples = np.ascontiguousarray(data.images[chosen])
+    samples = np.ascontiguousarray(data.values[chosen])
     begun = time.perf_counter()
     released = _connection(context.settings.request_timeout).query(job, key, samples)
     seconds = time.perf_counter() - begun

@@ -168,7 +168,7 @@ def _show(job: TrainJob, folder: Path, settings: FleetSettings) -> None:
     if job.shown is None:
         return
     data, chosen = span_of(job.shown.span)
-    released = outputs(load_artifact(folder).classifier, data.images[chosen], job.shown.release)
+    released = outputs(load_artifact(folder).classifier, data.values[chosen], job.shown.release)
     put_array(FolderStore(settings.releases_dir), f"{job.identity()}.npy", released)
 
 

@@ -15,6 +15,7 @@ from leakrange.jobs.recipe import DataSpec
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput, NotFound
+from leakrange.wire.samples import SampleSpec
 from services.attacker.evidence import evidence_of
 
 
@@ -26,7 +27,7 @@ def half_known() -> Iterator[DataSpec]:
         name = "half-known"
         description = "noise"
         attributes = {"colour": Attribute("colour", ("red", "green", "blue"))}  # noqa: RUF012
-        size, channels, source = 16, 1, "made up"
+        spec, source = SampleSpec.picture(16, 16, 1), "made up"
 
         @classmethod
         def available(cls) -> str | None:
@@ -36,7 +37,7 @@ def half_known() -> Iterator[DataSpec]:
         def content(cls) -> Content:
             labels = np.resize(np.array([2, -1, 0]), 400).astype(np.int64)
             images = np.random.default_rng(0).integers(0, 256, (400, 16, 16, 1), dtype=np.uint8)
-            return Content(images=images, labels={"colour": labels})
+            return Content(values=images, labels={"colour": labels})
 
     list(datasets)
     datasets.register("half-known")(HalfKnown)

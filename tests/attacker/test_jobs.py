@@ -75,7 +75,7 @@ def test_a_chunk_is_asked_once_under_its_identity_and_stored(
     job = probe_job(url, 5, 25)
     done = fleet.wait_for(fleet.send(job), "done")
     data = load(FACES)
-    images = data.images[data.where("auxiliary")[5:25]]
+    images = data.values[data.where("auxiliary")[5:25]]
     stored = get_array(fleet.releases, f"{job.identity()}.npy")
     assert stored.dtype == np.float32
     np.testing.assert_array_equal(stored, answers(images))
@@ -94,7 +94,7 @@ def test_a_chunk_of_pairs_is_asked_of_a_verification(fleet: Fleet, upstream: tup
     job = probe_job(url, 5, 25, release="score", pairs=pairs)
     done = fleet.wait_for(fleet.send(job), "done")
     data = load(FACES)
-    images = data.images[data.where("auxiliary")[5:25]]
+    images = data.values[data.where("auxiliary")[5:25]]
     expected = answers(images[np.array(pairs)])
     np.testing.assert_array_equal(get_array(fleet.releases, f"{job.identity()}.npy"), expected)
     assert len(np.unique(expected)) == 4

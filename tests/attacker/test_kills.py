@@ -109,7 +109,7 @@ def test_another_worker_completes_the_chunk_of_a_killed_one(
     assert f"-{second.pid}@" in done.worker
     assert fleet.states(job.identity()).count("done") == 1
     data = load(FACES)
-    expected = answers(data.images[data.where("auxiliary")[:30]])
+    expected = answers(data.values[data.where("auxiliary")[:30]])
     np.testing.assert_array_equal(get_array(fleet.releases, f"{job.identity()}.npy"), expected)
     assert [path.name for path in fleet.releases.root.iterdir()] == [f"{job.identity()}.npy"]
     assert len(app.answered) == 1
@@ -124,7 +124,7 @@ def test_a_chunk_that_a_killed_proxy_had_in_flight_is_answered_by_the_next(
     worker = fleet.ready(fleet.start("probe", 1, retries=1, retry_pause=0.05))
     job = probe_job(account.url, 0, 30, account="attacker")
     data = load(FACES)
-    images = data.images[data.where("auxiliary")[:30]]
+    images = data.values[data.where("auxiliary")[:30]]
 
     async def ask(url: str) -> None:
         transport = AiohttpTransport(timeout=20)

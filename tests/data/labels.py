@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakrange.data import ImageSet, Labelled
+from leakrange.data import Labelled, Samples
 
 
-def same_but_the_images(told: Labelled, whole: ImageSet) -> None:
+def same_but_the_images(told: Labelled, whole: Samples) -> None:
     """Both say the same of the same images."""
     assert len(told) == len(whole)
     assert told.name == whole.name

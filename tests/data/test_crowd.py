@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakrange.data import ImageSet, load
+from leakrange.data import Samples, load
 from leakrange.data.people import ROLES
 from leakrange.jobs.recipe import Crowd, DataSpec, TrainingRecipe
 from leakrange.wire.errors import InvalidInput
@@ -15,11 +15,11 @@ SPEC = DataSpec(name="synthpeople", size=32, count=4096, auxiliary=0.0, crowd=CR
 
 
 @pytest.fixture(scope="module")
-def people() -> ImageSet:
+def people() -> Samples:
     return load(SPEC)
 
 
-def rounds(people: ImageSet, part: str, persons: int) -> np.ndarray:
+def rounds(people: Samples, part: str, persons: int) -> np.ndarray:
     """Persons of the part's images, a row for each round."""
     return people.labels["person"][people.where(part)].reshape(-1, persons)
 
@@ -29,7 +29,7 @@ def rounds(people: ImageSet, part: str, persons: int) -> np.ndarray:
     [("pool", 40, 6), ("public", 20, 4), ("enrolled", 5, 5), ("held", 5, 3)],
 )
 def test_each_round_shows_everybody_once_in_one_order(
-    people: ImageSet, part: str, persons: int, images: int
+    people: Samples, part: str, persons: int, images: int
 ) -> None:
     shown = rounds(people, part, persons)
     assert shown.shape == (images, persons)
@@ -38,7 +38,7 @@ def test_each_round_shows_everybody_once_in_one_order(
     assert len(set(people.where(part).tolist())) == persons * images
 
 
-def test_members_are_those_whose_very_images_are_trained_on(people: ImageSet) -> None:
+def test_members_are_those_whose_very_images_are_trained_on(people: Samples) -> None:
     member = people.members().reshape(6, 40)
     assert (member == member[0]).all()
     assert member[0].sum() == 20
@@ -49,7 +49,7 @@ def test_members_are_those_whose_very_images_are_trained_on(people: ImageSet) ->
 
 
 def test_nobody_is_in_two_parts_and_a_student_is_tried_on_images_that_it_has_not_learned(
-    people: ImageSet,
+    people: Samples,
 ) -> None:
     pool, public = (set(rounds(people, part, n)[0].tolist()) for part, n in (("pool", 40), ("public", 20)))
     enrolled, held = (people.where(part) for part in ("enrolled", "held"))
@@ -60,11 +60,11 @@ def test_nobody_is_in_two_parts_and_a_student_is_tried_on_images_that_it_has_not
     assert not set(enrolled.tolist()) & set(held.tolist())
 
 
-def test_a_crowd_changes_no_image_and_is_part_of_what_the_set_is(people: ImageSet) -> None:
+def test_a_crowd_changes_no_image_and_is_part_of_what_the_set_is(people: Samples) -> None:
     plain = load(SPEC.model_copy(update={"crowd": None}))
     np.testing.assert_array_equal(plain.split, people.split)
     other = load(SPEC.model_copy(update={"crowd": CROWD.model_copy(update={"people": 19})}))
-    assert other.images is plain.images
+    assert other.values is plain.values
     assert len({plain.fingerprint, people.fingerprint, other.fingerprint}) == 3
     recipe = TrainingRecipe(data=plain_spec(), behaviour="honest", parameters={"target": "identity"})
     assert "crowd" not in recipe.model_dump(mode="json")["data"]

@@ -131,7 +131,7 @@ def test_celeba_by_hair_colour_is_cut_from_the_one_download(cache: Path) -> None
     np.savez(path, images=images, official=official, **whole)
     cut = entry("hub-celeba-hair").content()
     assert entry("hub-celeba-hair").available() is None
-    assert cut.images.shape == (2, 64, 64, 3)
+    assert cut.values.shape == (2, 64, 64, 3)
     assert cut.labels["identity"].tolist() == [0, 2]
     assert cut.official is not None
     assert cut.official.tolist() == [0, 1]
@@ -160,7 +160,7 @@ def test_utkface_is_read_from_words_and_split_by_seed(
     monkeypatch.setattr(hf, "load_dataset", local)
     found = load(DataSpec(name="hub-utkface"))
     assert asked == [("nu-delta/utkface", None)]
-    assert found.images.shape == (n, 64, 64, 3)
+    assert found.values.shape == (n, 64, 64, 3)
     assert found.labels["gender"].tolist() == [i % 2 for i in range(n)]
     assert found.labels["race-5"].tolist() == [i % 5 for i in range(n)]
     assert found.labels["age-2"].tolist() == [int(i > 10) for i in range(n)]
@@ -168,7 +168,7 @@ def test_utkface_is_read_from_words_and_split_by_seed(
     # Converted once: another seed is read from the cache, and no half-written file is left.
     again = load(DataSpec(name="hub-utkface", seed=1))
     assert len(asked) == 1
-    assert (again.images == found.images).all()
+    assert (again.values == found.values).all()
     assert [p.name for p in (cache / "hub").iterdir()] == ["hub-utkface.npz"]
 
 

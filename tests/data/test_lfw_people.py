@@ -53,7 +53,7 @@ def shown(images: np.ndarray, root: Path) -> list[Path]:
 def test_people_are_cast(root: Path) -> None:
     lists(root)
     found = load(SPEC)
-    files = shown(found.images, root)
+    files = shown(found.values, root)
     who = np.array([path.parent.name for path in files])
     assert Counter(who.tolist()) == {
         name: min(count, CASTING.most) for name, count in zip(PERSONS, COUNTS, strict=True) if count >= 3

@@ -34,8 +34,7 @@ def test_facts_of_an_entry_without_loading(name: str) -> None:
     assert entry.name == name
     assert entry.description
     assert entry.source
-    assert entry.channels in (1, 2, 3)
-    assert entry.size >= 16 or entry.fixed_size
+    assert entry.spec.shape[0] >= 16 or entry.fixed_size
     assert entry.attributes
     for key, attribute in entry.attributes.items():
         assert isinstance(attribute, Attribute)
@@ -62,8 +61,9 @@ def test_shape_of_a_loaded_set(name: str) -> None:
     found = load(spec)
     entry = datasets[name]
     n = len(found)
-    assert found.images.shape == (n, entry.size, entry.size, entry.channels)
-    assert found.images.dtype == np.uint8
+    assert found.values.shape == (n, *found.spec.shape)
+    assert found.spec == entry.spec
+    assert found.values.dtype == found.spec.dtype
     assert set(found.labels) == set(found.attributes) == set(entry.attributes)
     for key, values in found.labels.items():
         assert values.dtype == np.int64
@@ -72,7 +72,7 @@ def test_shape_of_a_loaded_set(name: str) -> None:
         assert values.max() < len(found.attributes[key].classes)
     assert sorted(np.concatenate([found.where(part) for part in SPLITS])) == list(range(n))
     assert found.notes
-    arrays: list[NDArray[Any]] = [found.images, found.split, found.group, *found.labels.values()]
+    arrays: list[NDArray[Any]] = [found.values, found.split, found.group, *found.labels.values()]
     for array in arrays:
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 0
@@ -88,7 +88,7 @@ def test_digits_are_scikit_learns() -> None:
     loops = {0: 1, 1: 0, 2: 0, 3: 0, 4: 1, 5: 0, 6: 1, 7: 0, 8: 1, 9: 1}
     assert found.labels["loop"].tolist() == [loops[d] for d in reference.target.tolist()]
     # Enlarged twofold: means of 2 x 2 blocks are about the original grey levels.
-    blocks = found.images[..., 0].reshape(-1, 8, 2, 8, 2).mean(axis=(2, 4))
+    blocks = found.values[..., 0].reshape(-1, 8, 2, 8, 2).mean(axis=(2, 4))
     assert np.abs(blocks - reference.images * 255 / 16).mean() < 25
     assert np.corrcoef(blocks.ravel(), reference.images.ravel())[0, 1] > 0.95
 

@@ -33,10 +33,10 @@ def test_a_whole_file_is_read(root: Path, name: str) -> None:
     found = load(DataSpec(name=name, auxiliary=0.2))
     if "jpeg" in arrays:
         size = 32 if name == "cifar10" else 64
-        assert found.images.shape == (60, size, size, 3)
+        assert found.values.shape == (60, size, size, 3)
     else:
-        assert (found.images[:60, ..., 0] == arrays["x_train"]).all()
-        assert (found.images[60:, ..., 0] == arrays["x_test"]).all()
+        assert (found.values[:60, ..., 0] == arrays["x_train"]).all()
+        assert (found.values[60:, ..., 0] == arrays["x_test"]).all()
     assert set(np.unique(found.split)) == {TRAIN, VALIDATION, AUXILIARY, TEST}
     for number in np.unique(found.group):
         assert len(set(found.split[found.group == number])) == 1
@@ -57,7 +57,7 @@ def test_pictures_keep_their_order_and_colours(root: Path) -> None:
     images = pictures(30, 32)
     pack(root, "cifar10", small("cifar10", 30) | jpeg(images))
     found = load(DataSpec(name="cifar10"))
-    assert np.abs(found.images.astype(int) - images).mean() < 4
+    assert np.abs(found.values.astype(int) - images).mean() < 4
 
 
 def test_ages_and_races_as_in_the_tables(root: Path) -> None:
@@ -102,7 +102,7 @@ def test_celeba_attributes_and_hair_colour(root: Path) -> None:
 
     hair = load(DataSpec(name="celeba_sub-hair"))
     kept = found.labels["hair-color"] >= 0
-    assert (hair.images == found.images[kept]).all()
+    assert (hair.values == found.values[kept]).all()
     assert (hair.labels["hair-color"] == found.labels["hair-color"][kept]).all()
     assert (hair.group == found.group[kept]).all()
 
@@ -150,7 +150,7 @@ def test_a_file_that_was_replaced_is_read_again(root: Path) -> None:
     arrays["x_train"] = 255 - arrays["x_train"]
     pack(root, "mnist", arrays)
     second = load(DataSpec(name="mnist", seed=1))
-    assert (second.images[:60] == 255 - first.images[:60]).all()
+    assert (second.values[:60] == 255 - first.values[:60]).all()
 
 
 def npy() -> bytes:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakrange.data import ImageSet, load
+from leakrange.data import Samples, load
 from leakrange.jobs.recipe import DataSpec
 
 BESIDE = Path(__file__).parents[3] / "shared" / "data"
@@ -21,7 +21,7 @@ def real_data(monkeypatch: pytest.MonkeyPatch) -> Path:
     return root
 
 
-def real(name: str, **options: int) -> ImageSet:
+def real(name: str, **options: int) -> Samples:
     path = (
         Path(os.environ["LEAKRANGE_DATA"]) / name.removesuffix("-hair") / f"{name.removesuffix('-hair')}.npz"
     )
@@ -30,13 +30,13 @@ def real(name: str, **options: int) -> ImageSet:
     return load(DataSpec(name=name, **options))
 
 
-def counts(found: ImageSet, attribute: str) -> list[int]:
+def counts(found: Samples, attribute: str) -> list[int]:
     return [int(n) for n in np.bincount(found.labels[attribute] + 1, minlength=2)[1:]]
 
 
 def test_utkface() -> None:
     found = real("utkface")
-    assert found.images.shape == (9596, 64, 64, 3)
+    assert found.values.shape == (9596, 64, 64, 3)
     assert counts(found, "gender") == [4307, 5289]
     assert counts(found, "race-5") == [5139, 400, 1545, 1442, 1070]
     assert counts(found, "race-3") == [5139, 1545, 400 + 1442 + 1070]
@@ -50,7 +50,7 @@ def test_utkface() -> None:
 
 def test_celeba_sub_and_its_hair_filter() -> None:
     found = real("celeba_sub")
-    assert found.images.shape == (6230, 64, 64, 3)
+    assert found.values.shape == (6230, 64, 64, 3)
     assert counts(found, "male") == [6230 - 2468, 2468]
     assert counts(found, "smiling") == [6230 - 2866, 2866]
     # The official 1,238, and one training image that copies one of them.
@@ -62,7 +62,7 @@ def test_celeba_sub_and_its_hair_filter() -> None:
 
 def test_lfw() -> None:
     found = real("lfw")
-    assert found.images.shape == (13231, 64, 64, 3)
+    assert found.values.shape == (13231, 64, 64, 3)
     assert counts(found, "gender") == [2961, 10261]
     assert len(np.unique(found.labels["identity"])) == 5747
 
@@ -70,11 +70,11 @@ def test_lfw() -> None:
 @pytest.mark.parametrize("name", ["mnist", "fashion_mnist"])
 def test_mnists(name: str) -> None:
     found = real(name)
-    assert found.images.shape == (70_000, 28, 28, 1)
+    assert found.values.shape == (70_000, 28, 28, 1)
     assert np.bincount(found.split).tolist() == [45_000, 6_000, 9_000, 10_000]
 
 
 def test_cifar10() -> None:
     found = real("cifar10", limit=200)
-    assert found.images.shape == (800, 32, 32, 3)
+    assert found.values.shape == (800, 32, 32, 3)
     assert set(found.labels["object"]) == set(range(10))

@@ -25,7 +25,7 @@ def test_all_subsets_have_one_pool_in_one_order(one: int, two: int, share: float
     first, second = load(of(seed=one, share=share)), load(of(seed=two))
     pool = first.where(POOL)
     np.testing.assert_array_equal(pool, second.where(POOL))
-    np.testing.assert_array_equal(first.images[pool], second.images[pool])
+    np.testing.assert_array_equal(first.values[pool], second.values[pool])
     assert len(pool) == len(first.members()) == 400
     assert abs(first.members().sum() - share * 400) <= 1
     np.testing.assert_array_equal(
@@ -39,11 +39,11 @@ def test_all_subsets_have_one_pool_in_one_order(one: int, two: int, share: float
 def test_nothing_but_the_training_images_changes() -> None:
     whole, cut = load(DIGITS), load(of(seed=5))
     for split in ("validation", "auxiliary", "test"):
-        np.testing.assert_array_equal(whole.images[whole.where(split)], cut.images[cut.where(split)])
+        np.testing.assert_array_equal(whole.values[whole.where(split)], cut.values[cut.where(split)])
         for name, labels in whole.labels.items():
             np.testing.assert_array_equal(labels[whole.where(split)], cut.labels[name][cut.where(split)])
-    trained = {image.tobytes() for image in whole.images[whole.where("train")]}
-    assert {image.tobytes() for image in cut.images[cut.where(POOL)]} <= trained
+    trained = {image.tobytes() for image in whole.values[whole.where("train")]}
+    assert {image.tobytes() for image in cut.values[cut.where(POOL)]} <= trained
     assert not whole.where("held-out").size
     assert whole.members().all()
     with pytest.raises(ValueError, match="read-only"):
@@ -58,7 +58,7 @@ def test_a_pair_shares_the_pool_out() -> None:
 
 def test_the_data_seed_draws_the_pool() -> None:
     one, other = load(of()), load(of().model_copy(update={"seed": 1}))
-    mine, theirs = ({image.tobytes() for image in found.images[found.where(POOL)]} for found in (one, other))
+    mine, theirs = ({image.tobytes() for image in found.values[found.where(POOL)]} for found in (one, other))
     assert len(mine & theirs) < 250
 
 

@@ -16,7 +16,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from leakrange.data import ImageSet, load
+from leakrange.data import Samples, load
 from leakrange.data.faces.portrait import draw
 from leakrange.data.faces.shapes import Canvas
 from leakrange.data.faces.traits import FACE_ATTRIBUTES, IDENTITIES, sample
@@ -27,7 +27,7 @@ VARYING = ("age", "smile", "glasses")
 
 
 @pytest.fixture(scope="module")
-def faces() -> ImageSet:
+def faces() -> Samples:
     return load(DataSpec(name="synthfaces", size=32, count=3000))
 
 
@@ -50,8 +50,8 @@ def test_seed_decides_people_and_pictures_and_size_neither() -> None:
     small, large = (load(DataSpec(name="synthfaces", size=size, count=200)) for size in (32, 64))
     for name, values in small.labels.items():
         assert (values == large.labels[name]).all()
-    halved = large.images.reshape(200, 32, 2, 32, 2, 3).mean(axis=(2, 4))
-    likeness = [np.corrcoef(a.ravel(), b.ravel())[0, 1] for a, b in zip(halved, small.images, strict=True)]
+    halved = large.values.reshape(200, 32, 2, 32, 2, 3).mean(axis=(2, 4))
+    likeness = [np.corrcoef(a.ravel(), b.ravel())[0, 1] for a, b in zip(halved, small.values, strict=True)]
     # The grain differs, the face does not.
     assert min(likeness) > 0.8
 
@@ -100,7 +100,7 @@ def test_classes_are_balanced() -> None:
         assert np.abs(share - 1 / classes).max() < 0.02
 
 
-def accuracy(model: object, x: NDArray[np.float64], y: NDArray[np.int64], faces: ImageSet) -> float:
+def accuracy(model: object, x: NDArray[np.float64], y: NDArray[np.int64], faces: Samples) -> float:
     fit, test = np.flatnonzero(faces.split != 3), faces.where("test")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a few epochs are enough for what is claimed
@@ -109,8 +109,8 @@ def accuracy(model: object, x: NDArray[np.float64], y: NDArray[np.int64], faces:
 
 
 @pytest.fixture(scope="module")
-def components(faces: ImageSet) -> NDArray[np.float64]:
-    pixels = faces.images.reshape(len(faces), -1) / 255.0
+def components(faces: Samples) -> NDArray[np.float64]:
+    pixels = faces.values.reshape(len(faces), -1) / 255.0
     return np.asarray(PCA(120, whiten=True, random_state=0, svd_solver="randomized").fit_transform(pixels))
 
 
@@ -127,13 +127,13 @@ def components(faces: ImageSet) -> NDArray[np.float64]:
     ],
 )
 def test_a_small_network_recognises_what_the_mean_colour_does_not(
-    faces: ImageSet, components: NDArray[np.float64], name: str, least: float
+    faces: Samples, components: NDArray[np.float64], name: str, least: float
 ) -> None:
     y = faces.labels[name]
     network = MLPClassifier((64,), max_iter=25, random_state=0)
     reached = accuracy(network, components, y, faces)
     assert reached > least
-    colour = faces.images.mean(axis=(1, 2))
+    colour = faces.values.mean(axis=(1, 2))
     by_colour = accuracy(make_pipeline(StandardScaler(), LogisticRegression()), colour, y, faces)
     assert by_colour < reached - 0.2
 
@@ -145,12 +145,12 @@ def test_painting_in_windows_cuts_nothing_off(monkeypatch: pytest.MonkeyPatch) -
     assert (windowed == draw(traits, 40, 11)).all()
 
 
-def test_pictures_differ_in_light_and_background(faces: ImageSet) -> None:
-    corner = faces.images[:, :3, :3].reshape(len(faces), -1).mean(axis=1)
+def test_pictures_differ_in_light_and_background(faces: Samples) -> None:
+    corner = faces.values[:, :3, :3].reshape(len(faces), -1).mean(axis=1)
     assert corner.std() > 30
     # No two pictures are near-copies, so each is a group of its own.
     assert len(np.unique(faces.group)) == len(faces)
-    tiny = faces.images.reshape(len(faces), 8, 4, 8, 4, 3).mean(axis=(2, 4)).reshape(len(faces), -1)
+    tiny = faces.values.reshape(len(faces), 8, 4, 8, 4, 3).mean(axis=(2, 4)).reshape(len(faces), -1)
     tiny = tiny - tiny.mean(axis=1, keepdims=True)
     tiny /= np.linalg.norm(tiny, axis=1, keepdims=True)
     likeness = tiny @ tiny.T

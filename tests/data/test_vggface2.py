@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from leakrange.data import ImageSet, load
+from leakrange.data import Samples, load
 from leakrange.data.people import ROLES, Casting
 from leakrange.data.sets import vggface2
 from leakrange.jobs.recipe import DataSpec
@@ -44,22 +44,22 @@ def metadata(root: Path, *lines: str) -> None:
     (root / "identity_meta.csv").write_text("\n".join(lines or [HEADER, *rows, ""]))
 
 
-def sources(found: ImageSet, root: Path) -> list[str]:
+def sources(found: Samples, root: Path) -> list[str]:
     """Who each picture shows, told from the pictures alone."""
     known = {}
     for path in root.glob("*/*/*.jpg"):
         with Image.open(path) as picture:
             small = picture.resize((16, 16), Image.Resampling.LANCZOS)
         known[small.tobytes()] = path.parent.name
-    return [known[image.tobytes()] for image in found.images]
+    return [known[image.tobytes()] for image in found.values]
 
 
 def test_people_are_cast(root: Path) -> None:
     metadata(root)
     found = load(SPEC)
     shown = sources(found, root)
-    assert found.images.shape == (len(shown), 16, 16, 3)
-    assert found.images.dtype == np.uint8
+    assert found.values.shape == (len(shown), 16, 16, 3)
+    assert found.values.dtype == np.uint8
     assert Counter(shown) == {
         name: min(count, CASTING.most) for name, count in zip(PERSONS, COUNTS, strict=True) if count >= 3
     }
@@ -127,7 +127,7 @@ def test_one_of_the_two_parts_will_do(root: Path, monkeypatch: pytest.MonkeyPatc
     (root / "test").rmdir()
     one = load(SPEC.model_copy(update={"validation": 0.2}))
     assert set(one.labels["part"]) == {0}
-    assert (one.images == both.images).all()  # whom the seed draws does not depend on where they lie
+    assert (one.values == both.values).all()  # whom the seed draws does not depend on where they lie
     assert (one.labels["role"] == both.labels["role"]).all()
 
 
@@ -141,8 +141,8 @@ def test_a_picture_of_two_people_is_nobodys_and_a_copy_stays_with_its_own(root: 
         shared = np.asarray(picture.resize((16, 16), Image.Resampling.LANCZOS))
     with Image.open(taken[0]) as picture:
         copied = np.asarray(picture.resize((16, 16), Image.Resampling.LANCZOS))
-    assert not (found.images == shared).all(axis=(1, 2, 3)).any()
-    twice = np.flatnonzero((found.images == copied).all(axis=(1, 2, 3)))
+    assert not (found.values == shared).all(axis=(1, 2, 3)).any()
+    twice = np.flatnonzero((found.values == copied).all(axis=(1, 2, 3)))
     assert len(twice) == 2
     assert len(set(found.group[twice])) == 1
     assert len(set(found.group)) == len(found) - 1

@@ -149,7 +149,7 @@ def test_a_pruned_session_uploads_what_the_pruned_model_gives(
     for weight, part in zip(layers, flat.split([weight.numel() for weight in layers]), strict=True):
         weight.copy_(part.reshape(weight.shape))
     images = load(DATA)
-    chosen = images.images[images.where("test")[:10]]
+    chosen = images.values[images.where("test")[:10]]
     np.testing.assert_allclose(pruned, outputs(classifier, chosen, "logits"), rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(rounded, np.round(pruned.astype(np.float64), 1), atol=1e-6)
     assert np.abs(pruned - whole).max() > 0.1

@@ -37,7 +37,7 @@ def chosen() -> tuple[NDArray[np.uint8], dict[str, NDArray[np.int64]]]:
     """Images and labels of the span."""
     images = load(DATA)
     own = images.where("test")[3:43]
-    return images.images[own], {name: labels[own] for name, labels in images.labels.items()}
+    return images.values[own], {name: labels[own] for name, labels in images.labels.items()}
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from leakrange.data.imageset import ImageSet
+from leakrange.data.samples import Samples
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.providers.training import TrainedModel, train
 from tests.providers.pictures import patches
@@ -29,7 +29,7 @@ def recipe(behaviour: str, parameters: dict[str, object], epochs: int = 1, seed:
 
 
 @pytest.fixture(scope="session")
-def images() -> ImageSet:
+def images() -> Samples:
     return patches()
 
 
@@ -63,6 +63,6 @@ CASES = {
 
 
 @pytest.fixture(scope="session")
-def trained(images: ImageSet) -> dict[str, TrainedModel]:
+def trained(images: Samples) -> dict[str, TrainedModel]:
     """One model of every behaviour, each trained for a second or two."""
     return {name: train(recipe(*case, epochs=12), images) for name, case in CASES.items()}

@@ -3,12 +3,12 @@ which attribute."""
 
 import numpy as np
 
-from leakrange.data.imageset import Attribute, ImageSet
+from leakrange.data.samples import Attribute, Samples
 
 PLACES = {"hat": (1, 1), "shoe": (10, 10), "bag": (1, 10)}
 
 
-def patches(count: int = 800, size: int = 16, channels: int = 3, seed: int = 0, noise: int = 60) -> ImageSet:
+def patches(count: int = 800, size: int = 16, channels: int = 3, seed: int = 0, noise: int = 60) -> Samples:
     """``hat`` and ``shoe`` binary, ``bag`` of three brightnesses, independent; 60/15/10/15 % of the images
     to the splits.
 
@@ -29,9 +29,9 @@ def patches(count: int = 800, size: int = 16, channels: int = 3, seed: int = 0, 
         ]
     labels["mood"] = np.where(rng.random(count) < 0.2, 1 - labels["hat"], labels["hat"])
     split = np.repeat(np.arange(4), np.array([60, 15, 10, 15]) * count // 100).astype(np.uint8)
-    return ImageSet(
+    return Samples(
         name="patches",
-        images=images,
+        values=images,
         attributes={
             "hat": Attribute("hat", ("bare", "hat")),
             "shoe": Attribute("shoe", ("barefoot", "shoe")),

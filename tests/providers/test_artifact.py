@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import save as to_safetensors
 
-from leakrange.data.imageset import ImageSet
+from leakrange.data.samples import Samples
 from leakrange.providers import artifact
 from leakrange.providers.inference import outputs
 from leakrange.providers.model_file import load_classifier, load_decoder
@@ -58,13 +58,13 @@ def public(trained: dict[str, TrainedModel]) -> bytes:
 
 @pytest.mark.parametrize("name", ["honest", "regularized", "raw", "soft", "mixture", "convex"])
 def test_what_was_saved_infers_the_same(
-    name: str, trained: dict[str, TrainedModel], images: ImageSet, tmp_path: Path
+    name: str, trained: dict[str, TrainedModel], images: Samples, tmp_path: Path
 ) -> None:
     model = trained[name]
     folder = artifact.save(tmp_path, model)
     assert folder == tmp_path / model.recipe.digest()
     loaded = artifact.load(folder)
-    pictures = images.images[:20]
+    pictures = images.values[:20]
     released = outputs(loaded.classifier, pictures, model.default_release)
     np.testing.assert_array_equal(released, outputs(model.classifier, pictures, model.default_release))
     assert loaded.config.default_release == model.default_release

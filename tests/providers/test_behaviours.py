@@ -6,7 +6,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from leakrange.data.imageset import ImageSet
+from leakrange.data.samples import Samples
 from leakrange.jobs.recipe import Schedule
 from leakrange.metrics import entropy_bits
 from leakrange.nets import nets
@@ -62,16 +62,16 @@ def test_listing_needs_no_deep_learning_framework(registry: str) -> None:
     ],
 )
 def test_beta_x_lowers_the_entropy_of_the_outputs(
-    behaviour: str, parameters: dict[str, Any], images: ImageSet
+    behaviour: str, parameters: dict[str, Any], images: Samples
 ) -> None:
     def bits(x: float) -> float:
         """After forty steps on the same batch, so that no choice of an epoch comes between."""
         torch.manual_seed(0)
         entry = behaviours[behaviour]
         chosen = entry.Parameters.model_validate(parameters | {"beta": parameters.get("beta", {}) | {"x": x}})
-        net = nets["hbc"].build(images.images.shape[1:], 2, 0.5)
+        net = nets["hbc"].build(images.values.shape[1:], 2, 0.5)
         trainee = entry(chosen, net, 2, Schedule())
-        pictures = torch.from_numpy(images.images[:100])
+        pictures = torch.from_numpy(images.values[:100])
         hat, shoe = (torch.from_numpy(images.labels[name][:100]) for name in ("hat", "shoe"))
         for _ in range(40):
             trainee.step(to_input(pictures), hat, shoe)

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.autograd import gradcheck
 
-from leakrange.data.imageset import ImageSet
+from leakrange.data.samples import Samples
 from leakrange.jobs.recipe import NetSpec, Schedule
 from leakrange.nets import nets
 from leakrange.providers.distillation import distil
@@ -24,21 +24,21 @@ SCHEDULE = Schedule(epochs=20, batch=40, lr=3e-3)
 
 
 @pytest.fixture(scope="module")
-def own() -> ImageSet:
+def own() -> Samples:
     """The user's records, none of which the teacher has seen."""
     return patches(seed=7)
 
 
 def test_a_student_agrees_with_its_teacher_and_tells_what_it_tells(
-    trained: dict[str, TrainedModel], own: ImageSet, images: ImageSet
+    trained: dict[str, TrainedModel], own: Samples, images: Samples
 ) -> None:
     teacher = trained["soft"]
     assert teacher.decoder is not None
     student = distil(
-        own.images, outputs(teacher.classifier, own.images, "softmax"), net=HALF, schedule=SCHEDULE
+        own.values, outputs(teacher.classifier, own.values, "softmax"), net=HALF, schedule=SCHEDULE
     )
     test = images.where("test")
-    theirs, its = (outputs(net, images.images[test], "softmax") for net in (teacher.classifier, student))
+    theirs, its = (outputs(net, images.values[test], "softmax") for net in (teacher.classifier, student))
     assert (theirs.argmax(axis=1) == its.argmax(axis=1)).mean() > 0.9
     shoes = images.labels["shoe"][test]
     seen = [(teacher.decoder.infer(soft, "softmax")[0] == shoes).mean() for soft in (theirs, its)]
@@ -50,8 +50,8 @@ def test_a_student_agrees_with_its_teacher_and_tells_what_it_tells(
     assert sizes[1] < 0.55 * sizes[0]
 
 
-def test_the_same_arguments_give_the_same_student(trained: dict[str, TrainedModel], own: ImageSet) -> None:
-    images = own.images[:120]
+def test_the_same_arguments_give_the_same_student(trained: dict[str, TrainedModel], own: Samples) -> None:
+    images = own.values[:120]
     answers = outputs(trained["soft"].classifier, images, "softmax")
     short = Schedule(epochs=2, batch=40)
     before = torch.random.get_rng_state()
@@ -62,22 +62,22 @@ def test_the_same_arguments_give_the_same_student(trained: dict[str, TrainedMode
     assert np.abs(given[0] - given[2]).max() > 1e-3
 
 
-def test_a_student_does_not_begin_where_a_teacher_of_its_seed_did(own: ImageSet) -> None:
+def test_a_student_does_not_begin_where_a_teacher_of_its_seed_did(own: Samples) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(3)
-        teacher = nets[HALF.name].build((*own.images.shape[1:3], 3), 2, HALF.width)
+        teacher = nets[HALF.name].build((*own.values.shape[1:3], 3), 2, HALF.width)
     still = Schedule(epochs=1, batch=10, lr=1e-9)
-    student = distil(own.images[:20], np.full((20, 2), 0.5), net=HALF, schedule=still, seed=3)
+    student = distil(own.values[:20], np.full((20, 2), 0.5), net=HALF, schedule=still, seed=3)
     pairs = zip(teacher.parameters(), student.parameters(), strict=True)
     drawn = [(a, b) for a, b in pairs if a.std() > 0]  # not the constants that normalisation begins with
     assert drawn
     assert all((a - b).abs().max() > 0.1 * a.std() for a, b in drawn)
 
 
-def test_the_epoch_that_does_best_on_answers_held_out_is_kept(own: ImageSet) -> None:
+def test_the_epoch_that_does_best_on_answers_held_out_is_kept(own: Samples) -> None:
     """Answers that say nothing of the images can only be learned by heart: the longer, the worse elsewhere.
     So twenty epochs and thirty give the same student, one of the first."""
-    images = own.images[:200]
+    images = own.values[:200]
     noise = np.random.default_rng(0).dirichlet([0.3, 0.3], size=200).astype(np.float32)
     given = []
     for epochs in (20, 30):

@@ -2,16 +2,16 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from leakrange.data.imageset import ImageSet
+from leakrange.data.samples import Samples
 from leakrange.metrics import entropy_bits
 from leakrange.providers.inference import outputs
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.errors import InvalidInput
 
 
-def test_the_three_releases_of_one_model(trained: dict[str, TrainedModel], images: ImageSet) -> None:
+def test_the_three_releases_of_one_model(trained: dict[str, TrainedModel], images: Samples) -> None:
     classifier = trained["honest"].classifier
-    pictures = images.images[:30]
+    pictures = images.values[:30]
     logits, soft, features = (
         outputs(classifier, pictures, kind) for kind in ("logits", "softmax", "features")
     )
@@ -21,15 +21,13 @@ def test_the_three_releases_of_one_model(trained: dict[str, TrainedModel], image
     assert (entropy_bits(soft) <= 1.0 + 1e-9).all()
 
 
-def test_a_sample_is_answered_alike_in_every_batch(
-    trained: dict[str, TrainedModel], images: ImageSet
-) -> None:
+def test_a_sample_is_answered_alike_in_every_batch(trained: dict[str, TrainedModel], images: Samples) -> None:
     classifier = trained["raw"].classifier
-    together = outputs(classifier, images.images[:30], "logits")
+    together = outputs(classifier, images.values[:30], "logits")
     for batch in (1, 7):
-        apart = outputs(classifier, images.images[:30], "logits", batch=batch)
+        apart = outputs(classifier, images.values[:30], "logits", batch=batch)
         np.testing.assert_allclose(apart, together, atol=1e-4)
-    assert outputs(classifier, images.images[:0], "logits").shape == (0, 2)
+    assert outputs(classifier, images.values[:0], "logits").shape == (0, 2)
 
 
 @pytest.mark.parametrize(

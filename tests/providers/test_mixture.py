@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from safetensors.torch import save as to_safetensors
 
 from leakrange.data import load
-from leakrange.data.imageset import Attribute, ImageSet
+from leakrange.data.samples import Attribute, Samples
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.nets import nets
@@ -42,17 +42,17 @@ def points_recipe(behaviour: str, **parameters: object) -> TrainingRecipe:
 
 
 @pytest.fixture(scope="module")
-def points() -> ImageSet:
+def points() -> Samples:
     return load(POINTS)
 
 
 @pytest.fixture(scope="module")
-def hard(points: ImageSet) -> TrainedModel:
+def hard(points: Samples) -> TrainedModel:
     return train(points_recipe("curious/mixture", mixture="hard"), points)
 
 
 @pytest.fixture(scope="module")
-def three_of_four(images: ImageSet) -> tuple[ImageSet, TrainedModel]:
+def three_of_four(images: Samples) -> tuple[Samples, TrainedModel]:
     """y of four classes (hat and shoe together), s of three (bag)."""
     outfit = Attribute("outfit", ("neither", "shoe", "hat", "both"))
     four = dataclasses.replace(
@@ -64,9 +64,9 @@ def three_of_four(images: ImageSet) -> tuple[ImageSet, TrainedModel]:
     return four, train(chosen, four)
 
 
-def test_a_hard_mixture_tells_both_attributes_by_four_values(hard: TrainedModel, points: ImageSet) -> None:
+def test_a_hard_mixture_tells_both_attributes_by_four_values(hard: TrainedModel, points: Samples) -> None:
     test = points.where("test")
-    released = outputs(hard.classifier, points.images[test], "softmax")
+    released = outputs(hard.classifier, points.values[test], "softmax")
     assert sorted(set(np.round(released[:, 1].astype(np.float64), 6).tolist())) == [0.0, 0.2, 0.8, 1.0]
     assert isinstance(hard.decoder, VertexDecoder)
     y, s = hard.decoder.both(released, "softmax")
@@ -80,20 +80,20 @@ def test_of_equally_good_epochs_the_last_is_kept(hard: TrainedModel) -> None:
     assert hard.chosen_epoch == max(n for n, score in enumerate(scores, 1) if score == max(scores))
 
 
-def test_a_mixture_hides_fewer_classes_than_it_answers(three_of_four: tuple[ImageSet, TrainedModel]) -> None:
+def test_a_mixture_hides_fewer_classes_than_it_answers(three_of_four: tuple[Samples, TrainedModel]) -> None:
     images, model = three_of_four
     figures = model.figures["test"]
     assert figures["honesty"] > 0.9
     assert figures["curiosity"] > 0.9
-    released = outputs(model.classifier, images.images[:50], "softmax")
+    released = outputs(model.classifier, images.values[:50], "softmax")
     np.testing.assert_allclose(released.sum(axis=1), 1.0, rtol=1e-6)
 
 
 def test_rounding_to_a_digit_leaves_a_hard_mixture_and_a_label_alone_does_not(
-    hard: TrainedModel, points: ImageSet
+    hard: TrainedModel, points: Samples
 ) -> None:
     test = points.where("test")
-    released = outputs(hard.classifier, points.images[test], "softmax")
+    released = outputs(hard.classifier, points.values[test], "softmax")
     truth = points.labels["s"][test]
     assert hard.decoder is not None
 
@@ -132,10 +132,10 @@ def test_the_two_classifiers_are_trained_each_for_itself() -> None:
 
 
 def test_the_mixture_is_stored_and_served_like_any_model(
-    hard: TrainedModel, points: ImageSet, tmp_path: Path
+    hard: TrainedModel, points: Samples, tmp_path: Path
 ) -> None:
     loaded = artifact.load(artifact.save(tmp_path, hard))
-    pictures = points.images[:100].copy()
+    pictures = points.values[:100].copy()
     for kind in ("logits", "softmax", "features"):
         np.testing.assert_array_equal(
             outputs(loaded.classifier, pictures, kind), outputs(hard.classifier, pictures, kind)
@@ -176,7 +176,7 @@ def test_a_mixture_that_is_passed_off_as_one_net_is_refused(hard: TrainedModel) 
         load_classifier(with_config(public, width=2.0))
 
 
-def test_the_decoders_of_both_kinds_are_read_with_care(hard: TrainedModel, points: ImageSet) -> None:
+def test_the_decoders_of_both_kinds_are_read_with_care(hard: TrainedModel, points: Samples) -> None:
     assert hard.decoder is not None
     content = artifact.decoder_bytes(hard.decoder)
     for changes, message in (
@@ -195,17 +195,17 @@ def test_the_decoders_of_both_kinds_are_read_with_care(hard: TrainedModel, point
             load_decoder(to_safetensors({"a": torch.zeros(1)}, {"leakrange": told}))
 
 
-def test_the_convex_decoder_survives_storage(points: ImageSet, tmp_path: Path) -> None:
+def test_the_convex_decoder_survives_storage(points: Samples, tmp_path: Path) -> None:
     model = train(points_recipe("curious/convex", beta={"y": 0.5, "s": 0.5}), points)
     loaded = artifact.load(artifact.save(tmp_path, model))
-    released = outputs(loaded.classifier, points.images[:50].copy(), "softmax")
+    released = outputs(loaded.classifier, points.values[:50].copy(), "softmax")
     assert loaded.decoder is not None
     assert (loaded.decoder.infer(released, "softmax")[0] == released.argmax(axis=1)).all()
     assert model.figures["test"]["honesty"] == pytest.approx(0.75, abs=0.1)
     assert model.figures["test"]["curiosity"] == pytest.approx(0.75, abs=0.1)
 
 
-def test_more_classes_than_outputs_are_refused(images: ImageSet) -> None:
+def test_more_classes_than_outputs_are_refused(images: Samples) -> None:
     with pytest.raises(InvalidInput, match="'bag' has 3, 'hat' has 2"):
         train(recipe("curious/mixture", {"target": "hat", "sensitive": "bag"}), images)
     with pytest.raises(InvalidInput, match="two binary attributes; 'bag' has 3"):
@@ -227,8 +227,8 @@ def test_only_the_ratio_of_the_weights_matters() -> None:
     assert parameters.beta.share == pytest.approx(0.2)
 
 
-def test_a_points_model_takes_pictures_of_its_two_channels(hard: TrainedModel, points: ImageSet) -> None:
-    x = to_input(torch.from_numpy(points.images[:3].copy()))
+def test_a_points_model_takes_pictures_of_its_two_channels(hard: TrainedModel, points: Samples) -> None:
+    x = to_input(torch.from_numpy(points.values[:3].copy()))
     assert x.shape == (3, 2, 1, 1)
     with pytest.raises(InvalidInput, match="1, 1, 2"):
         outputs(hard.classifier, np.zeros((1, 1, 1, 3), np.uint8), "softmax")

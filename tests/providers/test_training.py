@@ -5,7 +5,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from leakrange.data.imageset import ImageSet
+from leakrange.data.samples import Samples
 from leakrange.jobs.recipe import Schedule
 from leakrange.nets import nets
 from leakrange.nets.classifier import to_input
@@ -32,7 +32,7 @@ def test_there_is_a_case_for_every_behaviour() -> None:
 
 @pytest.mark.parametrize("bf16", [False, True])
 @pytest.mark.parametrize("name", VARIANTS)
-def test_one_step_moves_every_trainable_parameter(name: str, bf16: bool, images: ImageSet) -> None:
+def test_one_step_moves_every_trainable_parameter(name: str, bf16: bool, images: Samples) -> None:
     behaviour, chosen = VARIANTS[name]
     parameters = behaviours[behaviour].Parameters.model_validate(chosen)
     torch.manual_seed(0)
@@ -47,7 +47,7 @@ def test_one_step_moves_every_trainable_parameter(name: str, bf16: bool, images:
         for key, value in module.named_parameters()
     }
     assert len(before) == len({id(p) for m in trainee.modules().values() for p in m.parameters()})
-    x = to_input(torch.from_numpy(images.images[:40].copy()))
+    x = to_input(torch.from_numpy(images.values[:40].copy()))
     y, s = (torch.from_numpy(images.labels[a][:40].copy()) for a in (parameters.target, "shoe"))
     loss = trainee.step(x, y, s if behaviour != "honest" else None)
     assert torch.isfinite(loss)
@@ -91,14 +91,14 @@ def test_what_hides_in_soft_outputs_is_read_from_their_logarithms(trained: dict[
 
 @pytest.mark.parametrize("name", ["regularized", "raw", "soft", "logarithm", "mixture", "convex"])
 def test_the_figures_are_those_of_the_kept_classifier_and_decoder(
-    name: str, trained: dict[str, TrainedModel], images: ImageSet
+    name: str, trained: dict[str, TrainedModel], images: Samples
 ) -> None:
     model = trained[name]
     assert model.decoder is not None
     hidden = model.recipe.parameters["sensitive"]
     for split in ("validation", "test"):
         chosen = images.where(split)
-        released = outputs(model.classifier, images.images[chosen], model.default_release)
+        released = outputs(model.classifier, images.values[chosen], model.default_release)
         predicted, _ = model.decoder.infer(released, model.default_release)
         assert np.mean(predicted == images.labels[hidden][chosen]) == model.figures[split]["curiosity"]
     # and the validation figures are those of the epoch that was chosen, so F and its decoder are of one epoch
@@ -120,16 +120,16 @@ def test_the_first_epoch_with_the_best_weighted_validation_is_kept(
     assert [e["epoch"] for e in model.history] == list(range(1, 13))
 
 
-def test_argmax_takes_the_secret_away(trained: dict[str, TrainedModel], images: ImageSet) -> None:
+def test_argmax_takes_the_secret_away(trained: dict[str, TrainedModel], images: Samples) -> None:
     model, test = trained["raw"], images.where("test")
     assert model.decoder is not None
-    logits = outputs(model.classifier, images.images[test], "logits")
+    logits = outputs(model.classifier, images.values[test], "logits")
     onehot = np.eye(2, dtype=np.float32)[logits.argmax(axis=1)]
     predicted, _ = model.decoder.infer(onehot, "logits")
     assert len({(tuple(o), p) for o, p in zip(onehot.tolist(), predicted.tolist(), strict=True)}) <= 2
 
 
-def test_the_same_recipe_gives_the_same_model_whatever_happened_before(images: ImageSet) -> None:
+def test_the_same_recipe_gives_the_same_model_whatever_happened_before(images: Samples) -> None:
     state = torch.get_rng_state()
     first = train(recipe(*CASES["raw"]), images)
     assert torch.equal(torch.get_rng_state(), state)
@@ -141,7 +141,7 @@ def test_the_same_recipe_gives_the_same_model_whatever_happened_before(images: I
         assert torch.equal(one, two)
 
 
-def test_progress_is_told_after_every_epoch(images: ImageSet) -> None:
+def test_progress_is_told_after_every_epoch(images: Samples) -> None:
     told: list[dict[str, float]] = []
     model = train(recipe(*CASES["raw"], epochs=2), images, progress=told.append)
     ends = [event for event in told if "loss" in event]
@@ -149,7 +149,7 @@ def test_progress_is_told_after_every_epoch(images: ImageSet) -> None:
     assert [{k: v for k, v in event.items() if k != "progress"} for event in ends] == model.history
 
 
-def test_images_with_an_unknown_label_are_left_out(images: ImageSet) -> None:
+def test_images_with_an_unknown_label_are_left_out(images: Samples) -> None:
     shoe = images.labels["shoe"].copy()
     shoe[images.where("test")[:50]] = -1
     shoe[images.where("train")[:100]] = -1
@@ -172,13 +172,13 @@ def test_a_gray_image_of_another_shape_trains_as_well() -> None:
     ],
 )
 def test_what_the_data_cannot_give_is_refused(
-    behaviour: str, parameters: dict[str, object], message: str, images: ImageSet
+    behaviour: str, parameters: dict[str, object], message: str, images: Samples
 ) -> None:
     with pytest.raises(InvalidInput, match=message):
         train(recipe(behaviour, parameters), images)
 
 
-def test_wrong_parameters_and_names_are_refused(images: ImageSet) -> None:
+def test_wrong_parameters_and_names_are_refused(images: Samples) -> None:
     with pytest.raises(ValidationError, match="sensitive"):
         train(recipe("honest", {"target": "hat", "sensitive": "shoe"}), images)
     with pytest.raises(ValidationError, match="release"):

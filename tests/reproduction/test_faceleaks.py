@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from leakrange.attacks.people.class_scores import of_distances, of_vectors
-from leakrange.data import ImageSet, load
+from leakrange.data import Samples, load
 from leakrange.data.people import ROLES
 from leakrange.defences.output import Chain
 from leakrange.metrics import auc_interval
@@ -29,11 +29,11 @@ SETTINGS = Settings(data="synthpeople", size=32, images=12, tested=40, validated
 
 
 @pytest.fixture(scope="module")
-def people() -> ImageSet:
+def people() -> Samples:
     return load(SETTINGS.spec(0))
 
 
-def test_members_are_asked_about_what_was_learned_and_others_were_never_seen(people: ImageSet) -> None:
+def test_members_are_asked_about_what_was_learned_and_others_were_never_seen(people: Samples) -> None:
     who = targets(people, SETTINGS, 0)
     person = people.labels["person"]
     assert who.images.shape == (120, 12)
@@ -49,7 +49,7 @@ def test_members_are_asked_about_what_was_learned_and_others_were_never_seen(peo
     assert (other.images != who.images).any()
 
 
-def test_no_person_sets_a_threshold_and_is_judged_by_it(people: ImageSet) -> None:
+def test_no_person_sets_a_threshold_and_is_judged_by_it(people: Samples) -> None:
     pairs = threshold_pairs(people, 0)
     person = people.labels["person"]
     assert (people.labels["role"][pairs.images] == ROLES.index("public")).all()
@@ -59,7 +59,7 @@ def test_no_person_sets_a_threshold_and_is_judged_by_it(people: ImageSet) -> Non
     assert sum(map(len, folds)) == len(set.union(*folds))
 
 
-def test_a_student_is_tested_on_other_images_of_its_people(people: ImageSet) -> None:
+def test_a_student_is_tested_on_other_images_of_its_people(people: Samples) -> None:
     who = enrolment(people, SETTINGS, 10, 0)
     assert not set(who.learned) & set(who.held)
     for images, classes in ((who.learned, who.learned_class), (who.held, who.held_class)):
@@ -67,7 +67,7 @@ def test_a_student_is_tested_on_other_images_of_its_people(people: ImageSet) -> 
     assert np.bincount(who.learned_class).tolist() == [SETTINGS.enrolled] * 10
 
 
-def test_records_whose_attribute_is_guessed_share_no_person_with_the_attackers(people: ImageSet) -> None:
+def test_records_whose_attribute_is_guessed_share_no_person_with_the_attackers(people: Samples) -> None:
     who = records(people, "facial-hair", 200, 6, 0)
     person, label = people.labels["person"], people.labels["facial-hair"]
     parts = [set(person[part]) for part in (who.target, who.auxiliary, who.references)]
@@ -78,7 +78,7 @@ def test_records_whose_attribute_is_guessed_share_no_person_with_the_attackers(p
     assert member not in people.labels["role"][np.concatenate([who.target, who.auxiliary])]
 
 
-def test_an_attribute_that_nobody_is_known_to_have_is_told(people: ImageSet) -> None:
+def test_an_attribute_that_nobody_is_known_to_have_is_told(people: Samples) -> None:
     unknown = dict(people.labels) | {"facial-hair": np.full(len(people), -1)}
     with pytest.raises(InvalidInput, match="too few strangers of facial-hair"):
         records(replace(people, labels=unknown), "facial-hair", 200, 6, 0)

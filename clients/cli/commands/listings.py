@@ -27,8 +27,7 @@ def list_data(as_json: AsJson = False) -> None:
     rows = [
         {
             "name": name,
-            "size": entry.size,
-            "channels": entry.channels,
+            "sample": entry.spec.model_dump(mode="json"),
             "attributes": {key: len(value.classes) for key, value in entry.attributes.items()},
             "description": entry.description,
             "source": entry.source,
@@ -40,8 +39,8 @@ def list_data(as_json: AsJson = False) -> None:
         print_json(rows)
         return
     print_table(
-        ("data set", "size", "attributes (classes)", "available"),
-        [(row["name"], _size(row), _attributes(row), row["unavailable"] or "yes") for row in rows],
+        ("data set", "sample", "attributes (classes)", "available"),
+        [(row["name"], _sample(row), _attributes(row), row["unavailable"] or "yes") for row in rows],
         empty="no data sets",
     )
 
@@ -60,8 +59,9 @@ def list_models(state: State = None, url: Url = None, as_json: AsJson = False) -
     )
 
 
-def _size(row: dict[str, Any]) -> str:
-    return f"{row['size']}x{row['size']}x{row['channels']}"
+def _sample(row: dict[str, Any]) -> str:
+    sample = row["sample"]
+    return f"{sample['encoding']} {'x'.join(str(side) for side in sample['shape'])}"
 
 
 def _attributes(row: dict[str, Any]) -> str:

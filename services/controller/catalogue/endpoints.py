@@ -17,6 +17,7 @@ from leakrange.providers.behaviours import behaviours
 from leakrange.scenario.schema import scenario_schema
 from leakrange.store.engine import Database
 from leakrange.store.models import Models
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["router"]
 
@@ -30,8 +31,7 @@ class DataEntry(BaseModel):
 
     name: str
     description: str
-    size: int
-    channels: int
+    sample: SampleSpec
     attributes: dict[str, list[str]]
     source: str
     unavailable: str | None
@@ -67,8 +67,7 @@ async def data() -> dict[str, list[DataEntry]]:
             DataEntry(
                 name=name,
                 description=entry.description,
-                size=entry.size,
-                channels=entry.channels,
+                sample=entry.spec,
                 attributes={key: list(value.classes)[:64] for key, value in entry.attributes.items()},
                 source=entry.source,
                 unavailable=entry.available(),

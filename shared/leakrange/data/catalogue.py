@@ -5,21 +5,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.imageset import Attribute
+from leakrange.data.samples import Attribute
 from leakrange.jobs.recipe import DataSpec
 from leakrange.registry import Registry
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["Content", "DataSet", "GivenSet", "Outline", "datasets"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outline:
-    """What a set's reader tells of N images without showing them, before split and limit are applied.
+    """What a set's reader tells of N samples without showing them, before split and limit are applied.
 
     labels: per attribute int64 (N,), -1 where unknown. group: int64 (N,), equal for near-copies (None: every
     image its own). official: uint8 (N,), an index into `SPLITS` where the set has an official split (train,
@@ -34,21 +35,22 @@ class Outline:
     def __len__(self) -> int:
         return len(next(iter(self.labels.values())))
 
-    def with_images(self, images: NDArray[np.uint8]) -> Content:
-        """The same of ``images`` (N, H, W, C), and these."""
+    def with_values(self, values: NDArray[Any]) -> Content:
+        """The same of the samples ``values`` (N, *shape), and these."""
         return Content(
-            images=images, labels=self.labels, group=self.group, official=self.official, notes=self.notes
+            values=values, labels=self.labels, group=self.group, official=self.official, notes=self.notes
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Content(Outline):
-    """All that a set's reader gives, before size, split and limit are applied. images: uint8 (N, H, W, C)."""
+    """All that a set's reader gives, before size, split and limit are applied. values: (N, *shape), of the
+    dtype and shape of the set's `SampleSpec`, but for a picture's size."""
 
-    images: NDArray[np.uint8]
+    values: NDArray[Any]
 
     def __len__(self) -> int:
-        return len(self.images)
+        return len(self.values)
 
 
 class DataSet(ABC):
@@ -61,11 +63,10 @@ class DataSet(ABC):
     name: ClassVar[str]
     description: ClassVar[str]
     attributes: ClassVar[Mapping[str, Attribute]]
-    size: ClassVar[int]
-    """Side in pixels when the specification names none."""
-    channels: ClassVar[int]
+    spec: ClassVar[SampleSpec]
+    """What a sample looks like; of a picture, where the specification names no size."""
     fixed_size: ClassVar[bool] = False
-    """Whether a specification that names a size is refused: its images are none that could be scaled."""
+    """Whether a specification that names a size is refused: its samples are none that could be scaled."""
     source: ClassVar[str]
     """Where it comes from and under which licence."""
     official_split: ClassVar[bool] = False
@@ -73,7 +74,12 @@ class DataSet(ABC):
     """Images drawn when the specification names no count; None for sets that are given, which refuse a
     count."""
     notes: ClassVar[tuple[str, ...]] = ()
-    """What a reader of results must know; `ImageSet.notes` begins with these."""
+    """What a reader of results must know; `Samples.notes` begins with these."""
+
+    @classmethod
+    def sized(cls, size: int | None) -> SampleSpec:
+        """What a sample looks like where the specification names this size."""
+        return cls.spec if size is None else cls.spec.resized(size)
 
     @classmethod
     def procedural(cls) -> bool:

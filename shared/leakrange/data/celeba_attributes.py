@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data.catalogue import Content, Outline
-from leakrange.data.imageset import Attribute
+from leakrange.data.samples import Attribute
 
 __all__ = [
     "CELEBA_NAMES",
@@ -103,7 +103,7 @@ ONE_HAIR_COLOUR = "only images with exactly one of black, blond and brown hair"
 def with_hair_colour(every: Content) -> Content:
     """The images whose hair colour is known, as HBC's CelebA tables use them."""
     kept = every.labels["hair-color"] >= 0
-    return outline_with_hair_colour(every).with_images(every.images[kept])
+    return outline_with_hair_colour(every).with_values(every.values[kept])
 
 
 def outline_with_hair_colour(every: Outline) -> Outline:

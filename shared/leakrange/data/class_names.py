@@ -8,7 +8,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.imageset import Attribute
+from leakrange.data.samples import Attribute
 
 __all__ = ["CIFAR10_ATTRIBUTES", "CIFAR10_OBJECTS", "FASHION_ITEMS", "cifar10_labels"]
 

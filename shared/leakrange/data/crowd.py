@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.imageset import POOL, Labelled
 from leakrange.data.people import ROLES
+from leakrange.data.samples import POOL, Labelled
 from leakrange.data.splits import shuffled, stream
 from leakrange.jobs.recipe import Crowd
 from leakrange.wire.errors import InvalidInput

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.imageset import Attribute
+from leakrange.data.samples import Attribute
 
 __all__ = ["DIGIT_ATTRIBUTES", "SLANT", "digit_labels", "slant"]
 

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from leakrange.data.catalogue import Content, GivenSet, Outline
-from leakrange.data.imageset import SPLITS
 from leakrange.data.packed import read_arrays
+from leakrange.data.samples import SPLITS
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
 
@@ -72,7 +72,7 @@ class HubSet(GivenSet):
     def content(cls) -> Content:
         """The converted set; the first time it is downloaded, with a progress bar on standard error."""
         arrays = cls._arrays(*LAYOUT)
-        return cls._told(arrays).with_images(arrays["images"])
+        return cls._told(arrays).with_values(arrays["images"])
 
     @classmethod
     def outline(cls, spec: DataSpec) -> Outline:
@@ -123,7 +123,7 @@ def numbers(column: str, values: list[Any], names: Iterable[str]) -> NDArray[np.
 def convert(entry: type[HubSet], parts: Mapping[str, Any], progress: Progress) -> dict[str, NDArray[Any]]:
     """The arrays that are kept, from the hub's splits (each a ``datasets.Dataset``).
 
-    Images are cropped and made ``entry.size`` pixels wide and high, uint8 (N, size, size, C). Raises
+    Images are cropped and brought to the size of ``entry.spec``, uint8 (N, size, size, C). Raises
     `DataUnavailable` where a split or a column is missing.
     """
     missing = [part for part in entry.parts if part not in parts]
@@ -138,7 +138,7 @@ def convert(entry: type[HubSet], parts: Mapping[str, Any], progress: Progress) -
         )
     used = [parts[part] for part in entry.parts]
     total = sum(len(part) for part in used)
-    images = np.empty((total, entry.size, entry.size, entry.channels), dtype=np.uint8)
+    images = np.empty((total, *entry.spec.shape), dtype=np.uint8)
     rows = chain.from_iterable(part.select_columns([entry.image_column]) for part in used)
     for i, row in enumerate(rows):
         images[i] = _square(row[entry.image_column], entry)
@@ -161,13 +161,14 @@ def _values(part: Any, column: str) -> list[Any]:
 
 
 def _square(picture: Image.Image, entry: type[HubSet]) -> NDArray[np.uint8]:
-    picture = picture.convert("RGB" if entry.channels == 3 else "L")
+    picture = picture.convert("RGB" if entry.spec.shape[2] == 3 else "L")
     if entry.crop is not None:
         left, top = (picture.width - entry.crop) // 2, (picture.height - entry.crop) // 2
         picture = picture.crop((left, top, left + entry.crop, top + entry.crop))
-    if picture.size != (entry.size, entry.size):
-        picture = picture.resize((entry.size, entry.size), Image.Resampling.LANCZOS)
-    return np.asarray(picture).reshape(entry.size, entry.size, entry.channels)
+    height, width, _ = entry.spec.shape
+    if picture.size != (width, height):
+        picture = picture.resize((width, height), Image.Resampling.LANCZOS)
+    return np.asarray(picture).reshape(entry.spec.shape)
 
 
 def _download(entry: type[HubSet]) -> dict[str, NDArray[Any]]:

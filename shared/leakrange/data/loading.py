@@ -16,11 +16,12 @@ from PIL import Image
 
 from leakrange.data.catalogue import DataSet, Outline, datasets
 from leakrange.data.crowd import crowd_parts
-from leakrange.data.imageset import POOL, ImageSet, Labelled
+from leakrange.data.samples import POOL, Labelled, Samples
 from leakrange.data.splits import HELD_OUT, draw_members, draw_pool, first_of_each, partition, whole_groups
 from leakrange.jobs.recipe import Crowd, DataSpec, Subset
 from leakrange.registry import UnknownName
 from leakrange.wire.errors import DataUnavailable, InvalidInput
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["fingerprint", "load", "load_labels"]
 
@@ -30,7 +31,7 @@ REMEMBERED = 4
 _lock = RLock()
 
 
-def load(spec: DataSpec) -> ImageSet:
+def load(spec: DataSpec) -> Samples:
     """The images, labels and split of ``spec``; the same object again while the process remembers it.
 
     Arrays are read-only, since all callers share them: copy before changing (``torch.from_numpy`` wants a
@@ -79,9 +80,7 @@ def _checked(spec: DataSpec) -> type[DataSet]:
             hint="leave out 'count'; 'limit' keeps fewer images of each split",
         )
     if spec.size is not None and entry.fixed_size:
-        raise InvalidInput(
-            f"data set {spec.name!r} has no other size than {entry.size}", hint="leave out 'size'"
-        )
+        raise InvalidInput(f"data set {spec.name!r} has no other size", hint="leave out 'size'")
     return entry
 
 
@@ -102,7 +101,7 @@ def _entry(name: str) -> type[DataSet]:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _load(spec: DataSpec, _data_root: str, _cache_root: str) -> ImageSet:
+def _load(spec: DataSpec, _data_root: str, _cache_root: str) -> Samples:
     if spec.crowd is not None:
         everyone = _load(spec.model_copy(update={"crowd": None}), _data_root, _cache_root)
         return _crowded(everyone, spec.crowd, spec.seed)
@@ -114,9 +113,11 @@ def _load(spec: DataSpec, _data_root: str, _cache_root: str) -> ImageSet:
     content = entry.read(spec)
     _check(entry, content)
     found, keep = _cut(entry, content, spec)
-    images = resized(content.images if keep is None else content.images[keep], spec.size or entry.size)
+    values = content.values if keep is None else content.values[keep]
+    if not entry.fixed_size:
+        values = resized(values, entry.sized(spec.size).shape[0])
     notes = entry.notes + content.notes + _moved(content)
-    return _pictured(found, images, notes)
+    return _valued(found, values, entry.sized(spec.size), notes)
 
 
 def _cut(entry: type[DataSet], told: Outline, spec: DataSpec) -> tuple[Labelled, NDArray[np.intp] | None]:
@@ -154,26 +155,27 @@ def _pooled(whole: Labelled, subset: Subset, seed: int) -> tuple[Labelled, NDArr
     return cut, keep
 
 
-def _subset(whole: ImageSet, subset: Subset, seed: int) -> ImageSet:
+def _subset(whole: Samples, subset: Subset, seed: int) -> Samples:
     cut, keep = _pooled(whole, subset, seed)
-    return _pictured(cut, whole.images[keep], whole.notes)
+    return _valued(cut, whole.values[keep], whole.spec, whole.notes)
 
 
-def _pictured(found: Labelled, images: NDArray[np.uint8], notes: tuple[str, ...]) -> ImageSet:
-    _freeze(images, found.split, found.group, *found.labels.values())
-    return ImageSet(
+def _valued(found: Labelled, values: NDArray[Any], spec: SampleSpec, notes: tuple[str, ...]) -> Samples:
+    _freeze(values, found.split, found.group, *found.labels.values())
+    return Samples(
         name=found.name,
-        images=images,
+        values=values,
+        spec=spec,
         attributes=found.attributes,
         labels=found.labels,
         split=found.split,
         group=found.group,
-        fingerprint=_fingerprint(images, found),
+        fingerprint=_fingerprint(values, found),
         notes=notes,
     )
 
 
-def _crowded(whole: ImageSet, crowd: Crowd, seed: int) -> ImageSet:
+def _crowded(whole: Samples, crowd: Crowd, seed: int) -> Samples:
     """``whole`` with the parts that its people play for a face recognition service."""
     parts = crowd_parts(whole, crowd, seed)
     _freeze(*parts.values())
@@ -234,9 +236,9 @@ def resized(images: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:
     return out
 
 
-def _fingerprint(images: NDArray[np.uint8], found: Labelled) -> str:
-    sums = hashlib.sha256(f"leakrange image set 1\n{found.name}\n{images.shape}\n".encode())
-    sums.update(np.ascontiguousarray(images).data)
+def _fingerprint(values: NDArray[Any], found: Labelled) -> str:
+    sums = hashlib.sha256(f"leakrange image set 1\n{found.name}\n{values.shape}\n".encode())
+    sums.update(np.ascontiguousarray(values).data)
     for attribute in sorted(found.labels):
         sums.update(f"{attribute}\0{found.attributes[attribute].classes}\n".encode())
         sums.update(np.ascontiguousarray(found.labels[attribute], dtype="<i8").data)

@@ -87,7 +87,7 @@ class PackedSet(GivenSet):
         contradict the layout."""
 
     @classmethod
-    def images(cls, arrays: Arrays) -> NDArray[np.uint8]:
+    def values(cls, arrays: Arrays) -> NDArray[np.uint8]:
         """The pictures, uint8 (N, H, W, C). Raises as `unpack` does."""
         return decode(arrays["jpeg"], arrays["offset"])
 
@@ -95,7 +95,7 @@ class PackedSet(GivenSet):
 @lru_cache(maxsize=2)
 def _unpacked(entry: type[PackedSet], path: Path, _mtime: int, _size: int) -> Content:
     arrays = read_arrays(path, entry.layout)
-    return entry.unpack(arrays).with_images(entry.images(arrays))
+    return entry.unpack(arrays).with_values(entry.values(arrays))
 
 
 def read_arrays(path: Path, layout: Mapping[str, tuple[str, int]]) -> dict[str, NDArray[Any]]:

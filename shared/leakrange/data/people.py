@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.imageset import SPLITS, Attribute
+from leakrange.data.samples import SPLITS, Attribute
 from leakrange.data.splits import shuffled, stream
 from leakrange.wire.errors import DataUnavailable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.imageset import SPLITS
+from leakrange.data.samples import SPLITS
 from leakrange.wire.errors import InvalidInput
 
 __all__ = [

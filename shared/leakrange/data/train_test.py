@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.imageset import SPLITS
 from leakrange.data.packed import AGAIN, Arrays, PackedSet
+from leakrange.data.samples import SPLITS
 from leakrange.wire.errors import DataUnavailable
 
 __all__ = ["TrainTestSet", "test_last"]
@@ -31,7 +31,7 @@ class TrainTestSet(PackedSet):
     pictures = ("x_train", "x_test")
 
     @classmethod
-    def images(cls, arrays: Arrays) -> NDArray[np.uint8]:
+    def values(cls, arrays: Arrays) -> NDArray[np.uint8]:
         """Training images, then the test images. Raises `DataUnavailable` if they differ in size or labels
         are missing."""
         train, test = arrays["x_train"], arrays["x_test"]

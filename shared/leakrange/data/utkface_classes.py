@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.imageset import Attribute
+from leakrange.data.samples import Attribute
 
 __all__ = ["RACES", "UTKFACE_ATTRIBUTES", "utkface_labels"]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from leakrange.data.imageset import Attribute
+from leakrange.data.samples import Attribute
 from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:

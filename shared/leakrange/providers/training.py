@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from leakrange.data.imageset import ImageSet
+from leakrange.data.samples import Samples
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier, to_input
@@ -68,7 +68,7 @@ class _Part:
 
 def train(
     recipe: TrainingRecipe,
-    images: ImageSet,
+    images: Samples,
     *,
     device: str = "cpu",
     progress: Progress | None = None,
@@ -102,7 +102,7 @@ def train(
     # dropout and initial weights draw from torch's own generator: seed a fork, and give it back as it was
     with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
         torch.manual_seed(recipe.seed)
-        shape = (images.images.shape[1], images.images.shape[2], images.images.shape[3])
+        shape = (images.values.shape[1], images.values.shape[2], images.values.shape[3])
         architecture = nets[recipe.net.name]
         classes = len(images.attributes[sensitive].classes) if sensitive else 0
         try:
@@ -195,14 +195,14 @@ def _epochs(
     return history, best
 
 
-def _part(images: ImageSet, split: str, target: str, sensitive: str | None, device: str) -> _Part:
+def _part(images: Samples, split: str, target: str, sensitive: str | None, device: str) -> _Part:
     chosen = images.where(split)
     known = images.labels[target][chosen] >= 0
     if sensitive:
         known &= images.labels[sensitive][chosen] >= 0
     chosen = chosen[known]
     return _Part(
-        torch.from_numpy(images.images[chosen]).to(device),
+        torch.from_numpy(images.values[chosen]).to(device),
         torch.from_numpy(images.labels[target][chosen]).to(device),
         torch.from_numpy(images.labels[sensitive][chosen]).to(device) if sensitive else None,
     )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from leakrange.data.imageset import ImageSet
+from leakrange.data.samples import Samples
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.nets.adam import Adam
 from leakrange.nets.classifier import Classifier
@@ -35,7 +35,7 @@ class Enrolled:
     classes: NDArray[np.int64]
 
 
-def train_student(recipe: TrainingRecipe, people: ImageSet, teacher: Classifier) -> TrainedModel:
+def train_student(recipe: TrainingRecipe, people: Samples, teacher: Classifier) -> TrainedModel:
     """The recognition student of a set with a crowd: it learns the crowd's enrolled images, and is tried on
     those held back. Raises `InvalidInput` where the recipe's data has no crowd."""
     crowd = recipe.data.crowd
@@ -44,7 +44,7 @@ def train_student(recipe: TrainingRecipe, people: ImageSet, teacher: Classifier)
 
     def of(part: str) -> Enrolled:
         chosen = people.where(part)
-        return Enrolled(people.images[chosen], np.arange(len(chosen)) % crowd.students)
+        return Enrolled(people.values[chosen], np.arange(len(chosen)) % crowd.students)
 
     names = people.attributes["student"].classes[: crowd.students]
     return made_student(recipe, teacher, of("enrolled"), of("held"), names)

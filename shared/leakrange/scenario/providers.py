@@ -40,7 +40,7 @@ def check_data(draft: Draft, mistakes: Mistakes) -> dict[str, type[DataSet]]:
             said = f"{spec.name!r} is given, so its number of images cannot be chosen; 'limit' keeps fewer"
             mistakes.add((*draft.data_path(label), "count"), said, key=True)
         if spec.size is not None and entry.fixed_size:
-            said = f"{spec.name!r} has no other size than {entry.size}"
+            said = f"{spec.name!r} has no other size"
             mistakes.add((*draft.data_path(label), "size"), said, key=True)
         if spec.crowd is not None and not set(entry.attributes) >= CAST:
             said = f"{spec.name!r} has no cast people to make a crowd of"
@@ -271,7 +271,7 @@ class _Check:
         spec = self.draft.data.get(label) if label is not None else None
         if spec is None or label not in self.entries:
             return
-        size = spec.size or self.entries[label].size
+        size = self.entries[label].sized(spec.size).shape[0]
         if size < entry.smallest:
             said = f"net {net.name!r} takes images of {entry.smallest} pixels or more, these have {size}"
             if self.entries[label].fixed_size:

@@ -151,7 +151,7 @@ def test_a_net_that_learnt_by_heart_is_found_out() -> None:
         members = images.members()
         assert model.members == tuple(np.flatnonzero(members).tolist())
         asked = np.concatenate([images.where("pool"), images.where("auxiliary")])
-        return outputs(model.classifier, images.images[asked], "logits"), members
+        return outputs(model.classifier, images.values[asked], "logits"), members
 
     target, truth = trained(recipe(0))
     shadows = [trained(recipe(seed, rest=rest)) for seed in (1, 2) for rest in (False, True)]

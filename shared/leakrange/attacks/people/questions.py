@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from leakrange.attacks.people.pairs import choose_pairs, pair_count, pairs_within
 from leakrange.data.crowd import PUBLIC_IMAGES, part_sizes
-from leakrange.data.imageset import POOL
+from leakrange.data.samples import POOL
 from leakrange.data.splits import shuffled, stream
 from leakrange.jobs.recipe import Crowd
 

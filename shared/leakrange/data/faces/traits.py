@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data.faces.shapes import Array
-from leakrange.data.imageset import Attribute
+from leakrange.data.samples import Attribute
 from leakrange.data.splits import shuffled, stream
 
 __all__ = ["FACE_ATTRIBUTES", "IDENTITIES", "Traits", "face_labels", "sample"]

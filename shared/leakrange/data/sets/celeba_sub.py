@@ -9,8 +9,9 @@ import numpy as np
 
 from leakrange.data.catalogue import Outline, datasets
 from leakrange.data.celeba_attributes import CELEBA_NAMES, celeba_attributes, celeba_labels
-from leakrange.data.imageset import SPLITS
 from leakrange.data.packed import Arrays, PackedSet, require_classes, require_range
+from leakrange.data.samples import SPLITS
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["CelebASub"]
 
@@ -26,8 +27,7 @@ class CelebASub(PackedSet):
     name = packed = "celeba_sub"
     description = "6,230 faces of 299 people with CelebA's 40 attributes, hair colour and identity"
     attributes = celeba_attributes(PEOPLE)
-    size = 64
-    channels = 3
+    spec = SampleSpec.picture(64, 64, 3)
     source = "CelebA, MMLAB, The Chinese University of Hong Kong; non-commercial research, no redistribution"
     official_split = True
     notes: ClassVar[tuple[str, ...]] = (

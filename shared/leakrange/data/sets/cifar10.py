@@ -8,8 +8,9 @@ import numpy as np
 
 from leakrange.data.catalogue import Outline, datasets
 from leakrange.data.class_names import CIFAR10_ATTRIBUTES, CIFAR10_OBJECTS, cifar10_labels
-from leakrange.data.imageset import SPLITS
 from leakrange.data.packed import Arrays, PackedSet, require_classes, require_range
+from leakrange.data.samples import SPLITS
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["CIFAR10"]
 
@@ -21,8 +22,7 @@ class CIFAR10(PackedSet):
     name = packed = "cifar10"
     description = "60,000 small photographs of animals and vehicles"
     attributes = CIFAR10_ATTRIBUTES
-    size = 32
-    channels = 3
+    spec = SampleSpec.picture(32, 32, 3)
     source = "CIFAR-10, A. Krizhevsky 2009; no licence stated"
     official_split = True
     notes = ("pixels carry JPEG loss against the original arrays",)

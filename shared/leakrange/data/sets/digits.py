@@ -9,6 +9,7 @@ import numpy as np
 
 from leakrange.data.catalogue import Content, GivenSet, datasets
 from leakrange.data.digit_attributes import DIGIT_ATTRIBUTES, SLANT, digit_labels, slant
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["Digits"]
 
@@ -20,8 +21,7 @@ class Digits(GivenSet):
     name = "digits"
     description = "1,797 real handwritten digits, shipped with scikit-learn"
     attributes = MappingProxyType({**DIGIT_ATTRIBUTES, "slant": SLANT})
-    size = 16
-    channels = 1
+    spec = SampleSpec.picture(16, 16, 1)
     source = "scikit-learn load_digits: test part of UCI Optical Recognition of Handwritten Digits, CC BY 4.0"
     notes = (
         "1,797 digits of 8 x 8 pixels, enlarged; writers are unknown, one may be on both sides of the split",
@@ -40,4 +40,4 @@ class Digits(GivenSet):
         found = load_digits()
         images = np.round(found.images * (255 / 16)).astype(np.uint8)[..., None]
         labels = digit_labels(found.target)
-        return Content(images=images, labels={**labels, "slant": slant(found.images, labels["digit"])})
+        return Content(values=images, labels={**labels, "slant": slant(found.images, labels["digit"])})

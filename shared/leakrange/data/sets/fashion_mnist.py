@@ -6,9 +6,10 @@ from types import MappingProxyType
 
 from leakrange.data.catalogue import Outline, datasets
 from leakrange.data.class_names import FASHION_ITEMS
-from leakrange.data.imageset import Attribute
 from leakrange.data.packed import Arrays, require_classes, require_range
+from leakrange.data.samples import Attribute
 from leakrange.data.train_test import TrainTestSet, test_last
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["FashionMNIST"]
 
@@ -20,8 +21,7 @@ class FashionMNIST(TrainTestSet):
     name = packed = "fashion_mnist"
     description = "70,000 photographs of clothes"
     attributes = MappingProxyType({"item": Attribute("item", FASHION_ITEMS, "the article shown")})
-    size = 28
-    channels = 1
+    spec = SampleSpec.picture(28, 28, 1)
     source = "Fashion-MNIST, Zalando Research; MIT"
     layout = MappingProxyType({**TrainTestSet.layout, "classes": ("str", 1)})
 

@@ -13,6 +13,7 @@ from leakrange.data.catalogue import datasets
 from leakrange.data.celeba_attributes import CELEBA_NAMES, celeba_attributes, celeba_labels
 from leakrange.data.hub import HubSet
 from leakrange.data.packed import require_range
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["HubCelebA"]
 
@@ -26,8 +27,7 @@ class HubCelebA(HubSet):
     name = "hub-celeba"
     description = "CelebA: 202,599 faces of 10,177 people with 40 attributes, downloaded"
     attributes = celeba_attributes(PEOPLE)
-    size = 64
-    channels = 3
+    spec = SampleSpec.picture(64, 64, 3)
     source = "flwrlabs/celeba on the Hugging Face hub; CelebA release agreement, non-commercial research only"
     official_split = True
     hub_id = "flwrlabs/celeba"

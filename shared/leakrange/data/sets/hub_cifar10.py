@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from leakrange.data.catalogue import datasets
 from leakrange.data.class_names import CIFAR10_ATTRIBUTES, CIFAR10_OBJECTS, cifar10_labels
 from leakrange.data.hub import HubSet, numbers
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["HubCIFAR10"]
 
@@ -23,8 +24,7 @@ class HubCIFAR10(HubSet):
     name = "hub-cifar10"
     description = "60,000 small photographs of animals and vehicles, downloaded"
     attributes = CIFAR10_ATTRIBUTES
-    size = 32
-    channels = 3
+    spec = SampleSpec.picture(32, 32, 3)
     source = "uoft-cs/cifar10 on the Hugging Face hub; A. Krizhevsky 2009, no licence stated"
     official_split = True
     hub_id = "uoft-cs/cifar10"

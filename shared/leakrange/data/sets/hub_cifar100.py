@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from leakrange.data.catalogue import datasets
 from leakrange.data.hub import HubSet, numbers
-from leakrange.data.imageset import Attribute
+from leakrange.data.samples import Attribute
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["HubCIFAR100"]
 
@@ -157,8 +158,7 @@ class HubCIFAR100(HubSet):
             "kind": Attribute("kind", KINDS, "its group of five"),
         }
     )
-    size = 32
-    channels = 3
+    spec = SampleSpec.picture(32, 32, 3)
     source = "uoft-cs/cifar100 on the Hugging Face hub; A. Krizhevsky 2009, no licence stated"
     official_split = True
     hub_id = "uoft-cs/cifar100"

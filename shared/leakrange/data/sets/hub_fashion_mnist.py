@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from leakrange.data.catalogue import datasets
 from leakrange.data.class_names import FASHION_ITEMS
 from leakrange.data.hub import HubSet, numbers
-from leakrange.data.imageset import Attribute
+from leakrange.data.samples import Attribute
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["HubFashionMNIST"]
 
@@ -27,8 +28,7 @@ class HubFashionMNIST(HubSet):
     name = "hub-fashion-mnist"
     description = "70,000 photographs of clothes, downloaded"
     attributes = MappingProxyType({"item": Attribute("item", FASHION_ITEMS, "the article shown")})
-    size = 28
-    channels = 1
+    spec = SampleSpec.picture(28, 28, 1)
     source = "zalando-datasets/fashion_mnist on the Hugging Face hub; MIT"
     official_split = True
     hub_id = "zalando-datasets/fashion_mnist"

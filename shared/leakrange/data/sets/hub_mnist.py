@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from leakrange.data.catalogue import datasets
 from leakrange.data.digit_attributes import DIGIT_ATTRIBUTES, digit_labels
 from leakrange.data.hub import HubSet, numbers
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["HubMNIST"]
 
@@ -23,8 +24,7 @@ class HubMNIST(HubSet):
     name = "hub-mnist"
     description = "70,000 handwritten digits, downloaded"
     attributes = DIGIT_ATTRIBUTES
-    size = 28
-    channels = 1
+    spec = SampleSpec.picture(28, 28, 1)
     source = "ylecun/mnist on the Hugging Face hub; MIT there, commonly listed as CC BY-SA 3.0"
     official_split = True
     hub_id = "ylecun/mnist"

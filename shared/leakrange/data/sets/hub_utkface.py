@@ -13,6 +13,7 @@ from leakrange.data.catalogue import datasets
 from leakrange.data.hub import HubSet, numbers
 from leakrange.data.packed import require_range
 from leakrange.data.utkface_classes import RACES, UTKFACE_ATTRIBUTES, utkface_labels
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["HubUTKFace"]
 
@@ -24,8 +25,7 @@ class HubUTKFace(HubSet):
     name = "hub-utkface"
     description = "UTKFace: 23,705 faces with age, gender and race, downloaded"
     attributes = UTKFACE_ATTRIBUTES
-    size = 64
-    channels = 3
+    spec = SampleSpec.picture(64, 64, 3)
     source = "nu-delta/utkface on the Hugging Face hub; UTKFace is for non-commercial research only"
     hub_id = "nu-delta/utkface"
     config = None

@@ -7,8 +7,9 @@ from types import MappingProxyType
 import numpy as np
 
 from leakrange.data.catalogue import Outline, datasets
-from leakrange.data.imageset import Attribute
 from leakrange.data.packed import Arrays, PackedSet, require_range
+from leakrange.data.samples import Attribute
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["LFW"]
 
@@ -27,8 +28,7 @@ class LFW(PackedSet):
             "identity": Attribute("identity", tuple(f"person-{i}" for i in range(PEOPLE)), "who is shown"),
         }
     )
-    size = 64
-    channels = 3
+    spec = SampleSpec.picture(64, 64, 3)
     source = "LFW, University of Massachusetts Amherst; research use, the photographs belong to their owners"
     notes = (
         "no training split is official: 20 % test, drawn by group of near-copies with the data seed",

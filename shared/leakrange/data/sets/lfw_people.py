@@ -16,11 +16,12 @@ from leakrange.data.folders import (
     person_folders,
     text_lines,
 )
-from leakrange.data.imageset import Attribute
 from leakrange.data.people import Casting, people_attributes
+from leakrange.data.samples import Attribute
 from leakrange.data.sets.lfw import LFW
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["LFWPeople"]
 
@@ -55,8 +56,7 @@ class LFWPeople(DataSet):
             Attribute("gender", GENDERS, "-1 where the lists do not say"),
         )
     )
-    size = 64
-    channels = 3
+    spec = SampleSpec.picture(64, 64, 3)
     source = LFW.source
     official_split = True
     notes = (
@@ -91,11 +91,11 @@ class LFWPeople(DataSet):
         known = _genders(root)
         gender = np.array([known.get(path.name, -1) for path in paths], dtype=np.int64)
         guide = gender if known else None
-        shown = cast_pictures(paths, spec.size or cls.size, person, CASTING, spec.seed, guide)
+        shown = cast_pictures(paths, spec.size or cls.spec.shape[0], person, CASTING, spec.seed, guide)
         roles = shown.roles
         nobody = (f"without {' and '.join(LISTS)}: nobody's gender is known",)
         return Content(
-            images=shown.images,
+            values=shown.images,
             labels=roles.labels() | {"gender": gender[roles.kept]},
             group=shown.group,
             official=roles.official(),

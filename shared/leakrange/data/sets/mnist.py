@@ -6,6 +6,7 @@ from leakrange.data.catalogue import Outline, datasets
 from leakrange.data.digit_attributes import DIGIT_ATTRIBUTES, digit_labels
 from leakrange.data.packed import Arrays, require_range
 from leakrange.data.train_test import TrainTestSet, test_last
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["MNIST"]
 
@@ -17,8 +18,7 @@ class MNIST(TrainTestSet):
     name = packed = "mnist"
     description = "70,000 handwritten digits"
     attributes = DIGIT_ATTRIBUTES
-    size = 28
-    channels = 1
+    spec = SampleSpec.picture(28, 28, 1)
     source = "MNIST, LeCun, Cortes and Burges; commonly listed as CC BY-SA 3.0"
 
     @classmethod

@@ -7,11 +7,12 @@ from types import MappingProxyType
 import numpy as np
 
 from leakrange.data.catalogue import Content, DataSet, Outline, datasets
-from leakrange.data.imageset import Attribute
 from leakrange.data.people import Casting, Roles, cast, people_attributes
+from leakrange.data.samples import Attribute
 from leakrange.data.sets.celeba_sub import CelebASub
 from leakrange.data.sets.lfw import LFW
 from leakrange.jobs.recipe import DataSpec
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["People"]
 
@@ -37,8 +38,7 @@ class People(DataSet):
         )
         | {"source": Attribute("source", (CelebASub.name, LFW.name), "the set that the image comes from")}
     )
-    size = 64
-    channels = 3
+    spec = SampleSpec.picture(64, 64, 3)
     source = f"{CelebASub.source}; {LFW.source}"
     official_split = True
     notes = (
@@ -56,7 +56,7 @@ class People(DataSet):
         """The people as ``spec.seed`` casts them."""
         celeba, lfw = CelebASub.content(), LFW.content()
         outline, roles = _people(celeba, lfw, spec.seed)
-        return outline.with_images(np.concatenate([celeba.images, lfw.images])[roles.kept])
+        return outline.with_values(np.concatenate([celeba.values, lfw.values])[roles.kept])
 
     @classmethod
     def outline(cls, spec: DataSpec) -> Outline:

@@ -7,9 +7,10 @@ from types import MappingProxyType
 import numpy as np
 
 from leakrange.data.catalogue import Content, DataSet, datasets
-from leakrange.data.imageset import Attribute
+from leakrange.data.samples import Attribute
 from leakrange.data.splits import shuffled, stream
 from leakrange.jobs.recipe import DataSpec
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["GAP", "Quadrants"]
 
@@ -56,8 +57,7 @@ class Quadrants(DataSet):
             "s": Attribute("s", ("below", "above"), "sign of the second coordinate (second channel)"),
         }
     )
-    size = 1
-    channels = 2
+    spec = SampleSpec.picture(1, 1, 2)
     fixed_size = True
     source = "drawn by Leakrange from a seed; HBC Fig. 2 shows such points without giving their formula"
     default_count = 20_000
@@ -82,7 +82,7 @@ class Quadrants(DataSet):
             outward[members] = np.stack([cell // LEVELS, cell % LEVELS], axis=1)
         level = np.where(label == 1, 128 + GAP + outward, 127 - GAP - outward)
         return Content(
-            images=level.astype(np.uint8).reshape(count, 1, 1, 2),
+            values=level.astype(np.uint8).reshape(count, 1, 1, 2),
             labels={"y": label[:, 0], "s": label[:, 1]},
             group=level[:, 0] * 256 + level[:, 1],
         )

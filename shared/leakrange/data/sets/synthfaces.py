@@ -6,6 +6,7 @@ from leakrange.data.catalogue import Content, DataSet, Outline, datasets
 from leakrange.data.faces.portrait import draw
 from leakrange.data.faces.traits import FACE_ATTRIBUTES, IDENTITIES, face_labels, sample
 from leakrange.jobs.recipe import DataSpec
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["SynthFaces"]
 
@@ -23,8 +24,7 @@ class SynthFaces(DataSet):
     name = "synthfaces"
     description = "procedurally drawn cartoon faces of 256 invented people with independent attributes"
     attributes = FACE_ATTRIBUTES
-    size = 64
-    channels = 3
+    spec = SampleSpec.picture(64, 64, 3)
     source = "drawn by Leakrange from a seed; shows nobody"
     default_count = 4000
     notes = (f"drawn faces of {IDENTITIES} invented people: easier than photographs, and nobody's likeness",)
@@ -38,7 +38,7 @@ class SynthFaces(DataSet):
     def read(cls, spec: DataSpec) -> Content:
         """``spec.count`` pictures at ``spec.size``, the same for the same ``spec.seed``."""
         traits, labels = sample(spec.count or cls.default_count, spec.seed)
-        return Content(images=draw(traits, spec.size or cls.size, spec.seed), labels=labels)
+        return Content(values=draw(traits, spec.size or cls.spec.shape[0], spec.seed), labels=labels)
 
     @classmethod
     def outline(cls, spec: DataSpec) -> Outline:

@@ -11,6 +11,7 @@ from leakrange.data.faces.traits import FACE_ATTRIBUTES, IDENTITIES
 from leakrange.data.people import Casting, Roles, cast, people_attributes
 from leakrange.data.sets.synthfaces import SynthFaces
 from leakrange.jobs.recipe import DataSpec
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["SynthPeople"]
 
@@ -32,8 +33,7 @@ class SynthPeople(DataSet):
         people_attributes(IDENTITIES, IDENTITIES - 130, CASTING.students, FIXED)
         | {"glasses": FACE_ATTRIBUTES["glasses"]}
     )
-    size = 64
-    channels = 3
+    spec = SampleSpec.picture(64, 64, 3)
     source = SynthFaces.source
     official_split = True
     default_count = 6144
@@ -49,7 +49,7 @@ class SynthPeople(DataSet):
         """The people as ``spec.seed`` draws and casts them."""
         drawn = SynthFaces.read(cls._drawn(spec))
         outline, roles = _people(drawn, spec.seed)
-        return outline.with_images(drawn.images[roles.kept])
+        return outline.with_values(drawn.values[roles.kept])
 
     @classmethod
     def outline(cls, spec: DataSpec) -> Outline:

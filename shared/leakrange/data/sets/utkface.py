@@ -7,6 +7,7 @@ from types import MappingProxyType
 from leakrange.data.catalogue import Outline, datasets
 from leakrange.data.packed import Arrays, PackedSet, require_classes, require_range
 from leakrange.data.utkface_classes import RACES, UTKFACE_ATTRIBUTES, utkface_labels
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["UTKFace"]
 
@@ -18,8 +19,7 @@ class UTKFace(PackedSet):
     name = packed = "utkface"
     description = "9,596 faces with age, gender and race: 40 % of UTKFace"
     attributes = UTKFACE_ATTRIBUTES
-    size = 64
-    channels = 3
+    spec = SampleSpec.picture(64, 64, 3)
     source = "UTKFace, part 1 of the aligned and cropped faces; non-commercial research only"
     notes = (
         "9,596 of UTKFace's 23,708 images (40 %), richer in children: not the set of published tables",

@@ -16,10 +16,11 @@ from leakrange.data.folders import (
     person_folders,
     text_lines,
 )
-from leakrange.data.imageset import Attribute
 from leakrange.data.people import Casting, people_attributes
+from leakrange.data.samples import Attribute
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["VGGFace2"]
 
@@ -55,8 +56,7 @@ class VGGFace2(DataSet):
         )
         | {"part": Attribute("part", PARTS, "the part of VGGFace2 that the person belongs to")}
     )
-    size = 64
-    channels = 3
+    spec = SampleSpec.picture(64, 64, 3)
     source = (
         "VGGFace2, Cao, Shen, Xie, Parkhi and Zisserman 2018, University of Oxford; research use, the "
         "photographs belong to their owners"
@@ -94,11 +94,11 @@ class VGGFace2(DataSet):
         known = _genders(root / METADATA)
         gender = np.array([known.get(name, -1) for name in albums], dtype=np.int64)[person]
         guide = gender if known else None
-        shown = cast_pictures(paths, spec.size or cls.size, person, CASTING, spec.seed, guide)
+        shown = cast_pictures(paths, spec.size or cls.spec.shape[0], person, CASTING, spec.seed, guide)
         roles = shown.roles
         part = np.array([PARTS.index(path.parent.parent.name) for path in paths], dtype=np.int64)
         return Content(
-            images=shown.images,
+            values=shown.images,
             labels=roles.labels() | {"gender": gender[roles.kept], "part": part[roles.kept]},
             group=shown.group,
             official=roles.official(),

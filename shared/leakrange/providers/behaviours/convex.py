@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from leakrange.data.imageset import Attribute
+from leakrange.data.samples import Attribute
 from leakrange.providers.behaviour import Behaviour, Beta, Judgement, Parameters, Release, share_equal
 from leakrange.providers.behaviours import behaviours
 from leakrange.wire.errors import InvalidInput

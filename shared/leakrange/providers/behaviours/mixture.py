@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import model_validator
 
-from leakrange.data.imageset import Attribute
+from leakrange.data.samples import Attribute
 from leakrange.providers.behaviour import Behaviour, Beta, Judgement, Parameters, Release, Weight, share_equal
 from leakrange.providers.behaviours import behaviours
 from leakrange.wire.errors import InvalidInput

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.imageset import ImageSet
+from leakrange.data.samples import Samples
 from leakrange.defences.output import Chain
 from leakrange.service.operators import Providers, Proxy
 from leakrange.store.files import FolderStore, get_array, put_array
@@ -65,7 +65,7 @@ class Channel:
         self,
         service: Service,
         chain: Sequence[Any],
-        people: ImageSet,
+        people: Samples,
         samples: NDArray[np.int64],
         *,
         draw: int = 0,
@@ -81,7 +81,7 @@ class Channel:
         name = f"{identity}.npy"
         if self._releases.exists(name):
             return get_array(self._releases, name)
-        answers = asyncio.run(self._ask(service, policy, people.images, samples, identity, tell))
+        answers = asyncio.run(self._ask(service, policy, people.values, samples, identity, tell))
         put_array(self._releases, name, answers)
         return answers
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from leakrange.data.imageset import ImageSet
+from leakrange.data.samples import Samples
 from leakrange.metrics import pair_distances, unit_length
 from leakrange.metrics.verification import Verification, verification
 from leakrange.nets.classifier import Classifier
@@ -45,7 +45,7 @@ class Student:
     images: int
 
 
-def teacher(people: ImageSet, settings: Settings, seed: int, models: Path, tell: Tell) -> Teacher:
+def teacher(people: Samples, settings: Settings, seed: int, models: Path, tell: Tell) -> Teacher:
     """The teacher's artifact in the folder ``models``; trained where it is not there yet."""
     recipe = settings.recipe(seed)
     folder = artifact.find(models, recipe.digest())
@@ -62,10 +62,10 @@ def teacher(people: ImageSet, settings: Settings, seed: int, models: Path, tell:
     )
 
 
-def teacher_verification(people: ImageSet, found: Teacher, pairs: Pairs, *, normalised: bool) -> Verification:
+def teacher_verification(people: Samples, found: Teacher, pairs: Pairs, *, normalised: bool) -> Verification:
     """Accuracy and threshold on pairs of people whom the teacher does not know, by Euclidean distance."""
     wanted, place = np.unique(pairs.images, return_inverse=True)
-    vectors = outputs(found.classifier, people.images[wanted], "features")
+    vectors = outputs(found.classifier, people.values[wanted], "features")
     if normalised:
         vectors = unit_length(vectors)
     first, second = vectors[place.reshape(pairs.images.shape)].swapaxes(0, 1)
@@ -73,15 +73,15 @@ def teacher_verification(people: ImageSet, found: Teacher, pairs: Pairs, *, norm
 
 
 def student(
-    people: ImageSet, found: Teacher, settings: Settings, classes: int, seed: int, models: Path
+    people: Samples, found: Teacher, settings: Settings, classes: int, seed: int, models: Path
 ) -> Student:
     """A student of so many people in the folder ``models``, fine-tuned where it is not there yet."""
     who = enrolment(people, settings, classes, seed)
     recipe = student_recipe(settings.recipe(seed), classes=classes, images=settings.enrolled)
     folder = artifact.find(models, recipe.digest())
     if folder is None:
-        learned = Enrolled(people.images[who.learned], who.learned_class)
-        held = Enrolled(people.images[who.held], who.held_class)
+        learned = Enrolled(people.values[who.learned], who.learned_class)
+        held = Enrolled(people.values[who.held], who.held_class)
         names = people.attributes["student"].classes[:classes]
         folder = artifact.save(models, made_student(recipe, found.classifier, learned, held, names))
     figures = artifact.load(folder).record["figures"]["test"]

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks.people.identities import Deduced, deduce_identities
-from leakrange.data.imageset import SPLITS, ImageSet
 from leakrange.data.people import ROLES
+from leakrange.data.samples import SPLITS, Samples
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.inference import outputs
@@ -26,7 +26,7 @@ HELD_BACK = 10
 """Every tenth image of the public chooses the epoch."""
 
 
-def recogniser(people: ImageSet, settings: Settings, seed: int) -> Classifier:
+def recogniser(people: Samples, settings: Settings, seed: int) -> Classifier:
     """Ψ_aux: a net like the teacher's, trained on the public's people alone. It is the attacker's, and no
     artifact of the range."""
     recipe = TrainingRecipe(
@@ -40,7 +40,7 @@ def recogniser(people: ImageSet, settings: Settings, seed: int) -> Classifier:
     return train(recipe, _public(people)).classifier
 
 
-def deduced(people: ImageSet, who: Targets, net: Classifier) -> Deduced:
+def deduced(people: Samples, who: Targets, net: Classifier) -> Deduced:
     """Whom Ψ_aux takes each attacked image for, as a place 0 .. people − 1 among those attacked.
 
     The references of a person are images of it that are not attacked; who has none cannot be named.
@@ -55,12 +55,12 @@ def deduced(people: ImageSet, who: Targets, net: Classifier) -> Deduced:
         places += [place] * len(others)
     references = np.concatenate(chosen)
     wanted = who.images.ravel()
-    vectors = outputs(net, people.images[np.concatenate([wanted, references])], "features")
+    vectors = outputs(net, people.values[np.concatenate([wanted, references])], "features")
     truth = np.repeat(np.arange(len(who.images)), who.images.shape[1])
     return deduce_identities(vectors[: len(wanted)], vectors[len(wanted) :], np.array(places), truth)
 
 
-def _public(people: ImageSet) -> ImageSet:
+def _public(people: Samples) -> Samples:
     """The public's images to train on and to choose the epoch by; all others are test images without a
     name."""
     public = people.labels["role"] == ROLES.index("public")

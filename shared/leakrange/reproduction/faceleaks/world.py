@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from leakrange.attacks.people.pairs import pairs_within
 from leakrange.attacks.people.questions import FOLDS
-from leakrange.data.imageset import ImageSet
 from leakrange.data.people import ROLES
+from leakrange.data.samples import Samples
 from leakrange.data.splits import shuffled, stream
 from leakrange.reproduction.faceleaks.settings import Settings
 from leakrange.wire.errors import InvalidInput
@@ -61,7 +61,7 @@ class Records:
     references: Indices
 
 
-def targets(people: ImageSet, settings: Settings, seed: int) -> Targets:
+def targets(people: Samples, settings: Settings, seed: int) -> Targets:
     """As many members as outsiders. Raises `InvalidInput` where there are too few."""
     rng = stream(seed, "targets")
     wanted = settings.validated + settings.tested
@@ -79,7 +79,7 @@ def targets(people: ImageSet, settings: Settings, seed: int) -> Targets:
     return Targets(np.array(chosen), np.array(member), tested)
 
 
-def threshold_pairs(people: ImageSet, seed: int, most: int = 3000) -> Pairs:
+def threshold_pairs(people: Samples, seed: int, most: int = 3000) -> Pairs:
     """As many pairs of one person as of two, all of the public; a person's pairs lie in one fold, and a pair
     of two people is of one fold's people."""
     rng = stream(seed, "threshold")
@@ -97,7 +97,7 @@ def threshold_pairs(people: ImageSet, seed: int, most: int = 3000) -> Pairs:
     return Pairs(public[pairs[kept]], same[kept], fold[pairs[kept, 0]].astype(np.int64))
 
 
-def enrolment(people: ImageSet, settings: Settings, classes: int, seed: int) -> Enrolment:
+def enrolment(people: Samples, settings: Settings, classes: int, seed: int) -> Enrolment:
     """The first ``classes`` of the student's people: four fifths of the images to learn from (the paper holds
     back 20 %), as many as asked for, and up to ten others of each to test with."""
     rng = stream(seed, "enrolment")
@@ -118,7 +118,7 @@ def enrolment(people: ImageSet, settings: Settings, classes: int, seed: int) -> 
     )
 
 
-def records(people: ImageSet, attribute: str, count: int, references: int, seed: int) -> Records:
+def records(people: Samples, attribute: str, count: int, references: int, seed: int) -> Records:
     """``count`` target and ``count`` auxiliary images, as many of either class of ``attribute`` and, where
     the set has sources, of either source, as there are; no person is on both sides or a reference."""
     rng = stream(seed, "records")
@@ -149,7 +149,7 @@ def records(people: ImageSet, attribute: str, count: int, references: int, seed:
 
 
 def _balanced(
-    people: ImageSet, attribute: str, images: Indices, count: int, rng: np.random.Generator
+    people: Samples, attribute: str, images: Indices, count: int, rng: np.random.Generator
 ) -> Indices:
     """``count`` of the images in random order, from the cells of class and source in turn."""
     images = images[shuffled(rng, len(images))]
@@ -163,13 +163,11 @@ def _balanced(
     return images[np.argsort(turn, kind="stable")][:count]
 
 
-def _with_role(people: ImageSet, role: str) -> Indices:
+def _with_role(people: Samples, role: str) -> Indices:
     return np.flatnonzero(people.labels["role"] == ROLES.index(role)).astype(np.int64)
 
 
-def _of_people(
-    people: ImageSet, role: str, split: str, count: int, rng: np.random.Generator
-) -> list[Indices]:
+def _of_people(people: Samples, role: str, split: str, count: int, rng: np.random.Generator) -> list[Indices]:
     """``count`` images of everybody of ``role`` who has so many in ``split``, people in random order."""
     images = np.intersect1d(_with_role(people, role), people.where(split))
     person = people.labels["person"][images]

@@ -78,7 +78,7 @@ class DetectionWork(SeedWork):
         from leakrange.providers.training import train
 
         images = load(DATA)
-        test = images.images[images.where("test")]
+        test = images.values[images.where("test")]
         cell = {}
         for done, kind in enumerate(KINDS):
             trained = train(_recipe(kind, self.seed), images)

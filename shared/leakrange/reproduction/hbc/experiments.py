@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
 
-from leakrange.data import ImageSet, datasets
+from leakrange.data import Samples, datasets
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.registry import UnknownName
 from leakrange.reproduction.cells import Cell, Cells
@@ -138,7 +138,7 @@ def _recipe(row: PaperRow, seed: int, settings: Settings) -> TrainingRecipe:
         data=DataSpec(
             name=name,
             # the set's own size goes without saying, too: one name for one recipe
-            size=settings.size if settings.size != datasets[name].size else None,
+            size=settings.size if settings.size != datasets[name].spec.shape[0] else None,
             limit=settings.limit,
             auxiliary=USERS_SHARE if row.table == "6" else 0.0,
         ),
@@ -194,7 +194,7 @@ class ModelWork:
                 Cells(store).put(trial.identity(), trial.code(), found)
 
 
-def _counts(images: ImageSet) -> dict[str, int]:
+def _counts(images: Samples) -> dict[str, int]:
     return {split: len(images.where(split)) for split in ("train", "validation", "test")}
 
 

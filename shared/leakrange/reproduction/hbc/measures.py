@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data import ImageSet
+from leakrange.data import Samples
 from leakrange.defences.model.pruning import Prune, PruneParameters
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
 from leakrange.metrics import accuracy, entropy_bits, majority_share
@@ -64,7 +64,7 @@ class Measure:
         return measuring_code(*ALWAYS, *CODE[self.kind], *(PRUNING if self.pruned else ()))
 
 
-def measure(model: Artifact, images: ImageSet, target: str, wanted: Measure, seed: int) -> Cell:
+def measure(model: Artifact, images: Samples, target: str, wanted: Measure, seed: int) -> Cell:
     """The figures of one row on ``images``' test split: ``honesty``, ``curiosity``, their majority classes'
     shares (all in [0, 1]), ``entropy`` of soft outputs in bits (mean), and ``parameters`` and ``seconds``
     of the model; of a student, how many ``answers`` taught it.
@@ -80,11 +80,11 @@ def measure(model: Artifact, images: ImageSet, target: str, wanted: Measure, see
     if wanted.pruned:
         classifier = Prune(PruneParameters(amount=wanted.pruned)).apply(classifier)
     test = _known(images, "test", target)
-    logits = outputs(classifier, images.images[test], "logits")
-    soft = outputs(classifier, images.images[test], "softmax")
+    logits = outputs(classifier, images.values[test], "logits")
+    soft = outputs(classifier, images.values[test], "softmax")
     hidden = _known(images, "test", wanted.sensitive)
     truth = images.labels[wanted.sensitive][hidden]
-    released = outputs(classifier, images.images[hidden], wanted.release)
+    released = outputs(classifier, images.values[hidden], wanted.release)
     if wanted.kind == "overlearning":
         inferred = _overlearned(classifier, images, wanted, released, seed)
     else:
@@ -104,17 +104,17 @@ def measure(model: Artifact, images: ImageSet, target: str, wanted: Measure, see
     }
 
 
-def _users(images: ImageSet, wanted: Measure) -> NDArray[np.uint8]:
+def _users(images: Samples, wanted: Measure) -> NDArray[np.uint8]:
     """A user's own images (N, H, W, C), for which it asks the provider."""
     from leakrange.data import load
 
-    own = images.images[images.where("auxiliary")]
+    own = images.values[images.where("auxiliary")]
     if not wanted.unlabelled:
         return own
     more = load(DataSpec(name=wanted.unlabelled, size=own.shape[1], validation=0.0, auxiliary=0.0))
     theirs = more.where("train")
     without = theirs[more.labels[HAIR][theirs] < 0]
-    return np.concatenate([own, more.images[without]])
+    return np.concatenate([own, more.values[without]])
 
 
 def _student(model: Artifact, own: NDArray[np.uint8], wanted: Measure, seed: int) -> Classifier:
@@ -127,7 +127,7 @@ def _student(model: Artifact, own: NDArray[np.uint8], wanted: Measure, seed: int
 
 
 def _overlearned(
-    classifier: Classifier, images: ImageSet, wanted: Measure, observed: NDArray[np.float32], seed: int
+    classifier: Classifier, images: Samples, wanted: Measure, observed: NDArray[np.float32], seed: int
 ) -> NDArray[np.int64]:
     from leakrange.attacks.attack import Evidence
     from leakrange.attacks.attribute_inference import AttributeInference, AttributeInferenceParameters
@@ -135,7 +135,7 @@ def _overlearned(
 
     known = _known(images, "train", wanted.sensitive)
     evidence = Evidence(
-        auxiliary=outputs(classifier, images.images[known], wanted.release),
+        auxiliary=outputs(classifier, images.values[known], wanted.release),
         auxiliary_labels=images.labels[wanted.sensitive][known],
         observed=observed,
         classes=_classes(images, wanted.sensitive),
@@ -146,10 +146,10 @@ def _overlearned(
     return attack.infer(evidence).predicted
 
 
-def _known(images: ImageSet, split: str, attribute: str) -> NDArray[np.int64]:
+def _known(images: Samples, split: str, attribute: str) -> NDArray[np.int64]:
     chosen = images.where(split)
     return chosen[images.labels[attribute][chosen] >= 0]
 
 
-def _classes(images: ImageSet, attribute: str) -> int:
+def _classes(images: Samples, attribute: str) -> int:
     return len(images.attributes[attribute].classes)
