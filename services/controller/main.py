@@ -23,8 +23,9 @@ from services.controller.catalogue.endpoints import router as catalogue
 from services.controller.page.endpoints import router as page
 from services.controller.range.fleet import Fleet
 from services.controller.range.news import News
+from services.controller.range.parties import Parties
 from services.controller.range.served_models import ModelKeeper
-from services.controller.range.supervisor import Parties, Supervisor
+from services.controller.range.supervisor import Supervisor
 from services.controller.runs.endpoints import router as runs
 from services.controller.runs.service import RunService
 from services.controller.settings import ControllerSettings

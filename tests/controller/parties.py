@@ -38,8 +38,8 @@ from services.controller.range.driver import Driver
 from services.controller.range.fleet import Fleet
 from services.controller.range.journal import Journal
 from services.controller.range.news import News
+from services.controller.range.parties import Parties
 from services.controller.range.served_models import ModelKeeper
-from services.controller.range.supervisor import Parties
 from services.controller.settings import ControllerSettings
 from services.proxy.main import proxy
 from services.proxy.settings import ProxySettings

@@ -28,8 +28,8 @@ from services.controller.range.fleet import Fleet
 from services.controller.range.journal import Journal
 from services.controller.range.models import Models
 from services.controller.range.news import News
+from services.controller.range.parties import Parties
 from services.controller.range.served_models import ModelKeeper
-from services.controller.range.supervisor import Parties
 from services.controller.range.together import Once
 from services.controller.settings import ControllerSettings
 from services.provider.main import create_provider

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import orjson
@@ -41,14 +41,12 @@ from services.controller.range.journal import Journal
 from services.controller.range.judge import Inferred, Observed, honesty_of, judge, registered
 from services.controller.range.members import judge_members, trained_on
 from services.controller.range.models import Models
+from services.controller.range.parties import Parties
 from services.controller.range.served import served_right
 from services.controller.range.students import hand_in
 from services.controller.range.together import Once, together
 from services.controller.range.uploaded import Uploaded, read_uploads
 from services.controller.settings import ControllerSettings
-
-if TYPE_CHECKING:
-    from services.controller.range.supervisor import Parties
 
 __all__ = ["Driver"]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING
 
 import orjson
 import structlog
@@ -16,10 +15,8 @@ from leakrange.store.files import whole
 from leakrange.wire.errors import InvalidArtifact
 from services.controller.range.dispatch import Dispatch
 from services.controller.range.journal import Journal
+from services.controller.range.parties import Parties
 from services.controller.range.together import Once
-
-if TYPE_CHECKING:
-    from services.controller.range.supervisor import Parties
 
 __all__ = ["Models"]
 

@@ -6,49 +6,28 @@ import asyncio
 from dataclasses import dataclass
 
 import structlog
-from pydantic import SecretStr
 
 from leakrange.scenario.plan import Plan
-from leakrange.service.operators import Edge, Providers, Proxy
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
-from leakrange.store.files import FolderStore
 from leakrange.store.jobs import Jobs
 from leakrange.store.runs import FINAL, Runs
 from leakrange.store.trials import Trials
 from leakrange.wire.errors import LeakrangeError, StorageFull
-from leakrange.wire.names import PublicNames
 from services.controller.range.accounts import Accounts
 from services.controller.range.driver import Driver
-from services.controller.range.fleet import Fleet
 from services.controller.range.journal import Journal
 from services.controller.range.news import News
-from services.controller.range.served_models import ModelKeeper
+from services.controller.range.parties import Parties
 from services.controller.settings import ControllerSettings
 
-__all__ = ["Parties", "Supervisor"]
+__all__ = ["Supervisor"]
 
 log = structlog.get_logger("services.controller.supervisor")
 RECORD_EVERY = 2.0
 """Seconds between tries to write down the end of a run while the disk is full."""
 CLOSE_WITHIN = 5.0
 """Seconds for which the end of a run that is cancelled or has failed waits for the proxy's accounts."""
-
-
-@dataclass(frozen=True)
-class Parties:
-    """Everybody that a run talks to, and the stores where models and releases lie."""
-
-    fleet: Fleet
-    providers: Providers
-    proxy: Proxy
-    edge: Edge
-    models: FolderStore
-    releases: FolderStore
-    proxy_for_clients: str
-    names: PublicNames
-    keeper: ModelKeeper
-    fleet_secret: SecretStr
 
 
 @dataclass(eq=False)
