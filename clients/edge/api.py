@@ -10,7 +10,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from clients.edge.device import LEAVING, Device
+from clients.edge.device import Device
 from clients.edge.enrolment import Enrolment, Enrolments
 from clients.edge.metrics import EdgeMetrics
 from clients.edge.sessions import Sessions
@@ -18,6 +18,7 @@ from clients.edge.settings import EdgeSettings
 from leakrange.defences.device import DeviceChain
 from leakrange.jobs.session import Session, SessionReply
 from leakrange.service.app import bearer, check_operator
+from leakrange.wire.endpoints import UPLOADED
 from leakrange.wire.errors import Forbidden, InvalidInput, UnknownModel
 from leakrange.wire.images import ImageLimits, image_steps
 from leakrange.wire.releases import ReleaseKind
@@ -68,8 +69,8 @@ class _App:
         self.enrolment = enrolment
         self.release = request.release or enrolment.card.default_release
         self.chain = DeviceChain.parse(request.defence)
-        if self.release not in LEAVING:
-            raise InvalidInput(f"an edge client uploads {' or '.join(LEAVING)}, not {self.release!r}")
+        if self.release not in UPLOADED:
+            raise InvalidInput(f"an edge client uploads {' or '.join(UPLOADED)}, not {self.release!r}")
         if reason := self.chain.outputs.refuse(self.release):
             raise InvalidInput(reason)
 

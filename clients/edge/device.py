@@ -19,14 +19,11 @@ from leakrange.defences.output import ReleaseContext
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.inference import outputs
 from leakrange.wire.digests import digest
+from leakrange.wire.endpoints import UPLOADED
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.releases import ReleaseKind
 
-__all__ = ["LEAVING", "Device"]
-
-LEAVING: tuple[ReleaseKind, ...] = ("logits", "softmax")
-"""The only releases that an edge client uploads: outputs. Features are intermediate values, and stay."""
-
+__all__ = ["Device"]
 
 HARDENED = 16
 """Changed models kept in memory."""
@@ -58,8 +55,10 @@ class Device:
 
         Raises `InvalidInput` for another release than outputs, or one that the defence cannot take.
         """
-        if release not in LEAVING:
-            raise InvalidInput(f"an edge client uploads {' or '.join(LEAVING)}, and nothing like {release!r}")
+        if release not in UPLOADED:
+            raise InvalidInput(
+                f"an edge client uploads {' or '.join(UPLOADED)}, and nothing like {release!r}"
+            )
 
         def run() -> NDArray[np.float32]:
             values = outputs(self._model(enrolment, chain), images, release, batch=self._batch)

@@ -16,11 +16,10 @@ from leakrange.metrics import unit_length
 from leakrange.providers import artifact as artifacts
 from leakrange.providers.inference import outputs
 from leakrange.wire.digests import digest
-from leakrange.wire.endpoints import check_endpoint
+from leakrange.wire.endpoints import UPLOADED, check_endpoint
 from leakrange.wire.errors import Conflict, InvalidInput, LeakrangeError, NotFound, UnknownModel
 from leakrange.wire.names import PublicNames
 from leakrange.wire.pairs import image_marks
-from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Deployment, ModelCard
 from services.provider.batching import Batcher
 from services.provider.device import Device
@@ -32,11 +31,9 @@ from services.provider.settings import ProviderSettings
 from services.provider.store import Store
 from services.provider.vectors import Vectors
 
-__all__ = ["UPLOADED", "Models", "ServedModel"]
+__all__ = ["Models", "ServedModel"]
 
 log = structlog.get_logger("services.provider.models")
-UPLOADED: tuple[ReleaseKind, ...] = ("logits", "softmax")
-"""Releases on which a decision can be made."""
 
 
 class ServedModel:

@@ -8,6 +8,7 @@ from functools import partial
 
 from fastapi import APIRouter, Request, Response
 
+from leakrange.wire.endpoints import ARTIFACT, RELEASES, UPLOADED, UPLOADS
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.images import ImageLimits, image_steps
 from leakrange.wire.releases import ReleaseKind, upload_steps
@@ -15,8 +16,8 @@ from leakrange.wire.schemas import Decisions, ModelCard, Releases
 from leakrange.wire.tensors import JSON, negotiate
 from services.provider.hot_path import BareRoute, Handler, read_body, values_response
 from services.provider.intake import Intake
-from services.provider.models import UPLOADED, Models
-from services.provider.openapi import ARTIFACT, IMAGES, OUTPUTS, RELEASES
+from services.provider.models import Models
+from services.provider.openapi import FILE, IMAGES, OUTPUTS, VALUES
 from services.provider.settings import ProviderSettings
 
 __all__ = ["native_routes"]
@@ -39,10 +40,10 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
         """What there is to know of a model before it is used."""
         return models[model].card
 
-    @router.get("/{model}/artifact", response_class=Response, responses=ARTIFACT)
+    @router.get(f"/{{model}}/{ARTIFACT}", response_class=Response, responses=FILE)
     async def artifact(model: str, request: Request) -> Response:
         """The model itself, a safetensors file with its config; compare its SHA-256 with the card's."""
-        served = models.answering(model, "artifact")
+        served = models.answering(model, ARTIFACT)
         headers = {
             "ETag": f'"{served.card.sha256}"',
             "Repr-Digest": f"sha-256=:{base64.b64encode(bytes.fromhex(served.card.sha256)).decode()}:",
@@ -62,7 +63,9 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
         infer.__doc__ = f"The {endpoint} of one or more images."
         return infer
 
-    for endpoint, kind in _KINDS.items():
+    for endpoint, kind in RELEASES.items():
+        if kind == "score":
+            continue  # pairs are compared by routes of their own
         router.add_api_route(
             f"/{{model}}/{endpoint}",
             inference(endpoint, kind),
@@ -71,12 +74,12 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
             response_model=Releases,
             route_class_override=BareRoute,
             openapi_extra=IMAGES,
-            responses=RELEASES,
+            responses=VALUES,
         )
 
     async def outputs(request: Request) -> Response:
         """Take in the outputs that an edge client computed itself, and decide on them."""
-        served = models.answering(request.path_params["model"], "outputs")
+        served = models.answering(request.path_params["model"], UPLOADS)
         key = request.headers.get("idempotency-key")
         if key is not None and not KEY.fullmatch(key):
             raise InvalidInput("an idempotency key is 1 to 255 printable ASCII characters without blanks")
@@ -97,7 +100,7 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
         return Response(decisions.model_dump_json(), media_type=JSON)
 
     router.add_api_route(
-        "/{model}/outputs",
+        f"/{{model}}/{UPLOADS}",
         outputs,
         methods=["POST"],
         response_model=Decisions,
@@ -105,14 +108,6 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
         openapi_extra=OUTPUTS,
     )
     return router
-
-
-_KINDS: dict[str, ReleaseKind] = {
-    "logits": "logits",
-    "softmax": "softmax",
-    "features": "features",
-    "recognition": "softmax",
-}
 
 
 def _release_kind(kind: str | None) -> ReleaseKind:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from leakrange.wire.endpoints import UPLOADED
 from leakrange.wire.names import NAME
 from leakrange.wire.schemas import Upload
 from leakrange.wire.tensors import JSON, NPY
 
-__all__ = ["ARTIFACT", "ENROLMENT", "IMAGES", "OUTPUTS", "RELEASES", "VERIFICATION"]
+__all__ = ["ENROLMENT", "FILE", "IMAGES", "OUTPUTS", "VALUES", "VERIFICATION"]
 
 BINARY = {"schema": {"type": "string", "format": "binary"}}
 PERSON = {
@@ -74,7 +75,7 @@ VERIFICATION = {
 OUTPUTS = {
     "parameters": [
         MODEL,
-        {"name": "X-Release", "in": "header", "required": False, "schema": {"enum": ["logits", "softmax"]}},
+        {"name": "X-Release", "in": "header", "required": False, "schema": {"enum": list(UPLOADED)}},
         {
             "name": "Idempotency-Key",
             "in": "header",
@@ -87,8 +88,8 @@ OUTPUTS = {
         "content": {JSON: {"schema": Upload.model_json_schema()}, NPY: BINARY},
     },
 }
-RELEASES: dict[int | str, dict[str, Any]] = {200: {"content": {NPY: BINARY}}}
-ARTIFACT: dict[int | str, dict[str, Any]] = {
+VALUES: dict[int | str, dict[str, Any]] = {200: {"content": {NPY: BINARY}}}
+FILE: dict[int | str, dict[str, Any]] = {
     200: {"content": {"application/octet-stream": BINARY}},
     304: {"description": "The client has it already"},
 }

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from leakrange.providers.artifact import Artifact
+from leakrange.wire.endpoints import released_by
 from leakrange.wire.names import PublicNames
-from leakrange.wire.releases import ReleaseKind
-from leakrange.wire.schemas import Deployment, ModelCard, Service
+from leakrange.wire.schemas import Deployment, ModelCard
 
-__all__ = ["RELEASED", "model_card", "public_version"]
-
-RELEASED: Mapping[Service, tuple[ReleaseKind, ...]] = {
-    "classifier": ("logits", "softmax", "features"),
-    "features": ("features",),
-    "verification": ("score",),
-    "recognition": ("softmax",),
-}
+__all__ = ["model_card", "public_version"]
 
 
 def public_version(names: PublicNames, name: str, deployment: Deployment) -> str:
@@ -41,7 +32,7 @@ def model_card(
     config, service = artifact.config, deployment.service
     public = service == "classifier"
     own_classes = service in ("classifier", "recognition")
-    released = list(RELEASED[service])
+    released = list(released_by(service))
     return ModelCard(
         name=name,
         version=version,

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Request, Response
 from numpy.typing import NDArray
 
 from leakrange.metrics import pair_distances
+from leakrange.wire.endpoints import GALLERY
 from leakrange.wire.images import ImageLimits, image_steps
 from leakrange.wire.names import asked_person, check_person
 from leakrange.wire.pairs import MARK, image_marks, pair_steps, same_person
@@ -19,7 +20,7 @@ from leakrange.wire.tensors import negotiate
 from services.provider.gallery_store import Template
 from services.provider.hot_path import BareRoute, read_body, values_response
 from services.provider.models import Models, ServedModel
-from services.provider.openapi import ENROLMENT, RELEASES, VERIFICATION
+from services.provider.openapi import ENROLMENT, VALUES, VERIFICATION
 from services.provider.settings import ProviderSettings
 
 __all__ = ["verification_routes"]
@@ -57,7 +58,7 @@ def verification_routes(settings: ProviderSettings, models: Models) -> APIRouter
 
     async def enrol(request: Request) -> Response:
         """Enrol a person, or replace one, by the mean of the images' vectors."""
-        served, enrolled = models.verifier(request.path_params["model"], "gallery")
+        served, enrolled = models.verifier(request.path_params["model"], GALLERY)
         person = check_person(request.path_params["person"])
         images, marks = await read_images(served, request, ImageLimits(samples=settings.gallery_images))
         template = await enrolled.enrol(person, await served.release("features", images, marks), marks)
@@ -71,21 +72,23 @@ def verification_routes(settings: ProviderSettings, models: Models) -> APIRouter
         methods=["POST"],
         response_model=Scores,
         openapi_extra=VERIFICATION,
-        responses=RELEASES,
+        responses=VALUES,
     )
-    add("/gallery/{person}", enrol, methods=["PUT"], response_model=GalleryEntry, openapi_extra=ENROLMENT)
+    add(
+        f"/{GALLERY}/{{person}}", enrol, methods=["PUT"], response_model=GalleryEntry, openapi_extra=ENROLMENT
+    )
 
-    @router.get("/gallery")
+    @router.get(f"/{GALLERY}")
     async def gallery(model: str) -> Gallery:
         """Who is enrolled with a verification model."""
-        served, enrolled = models.verifier(model, "gallery")
+        served, enrolled = models.verifier(model, GALLERY)
         persons = [GalleryEntry(person=each.person, images=each.images) for each in enrolled]
         return Gallery(model=served.card.name, version=served.card.version, persons=persons)
 
-    @router.delete("/gallery/{person}", status_code=204)
+    @router.delete(f"/{GALLERY}/{{person}}", status_code=204)
     async def remove(model: str, person: str) -> Response:
         """Forget a person."""
-        _, enrolled = models.verifier(model, "gallery")
+        _, enrolled = models.verifier(model, GALLERY)
         await enrolled.remove(person)
         return Response(status_code=204)
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, model_validator
 
-from leakrange.wire.endpoints import ARTIFACT, ENDPOINTS, GALLERY
+from leakrange.wire.endpoints import ENDPOINTS, RELEASES, UPLOADS
 from leakrange.wire.schemas import Name
 
 __all__ = [
@@ -29,10 +29,15 @@ __all__ = [
 
 Budget = Annotated[int, Field(ge=0, le=10**12, strict=True)]
 """Samples."""
-Endpoint = Literal[
-    "logits", "softmax", "features", "verification", "recognition", "outputs", "artifact", "gallery"
-]
-assert set(ENDPOINTS) == set(Endpoint.__args__)  # type: ignore[attr-defined]
+
+
+def _known(endpoint: str) -> str:
+    if endpoint not in ENDPOINTS:
+        raise ValueError(f"there is no endpoint {endpoint[:40]!r}; there are: {', '.join(ENDPOINTS)}")
+    return endpoint
+
+
+Endpoint = Annotated[str, AfterValidator(_known), Field(json_schema_extra={"enum": list(ENDPOINTS)})]
 
 
 class _Strict(BaseModel):
@@ -75,7 +80,7 @@ class BindingBody(_Strict):
     def _endpoint_of_a_model(self) -> BindingBody:
         if self.endpoint is not None and self.model is None:
             raise ValueError("an endpoint is bound together with its model")
-        if self.endpoint in (ARTIFACT, GALLERY):
+        if self.endpoint not in (None, *RELEASES, UPLOADS):
             raise ValueError(f"{self.endpoint} is no release: restrict the key's endpoints instead")
         return self
 

@@ -62,7 +62,7 @@ class Free:
     async def artifact(self, request: Request, model: str, send: Send) -> None:
         """The model's file, passed on piece by piece."""
         key, snapshot = await self._known(request)
-        url = f"{snapshot.route(key, model, ARTIFACT)}/v1/models/{model}/artifact"
+        url = f"{snapshot.route(key, model, ARTIFACT)}/v1/models/{model}/{ARTIFACT}"
         await self._parties().upstream.stream(url, {"Accept": "*/*"}, send)
 
     async def gallery(self, request: Request, model: str) -> Answer:
@@ -71,7 +71,7 @@ class Free:
         base = snapshot.route(key, model, GALLERY)
         snapshot.check_untransformed(key, model, GALLERY)
         upstream = self._parties().upstream
-        reply = await upstream.ask("GET", f"{base}/v1/models/{model}/gallery", {"Accept": JSON})
+        reply = await upstream.ask("GET", f"{base}/v1/models/{model}/{GALLERY}", {"Accept": JSON})
         persons = [person.model_dump() for person in enrolled(reply.media, reply.body)]
         version = (await upstream.told(base, model)).version
         return _json({"model": model, "version": version, "persons": persons})
@@ -80,7 +80,7 @@ class Free:
         """Forget an enrolled person."""
         key, snapshot = await self._known(request)
         base = snapshot.route(key, model, GALLERY)
-        url = f"{base}/v1/models/{model}/gallery/{check_person(person)}"
+        url = f"{base}/v1/models/{model}/{GALLERY}/{check_person(person)}"
         await self._parties().upstream.ask("DELETE", url, {"Accept": JSON})
         return Answer(204, b"")
 

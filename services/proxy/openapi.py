@@ -6,7 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from leakrange.wire.endpoints import GALLERY, RELEASES, UPLOADS
+from leakrange.wire.endpoints import ARTIFACT, GALLERY, RELEASES, UPLOADED, UPLOADS
 from leakrange.wire.names import NAME
 from leakrange.wire.problems import PROBLEM
 from leakrange.wire.schemas import Decisions, Gallery, GalleryEntry, ModelCard, Releases, Scores, Upload
@@ -63,7 +63,7 @@ KIND = {
     "name": "X-Release",
     "in": "header",
     "description": "The release kind of an npy body",
-    "schema": {"enum": ["logits", "softmax", "features", "score", "sample"]},
+    "schema": {"enum": list(UPLOADED)},
 }
 
 
@@ -99,7 +99,7 @@ def _paths() -> dict[str, Any]:
         "/v1/models/{model}": {
             "get": _operation("One model", _json(_ref("ModelCard")), parameters=[MODEL]),
         },
-        "/v1/models/{model}/artifact": {
+        f"/v1/models/{{model}}/{ARTIFACT}": {
             "get": _operation(
                 "The model's safetensors file",
                 {"application/octet-stream": {"schema": BINARY}},

@@ -68,7 +68,9 @@ class Query:
         if self.person is None:
             return self.endpoint
         return (
-            f"gallery/{self.person}" if self.endpoint == GALLERY else f"{self.endpoint}?person={self.person}"
+            f"{GALLERY}/{self.person}"
+            if self.endpoint == GALLERY
+            else f"{self.endpoint}?person={self.person}"
         )
 
     def decoded(

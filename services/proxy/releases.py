@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from leakrange.defences.output import Chain, Release, ReleaseContext
 from leakrange.wire.digests import digest_each
+from leakrange.wire.endpoints import UPLOADED
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 from leakrange.wire.pairs import same_person
 from leakrange.wire.releases import ReleaseKind, upload_steps
@@ -46,8 +47,6 @@ __all__ = [
 ]
 
 log = structlog.get_logger("leakrange.proxy.releases")
-DECIDED = ("logits", "softmax")
-"""Releases on which a provider decides."""
 LONGEST_RELEASE = 1_048_576
 """Numbers of one sample's release; the size of the body is limited beside."""
 
@@ -207,8 +206,8 @@ class Upload:
     def check(self, card: ModelCard) -> Generator[None, None, None]:
         """Raise what is wrong with the upload, as far as the model's card tells; that takes no step."""
         yield from ()
-        if self.release not in DECIDED:
-            raise InvalidInput(f"an upload is {' or '.join(DECIDED)}, not {self.release}")
+        if self.release not in UPLOADED:
+            raise InvalidInput(f"an upload is {' or '.join(UPLOADED)}, not {self.release}")
         if self.values.shape[1] != len(card.classes):
             raise InvalidInput(
                 f"this model has {len(card.classes)} classes; the upload has {self.values.shape[1]} values a "

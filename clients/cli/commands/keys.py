@@ -84,4 +84,4 @@ def _model(name: str) -> str | None:
 
 
 def _endpoint(name: str) -> str | None:
-    return None if name in ENDPOINTS else str(UnknownName("endpoint", name, ENDPOINTS))
+    return None if name in ENDPOINTS else str(UnknownName("endpoint", name, tuple(ENDPOINTS)))

@@ -32,6 +32,7 @@ from leakrange.scenario.plan import (
 from leakrange.scenario.results import TrialResult
 from leakrange.store.files import get_array, get_arrays, put_array, put_arrays, whole
 from leakrange.wire.digests import digest
+from leakrange.wire.endpoints import ARTIFACT, UPLOADS
 from leakrange.wire.errors import LeakrangeError, NotFound, StorageFull
 from leakrange.wire.keys import api_key
 from leakrange.wire.names import upload_name
@@ -52,7 +53,7 @@ __all__ = ["Driver"]
 
 log = structlog.get_logger("services.controller.driver")
 FITS_AT_ONCE = 8
-DEVICE = ["artifact", "outputs"]
+DEVICE = [ARTIFACT, UPLOADS]
 """What a user's device asks for: the model once, then decisions on its outputs."""
 
 
@@ -349,7 +350,7 @@ class Driver:
         name = f"{self._run}.student.{model.id}.{identity[:12]}"
         await self._journal.expect([(identity, "stream", {"trial": trial.result.id})])
         key = await self._accounts.key(
-            name, policy=policy.name, budget=len(outputs), model=self._own.name(model), endpoints=["outputs"]
+            name, policy=policy.name, budget=len(outputs), model=self._own.name(model), endpoints=[UPLOADS]
         )
         known = whole(self._parties.releases, f"{identity}.npz")
         if not known:

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from leakrange.jobs.job import Knowledge
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
+from leakrange.wire.endpoints import released_by
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import MAX_BATCH, Distance, StudentService
 
@@ -66,14 +67,7 @@ class ServiceSpec(_Strict):
     @property
     def release(self) -> ReleaseKind:
         """What it answers with."""
-        return _RELEASES[self.kind]
-
-
-_RELEASES: dict[str, ReleaseKind] = {
-    "features": "features",
-    "verification": "score",
-    "recognition": "softmax",
-}
+        return released_by(self.kind)[0]
 
 
 def _service(value: Any) -> Any:

@@ -18,6 +18,7 @@ from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.scenario.document import ServiceSpec
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.digests import digest
+from leakrange.wire.endpoints import endpoint_of
 from leakrange.wire.names import PublicNames
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Deployment
@@ -79,7 +80,7 @@ class PlannedModel(_Strict):
     @property
     def endpoint(self) -> str:
         """Where it is asked."""
-        return self.release if self.service is None else self.service.kind
+        return endpoint_of("classifier" if self.service is None else self.service.kind, self.release)
 
     @property
     def artifact(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal
 from urllib.parse import quote
 
 import numpy as np
@@ -13,16 +12,14 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from leakrange.wire.calling import call, raise_problem
+from leakrange.wire.endpoints import ARTIFACT, GALLERY, UPLOADS
 from leakrange.wire.errors import InvalidInput, MalformedBody, UpstreamFailed
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Decisions, GalleryEntry, ModelCard
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy, release_array
 from leakrange.wire.transport import Answer, Transport
 
-__all__ = ["Endpoint", "NativeClient", "call", "raise_problem"]
-
-Endpoint = ReleaseKind | Literal["verification", "recognition"]
-"""Where samples are asked about: most are named as the release that they give."""
+__all__ = ["NativeClient", "call", "raise_problem"]
 
 
 @contextmanager
@@ -59,12 +56,12 @@ class NativeClient:
 
     async def artifact(self, model: str) -> bytes:
         """The public artifact, a safetensors file; check its SHA-256 against the card's before loading it."""
-        return (await self._call("GET", f"/v1/models/{model}/artifact", accept="*/*")).body
+        return (await self._call("GET", f"/v1/models/{model}/{ARTIFACT}", accept="*/*")).body
 
     async def query(
         self,
         model: str,
-        endpoint: Endpoint,
+        endpoint: str,
         samples: NDArray[np.uint8],
         *,
         idempotency_key: str | None = None,
@@ -87,7 +84,7 @@ class NativeClient:
         """Enrol a person with a verification by uint8 images (samples, H, W, C), or replace one."""
         answer = await self._call(
             "PUT",
-            f"/v1/models/{model}/gallery/{quote(person, safe='')}",
+            f"/v1/models/{model}/{GALLERY}/{quote(person, safe='')}",
             body=encode_npy(images),
             idempotency_key=idempotency_key,
         )
@@ -121,7 +118,7 @@ class NativeClient:
         """Upload outputs (samples, N), as an edge client does; the decisions, one class index a sample."""
         answer = await self._call(
             "POST",
-            f"/v1/models/{model}/outputs",
+            f"/v1/models/{model}/{UPLOADS}",
             body=encode_npy(values.astype(np.float32)),
             idempotency_key=idempotency_key,
             extra={"X-Release": release},

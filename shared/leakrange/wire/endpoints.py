@@ -1,43 +1,92 @@
-"""The endpoints of the native API below a model, and which of them each service answers."""
+"""The table of the native API's endpoints below a model: who has which, and what leaves whom through it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
 
 from leakrange.wire.errors import NotFound
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import ModelCard, Service
 
-__all__ = ["ANSWERS", "ARTIFACT", "ENDPOINTS", "GALLERY", "RELEASES", "UPLOADS", "check_endpoint"]
+__all__ = [
+    "ARTIFACT",
+    "ENDPOINTS",
+    "GALLERY",
+    "RELEASES",
+    "UPLOADED",
+    "UPLOADS",
+    "Endpoint",
+    "check_endpoint",
+    "endpoint_of",
+    "endpoints_of",
+    "released_by",
+]
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One endpoint: the ``services`` that have it, the kind of release that it answers with (None: its answer
+    is no release), and the kinds of release that it ``takes`` in."""
+
+    services: tuple[Service, ...]
+    release: ReleaseKind | None = None
+    takes: tuple[ReleaseKind, ...] = ()
+
+
+UPLOADS: Final = "outputs"
+"""The endpoint whose request, not answer, is the release."""
+ARTIFACT: Final = "artifact"
+"""The endpoint that gives out the model's file: whoever has it computes every release without asking."""
+GALLERY: Final = "gallery"
+"""The endpoint of who is enrolled with a verification; it releases nothing."""
+
+ENDPOINTS: Mapping[str, Endpoint] = {
+    "logits": Endpoint(("classifier",), "logits"),
+    "softmax": Endpoint(("classifier",), "softmax"),
+    "features": Endpoint(("classifier", "features"), "features"),
+    "verification": Endpoint(("verification",), "score"),
+    "recognition": Endpoint(("recognition",), "softmax"),
+    UPLOADS: Endpoint(("classifier",), takes=("logits", "softmax")),
+    ARTIFACT: Endpoint(("classifier",)),
+    GALLERY: Endpoint(("verification",)),
+}
+"""All endpoints by name. A service has these alone: whatever else its net could say stays inside, and through
+a student service nobody reaches the teacher."""
 
 RELEASES: Mapping[str, ReleaseKind] = {
-    "logits": "logits",
-    "softmax": "softmax",
-    "features": "features",
-    "verification": "score",
-    "recognition": "softmax",
+    name: endpoint.release for name, endpoint in ENDPOINTS.items() if endpoint.release is not None
 }
-"""The release kind that each answering endpoint gives out."""
-UPLOADS = "outputs"
-"""The endpoint whose request, not answer, is the release."""
-ARTIFACT = "artifact"
-"""The endpoint that gives out the model's file: whoever has it computes every release without asking."""
-GALLERY = "gallery"
-"""The endpoint of who is enrolled with a verification; it releases nothing."""
-ENDPOINTS = (*RELEASES, UPLOADS, ARTIFACT, GALLERY)
-ANSWERS: Mapping[Service, tuple[str, ...]] = {
-    "classifier": ("logits", "softmax", "features", UPLOADS, ARTIFACT),
-    "features": ("features",),
-    "verification": ("verification", GALLERY),
-    "recognition": ("recognition",),
-}
-"""The endpoints of each service. Whatever else its net could say stays inside: through a student service
-nobody reaches the teacher."""
+"""The kind of release that each answering endpoint gives out."""
+UPLOADED: tuple[ReleaseKind, ...] = ENDPOINTS[UPLOADS].takes
+"""The kinds that a device uploads, since a provider can decide on them."""
+
+
+def endpoints_of(service: Service) -> tuple[str, ...]:
+    """The names of a service's endpoints."""
+    return tuple(name for name, endpoint in ENDPOINTS.items() if service in endpoint.services)
+
+
+def released_by(service: Service) -> tuple[ReleaseKind, ...]:
+    """The kinds of release that a service answers with."""
+    return tuple(RELEASES[name] for name in endpoints_of(service) if name in RELEASES)
+
+
+def endpoint_of(service: Service, release: ReleaseKind) -> str:
+    """The endpoint at which a service answers with that release; `NotFound` where it has none."""
+    for name in endpoints_of(service):
+        if RELEASES.get(name) == release:
+            return name
+    raise NotFound(
+        f"no endpoint of a {service} service releases {release}",
+        hint=f"it releases: {', '.join(released_by(service))}",
+    )
 
 
 def check_endpoint(card: ModelCard, endpoint: str) -> None:
     """Raise `NotFound`, which names what there is, where the model of that card has no such endpoint."""
-    answered = ANSWERS[card.service]
+    answered = endpoints_of(card.service)
     if endpoint not in answered:
         raise NotFound(
             f"the model {card.name!r} has no endpoint {endpoint!r}",
