@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from leakrange.store.engine import Database
-from leakrange.store.events import Cursors, Events
+from leakrange.store.events import Events
 from leakrange.store.runs import Runs
 from leakrange.wire.errors import NotFound
 from tests.store.test_runs import create
@@ -77,14 +77,3 @@ async def test_events_are_replayed_from_any_number(database: Database) -> None:
     with pytest.raises(NotFound):
         async with database.write() as session:
             await Events(session).append("no such run", "tick", {})
-
-
-async def test_cursors_remember_how_far_was_read(database: Database) -> None:
-    async with database.write() as session:
-        cursors = Cursors(session)
-        assert await cursors.get("reports") == "0"
-        await cursors.set("reports", "17-0")
-        await cursors.set("reports", "18-2")
-        await cursors.set("others", "1")
-    async with database.read() as session:
-        assert await Cursors(session).get("reports") == "18-2"

@@ -115,19 +115,7 @@ def test_a_write_that_fails_leaves_the_old_and_no_litter(
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StorageFull):
         store.put(DIGEST, b"new")
-    with pytest.raises(StorageFull):
-        store.put_folder(DIGEST[:32], {"model.safetensors": b"new"})
     assert store.get(DIGEST) == b"old"
-    assert [p.name for p in store.root.iterdir()] == [DIGEST]
-
-
-def test_a_folder_appears_whole_and_the_first_stays(store: FolderStore) -> None:
-    store.put_folder(DIGEST, {"config.json": b"{}", "model.safetensors": b"weights"})
-    store.put_folder(DIGEST, {"config.json": b"other"})
-    assert store.get(f"{DIGEST}/config.json") == b"{}"
-    assert store.get(f"{DIGEST}/model.safetensors") == b"weights"
-    with pytest.raises(InvalidInput):
-        store.put_folder(DIGEST[:32], {"../escaped": b""})
     assert [p.name for p in store.root.iterdir()] == [DIGEST]
 
 
@@ -236,13 +224,9 @@ def test_a_full_disk_is_named_and_leaves_nothing_half(tmp_path: Path) -> None:
         store = FolderStore(disk / "releases")
         stored(store, NAMES[0])
         filler = fill(disk)
-        for put in (
-            lambda: store.put(NAMES[1], bytes(100_000)),
-            lambda: store.put_folder(DIGEST, {"training.json": bytes(100_000)}),
-        ):
-            with pytest.raises(StorageFull, match=f"disk is full.*{store.root}") as caught:
-                put()
-            assert "free" in str(caught.value.hint)
+        with pytest.raises(StorageFull, match=f"disk is full.*{store.root}") as caught:
+            store.put(NAMES[1], bytes(100_000))
+        assert "free" in str(caught.value.hint)
         assert [path.name for path in store.root.iterdir()] == [NAMES[0]]
         filler.unlink()
         store.put(NAMES[1], bytes(100_000))

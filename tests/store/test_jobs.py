@@ -1,11 +1,9 @@
 """Jobs: exactly one gets each, a report that comes twice counts once, whatever the order of arrival."""
 
 import asyncio
-from datetime import timedelta
 
 from leakrange.store.engine import Database
 from leakrange.store.jobs import Jobs, NewJob
-from leakrange.store.tables import now
 from tests.store.test_runs import create
 
 
@@ -22,9 +20,8 @@ async def test_adding_jobs_again_adds_nothing(database: Database) -> None:
         assert [job.identity for job in found] == [*(f"job-{i}" for i in range(2500)), "new"]
         assert found[3].state == "dispatched"
         assert found[4].payload == {"number": 4}
-        assert await Jobs(session).counts(run_id) == {
-            "probe": {"pending": 2499, "dispatched": 1},
-            "fit": {"pending": 1},
+        assert await Jobs(session).tally([run_id]) == {
+            run_id: {"probe": {"pending": 2499, "dispatched": 1}, "fit": {"pending": 1}}
         }
 
 
@@ -50,32 +47,19 @@ async def test_the_life_of_a_job(database: Database) -> None:
         jobs = Jobs(session)
         await jobs.add(run_id, [NewJob("a", "train", {})])
         assert await jobs.claim(run_id, "a")
-        assert await jobs.start(run_id, "a", "worker-1")
-        assert not await jobs.start(run_id, "a", "worker-2")
-        assert await jobs.beat(run_id, "a", 0.5)
         assert await jobs.retry(run_id, "a")
         assert await jobs.claim(run_id, "a")
         assert await jobs.finish(run_id, "a", {"seconds": 1.5})
         # What comes late changes nothing.
         assert not await jobs.finish(run_id, "a", {"seconds": 9.9})
         assert not await jobs.fail(run_id, "a", "late")
-        assert not await jobs.start(run_id, "a", "worker-3")
-        assert not await jobs.beat(run_id, "a", 0.1)
         assert not await jobs.retry(run_id, "a")
         assert not await jobs.claim(run_id, "a")
         job = await jobs.get(run_id, "a")
         assert job is not None
-        assert (job.state, job.attempts, job.progress) == ("done", 2, 1.0)
+        assert (job.state, job.attempts) == ("done", 2)
         assert job.result == {"seconds": 1.5}
         assert await jobs.get(run_id, "b") is None
-
-
-async def test_a_result_may_come_before_the_news_of_its_start(database: Database) -> None:
-    run_id = await create(database)
-    async with database.write() as session:
-        await Jobs(session).add(run_id, [NewJob("a", "probe", {})])
-        assert await Jobs(session).finish(run_id, "a", {})
-        assert not await Jobs(session).start(run_id, "a", "worker")
 
 
 async def test_a_failed_job_is_told_why_and_can_be_tried_again(database: Database) -> None:
@@ -106,27 +90,3 @@ async def test_cancelling_stops_what_is_open_and_keeps_what_is_done(database: Da
         assert not await jobs.finish(run_id, "c", {})
         states = [job.state for job in await jobs.of_run(run_id)]
         assert states == ["done", "failed", "cancelled", "cancelled"]
-
-
-async def test_one_report_concerns_every_run_that_waits(database: Database) -> None:
-    first, second = await create(database), await create(database)
-    async with database.write() as session:
-        jobs = Jobs(session)
-        for run_id in (first, second):
-            await jobs.add(run_id, [NewJob("same", "train", {})])
-        assert [job.run_id for job in await jobs.waiting_for("same")] == [first, second]
-        await jobs.finish(first, "same", {})
-        assert [job.run_id for job in await jobs.waiting_for("same")] == [second]
-
-
-async def test_jobs_that_went_silent_are_found(database: Database) -> None:
-    run_id = await create(database)
-    async with database.write() as session:
-        jobs = Jobs(session)
-        await jobs.add(run_id, [NewJob(name, "train", {}) for name in "abc"])
-        await jobs.claim(run_id, "a")
-        await jobs.claim(run_id, "b")
-        await jobs.finish(run_id, "b", {})
-        later, earlier = now() + timedelta(seconds=1), now() - timedelta(seconds=60)
-        assert [job.identity for job in await jobs.stale(later)] == ["a"]
-        assert list(await jobs.stale(earlier)) == []

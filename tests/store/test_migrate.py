@@ -12,7 +12,7 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection, inspect, text
 
 from leakrange.store.engine import create_engine
 from leakrange.store.migrate import configuration, head, locate, upgrade
@@ -94,3 +94,26 @@ def test_missing_migrations_say_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp
 def test_other_databases_are_refused() -> None:
     with pytest.raises(ValueError, match="use sqlite or postgresql"):
         create_engine("mysql://localhost/leakrange")
+
+
+async def test_jobs_of_the_version_before_are_kept(empty_url: str) -> None:
+    engine = create_engine(empty_url)
+    async with engine.begin() as connection:
+        await connection.run_sync(lambda sync: command.upgrade(configuration(sync), "0002"))
+        await connection.execute(
+            text(
+                "insert into runs (id, name, scenario_yaml, scenario, state, created, environment, events)"
+                " values ('r', 'demo', '', '{}', 'running', current_timestamp, '{}', 0)"
+            )
+        )
+        await connection.execute(
+            text(
+                "insert into jobs (run_id, identity, kind, payload, state, attempts, progress, created)"
+                " values ('r', 'a', 'train', '{}', 'dispatched', 2, 0.5, current_timestamp)"
+            )
+        )
+    await asyncio.to_thread(upgrade, empty_url)
+    async with engine.connect() as connection:
+        kept = await connection.execute(text("select run_id, identity, kind, state, attempts from jobs"))
+        assert [tuple(row) for row in kept] == [("r", "a", "train", "dispatched", 2)]
+    await engine.dispose()

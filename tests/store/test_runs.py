@@ -103,7 +103,7 @@ async def test_deleting_a_run_leaves_nothing_of_it(database: Database) -> None:
             await Ledger(session).put(each, "k", policy="p", budget=1, spent=1, distinct=1)
             await ServedModels(session).add(each, "m", "honest")
     async with database.write() as session:
-        await Runs(session).delete(run_id)
+        await session.delete(await Runs(session).get(run_id))
     async with database.read() as session:
         for table in Base.metadata.tables.values():
             if "run_id" in table.columns:

@@ -1,4 +1,4 @@
-"""The ordered event stream of a run, and how far other streams have been read."""
+"""The ordered event stream of a run."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from leakrange.store.insert import insert_or_replace
-from leakrange.store.tables import Cursor, Event, Run
+from leakrange.store.tables import Event, Run
 from leakrange.wire.errors import NotFound
 
-__all__ = ["Cursors", "Events"]
+__all__ = ["Events"]
 
 
 class Events:
@@ -45,20 +44,3 @@ class Events:
         """The events that follow number ``seq`` (0: from the start), in order."""
         query = select(Event).where(Event.run_id == run_id, Event.seq > seq).order_by(Event.seq).limit(limit)
         return (await self.session.scalars(query)).all()
-
-
-class Cursors:
-    """Positions in streams by name. Moved in the same transaction as what was read, a position never runs
-    ahead of it."""
-
-    def __init__(self, session: AsyncSession) -> None:
-        self.session = session
-
-    async def get(self, name: str, default: str = "0") -> str:
-        """The position, or ``default`` where nothing was read yet."""
-        position = await self.session.scalar(select(Cursor.position).where(Cursor.name == name))
-        return default if position is None else position
-
-    async def set(self, name: str, position: str) -> None:
-        """Remember how far was read."""
-        await insert_or_replace(self.session, Cursor, {"name": name, "position": position}, (Cursor.name,))

@@ -87,34 +87,6 @@ class FolderStore:
                 temporary.unlink(missing_ok=True)
             _sync_folder(target.parent)
 
-    def put_folder(self, name: str, files: Mapping[str, bytes]) -> None:
-        """Store several files as one folder that appears whole or not at all; where it is there already it
-        stays. Raises `StorageFull`."""
-        for file in files:
-            self.path(f"{name}/{file}")
-        with room_in(self.root):
-            self._put_folder(name, files)
-
-    def _put_folder(self, name: str, files: Mapping[str, bytes]) -> None:
-        target = self.path(name)
-        temporary = self.root / f".{name}.{secrets.token_hex(6)}"
-        temporary.mkdir(parents=True)
-        try:
-            for file, content in files.items():
-                with (temporary / file).open("xb") as handle:
-                    handle.write(content)
-                    handle.flush()
-                    os.fsync(handle.fileno())
-            _sync_folder(temporary)
-            try:
-                temporary.rename(target)
-            except OSError:
-                if not target.is_dir():  # anything but "somebody has stored the same before us"
-                    raise
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
-        _sync_folder(self.root)
-
     def get(self, name: str) -> bytes:
         """The content; raises `NotFound`."""
         try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, cast
 
 from sqlalchemy import CursorResult, Update, func, select, update
@@ -14,10 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from leakrange.store.insert import insert_new
 from leakrange.store.tables import Job, JobKind, JobState, now
 
-__all__ = ["OPEN", "Jobs", "NewJob"]
+__all__ = ["Jobs", "NewJob"]
 
-OPEN: tuple[JobState, ...] = ("pending", "dispatched", "running")
-IN_FLIGHT: tuple[JobState, ...] = ("dispatched", "running")
+OPEN: tuple[JobState, ...] = ("pending", "dispatched")
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,6 @@ class Jobs:
                 "payload": job.payload,
                 "state": "pending",
                 "attempts": 0,
-                "progress": 0.0,
                 "created": now(),
             }
             for job in jobs
@@ -69,25 +66,8 @@ class Jobs:
             query = query.where(Job.kind == kind)
         return (await self.session.scalars(query.execution_options(populate_existing=True))).all()
 
-    async def waiting_for(self, identity: str) -> Sequence[Job]:
-        """The unfinished jobs of all runs that one report of this identity concerns."""
-        query = select(Job).where(Job.identity == identity, Job.state.in_(OPEN)).order_by(Job.id)
-        return (await self.session.scalars(query.execution_options(populate_existing=True))).all()
-
-    async def counts(self, run_id: str) -> dict[JobKind, dict[JobState, int]]:
-        """How many jobs of each kind are in each state."""
-        query = (
-            select(Job.kind, Job.state, func.count())
-            .where(Job.run_id == run_id)
-            .group_by(Job.kind, Job.state)
-        )
-        counted: dict[JobKind, dict[JobState, int]] = {}
-        for kind, state, number in await self.session.execute(query):
-            counted.setdefault(kind, {})[state] = number
-        return counted
-
     async def tally(self, runs: Sequence[str]) -> dict[str, dict[JobKind, dict[JobState, int]]]:
-        """The counts of several runs at once."""
+        """How many jobs of each kind are in each state, by run."""
         query = (
             select(Job.run_id, Job.kind, Job.state, func.count())
             .where(Job.run_id.in_(runs))
@@ -98,37 +78,17 @@ class Jobs:
             counted[run].setdefault(kind, {})[state] = number
         return counted
 
-    async def stale(self, before: datetime) -> Sequence[Job]:
-        """Jobs in flight that were last heard of before that instant."""
-        query = select(Job).where(Job.state.in_(IN_FLIGHT), Job.heartbeat < before).order_by(Job.id)
-        return (await self.session.scalars(query.execution_options(populate_existing=True))).all()
-
     async def claim(self, run_id: str, identity: str) -> bool:
         """pending → dispatched, one more attempt. Of several that try, exactly one gets it."""
         change = self._from(run_id, identity, ("pending",))
         return await self._done(
-            change.values(
-                state="dispatched", attempts=Job.attempts + 1, heartbeat=now(), error=None, progress=0.0
-            )
+            change.values(state="dispatched", attempts=Job.attempts + 1, finished=None, error=None)
         )
-
-    async def start(self, run_id: str, identity: str, worker: str) -> bool:
-        """A worker has it: pending or dispatched → running."""
-        at = now()
-        change = self._from(run_id, identity, ("pending", "dispatched"))
-        return await self._done(change.values(state="running", worker=worker, started=at, heartbeat=at))
-
-    async def beat(self, run_id: str, identity: str, progress: float) -> bool:
-        """A sign of life of a job in flight; ``progress`` in [0, 1]."""
-        change = self._from(run_id, identity, IN_FLIGHT)
-        return await self._done(change.values(heartbeat=now(), progress=progress))
 
     async def finish(self, run_id: str, identity: str, result: dict[str, Any]) -> bool:
         """Any unfinished state → done. A job that was cancelled or has failed for good stays so."""
         change = self._from(run_id, identity, OPEN)
-        return await self._done(
-            change.values(state="done", finished=now(), result=result, progress=1.0, error=None)
-        )
+        return await self._done(change.values(state="done", finished=now(), result=result, error=None))
 
     async def fail(self, run_id: str, identity: str, error: str) -> bool:
         """Any unfinished state → failed."""
@@ -136,9 +96,9 @@ class Jobs:
         return await self._done(change.values(state="failed", finished=now(), error=error))
 
     async def retry(self, run_id: str, identity: str) -> bool:
-        """dispatched, running or failed → pending, to be claimed again."""
-        change = self._from(run_id, identity, (*IN_FLIGHT, "failed"))
-        return await self._done(change.values(state="pending", worker=None, started=None, finished=None))
+        """dispatched or failed → pending, to be claimed again."""
+        change = self._from(run_id, identity, ("dispatched", "failed"))
+        return await self._done(change.values(state="pending", finished=None))
 
     async def cancel(self, run_id: str) -> int:
         """Cancel all unfinished jobs of a run; returns how many."""

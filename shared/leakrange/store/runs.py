@@ -134,13 +134,3 @@ class Runs:
                 .values(seconds=(finished - started).total_seconds())
                 .execution_options(synchronize_session=False)
             )
-
-    async def environment(self, run_id: str, environment: dict[str, Any]) -> None:
-        """Record versions and machine; raises `NotFound`."""
-        (await self.get(run_id)).environment = environment
-        await self.session.flush()
-
-    async def delete(self, run_id: str) -> None:
-        """Remove a run and all that belongs to it; raises `NotFound`."""
-        await self.session.delete(await self.get(run_id))
-        await self.session.flush()

@@ -1,5 +1,4 @@
-"""The SQL tables: runs and everything that belongs to them, the models, and the controller's position in
-the report stream."""
+"""The SQL tables: runs and everything that belongs to them, and the models."""
 
 from __future__ import annotations
 
@@ -25,7 +24,6 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 __all__ = [
     "Base",
-    "Cursor",
     "Event",
     "Instant",
     "Job",
@@ -42,8 +40,8 @@ __all__ = [
 ]
 
 RunState = Literal["queued", "running", "done", "failed", "cancelled"]
-JobState = Literal["pending", "dispatched", "running", "done", "failed", "cancelled"]
-JobKind = Literal["train", "deploy", "stream", "probe", "fit", "evaluate"]
+JobState = Literal["pending", "dispatched", "done", "failed", "cancelled"]
+JobKind = Literal["train", "stream", "probe", "fit"]
 
 
 def now() -> datetime:
@@ -134,13 +132,8 @@ class Job(Base):
     payload: Mapped[dict[str, Any]]
     state: Mapped[JobState] = mapped_column(String(16), default="pending")
     attempts: Mapped[int] = mapped_column(Integer, default=0)
-    progress: Mapped[float] = mapped_column(Float, default=0.0)
-    worker: Mapped[str | None] = mapped_column(String(256))
     created: Mapped[datetime] = mapped_column(default=now)
-    started: Mapped[datetime | None]
     finished: Mapped[datetime | None]
-    heartbeat: Mapped[datetime | None]
-    """When the job was last heard of: its dispatch, its start, or its latest progress."""
     result: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     error: Mapped[str | None] = mapped_column(Text)
 
@@ -213,15 +206,6 @@ class Served(Base):
     run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
     model: Mapped[str] = mapped_column(String(128))
     plays: Mapped[str] = mapped_column(String(128))
-
-
-class Cursor(Base):
-    """How far a stream has been read, e.g. the last report that the controller has taken in."""
-
-    __tablename__ = "cursors"
-
-    name: Mapped[str] = mapped_column(String(128), primary_key=True)
-    position: Mapped[str] = mapped_column(String(128))
 
 
 class LedgerEntry(Base):
