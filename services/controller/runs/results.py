@@ -10,7 +10,7 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from leakrange.data import datasets
-from leakrange.metrics import entropy_bits, entropy_histogram
+from leakrange.metrics import entropy_bits, entropy_histogram, softmax
 from leakrange.scenario.plan import Plan, PlannedModel
 from leakrange.scenario.results import ModelResult, RunResults, TrialResult
 from leakrange.scenario.summary import summarise
@@ -97,11 +97,7 @@ def _outputs(plan: Plan, model: PlannedModel, releases: FileStore) -> np.ndarray
         values = np.concatenate([get_array(releases, f"{name}.npy") for name in identities]).astype(
             np.float64
         )
-        if model.release == "softmax":
-            return values
-        powers = np.exp(values - values.max(axis=1, keepdims=True))
-        soft: np.ndarray[Any, Any] = powers / powers.sum(axis=1, keepdims=True)
-        return soft
+        return values if model.release == "softmax" else softmax(values)
     return None
 
 

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.metrics import auc, auc_interval, entropy_bits
+from leakrange.metrics import auc, auc_interval, entropy_bits, softmax
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["QUANTILES", "Detection", "EntropyStatistics", "Score", "detection", "entropy_statistics"]
@@ -59,8 +59,7 @@ def entropy_statistics(
     if not np.isfinite(values).all():
         raise InvalidInput("an output holds values that are not finite")
     if kind == "logits":
-        powers = np.exp(values - values.max(axis=1, keepdims=True))
-        values = powers / powers.sum(axis=1, keepdims=True)
+        values = softmax(values)
     try:
         bits = entropy_bits(values)
     except ValueError as e:

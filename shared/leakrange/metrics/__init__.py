@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from leakrange.metrics.accuracy import accuracy, confusion_matrix, majority_share, nag
 from leakrange.metrics.distance import pair_distances, unit_length
-from leakrange.metrics.entropy import entropy_bits, entropy_histogram
+from leakrange.metrics.entropy import entropy_bits, entropy_histogram, softmax
 from leakrange.metrics.intervals import (
     auc_interval,
     effective_counts,
@@ -42,6 +42,7 @@ __all__ = [
     "pair_distances",
     "roc_curve",
     "separation",
+    "softmax",
     "student_interval",
     "student_quantile",
     "summarise",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["entropy_bits", "entropy_histogram"]
+__all__ = ["entropy_bits", "entropy_histogram", "softmax"]
 
 
 def entropy_bits(soft: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -30,3 +30,11 @@ def entropy_histogram(bits: NDArray[np.floating], classes: int, bins: int = 20) 
     most = float(np.log2(classes))
     counts, _ = np.histogram(np.clip(bits, 0.0, most), bins=bins, range=(0.0, most))
     return counts.astype(np.int64)
+
+
+def softmax(logits: NDArray[np.floating]) -> NDArray[np.float64]:
+    """The softmax (N, C) of each row of ``logits`` (N, C), finite however large they are."""
+    values = np.asarray(logits, dtype=np.float64)
+    powers = np.exp(values - values.max(axis=1, keepdims=True))
+    soft: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
+    return soft

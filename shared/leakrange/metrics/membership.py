@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from leakrange.metrics.intervals import auc_interval, effective_counts
 from leakrange.metrics.roc import auc, tpr_at_fpr
+from leakrange.metrics.threshold import best_cut
 
 __all__ = ["MembershipReport", "Separation", "best_threshold", "membership_report", "separation"]
 
@@ -122,11 +123,7 @@ def best_threshold(scores: NDArray[np.floating], members: NDArray[np.bool_]) -> 
     ranked, hits = scores[order].astype(np.float64), members[order]
     recall = np.concatenate([[0.0], np.cumsum(hits) / hits.sum()])
     spared = 1.0 - np.concatenate([[0.0], np.cumsum(~hits) / (~hits).sum()])
-    cuts = np.concatenate([[True], ranked[1:] != ranked[:-1], [True]])  # never between equal scores
-    taken = int(np.argmax(np.where(cuts, recall + spared, -1.0)))
-    if taken == 0:
-        return float(np.nextafter(ranked[0], np.inf))
-    return float(ranked[-1]) if taken == len(ranked) else float((ranked[taken - 1] + ranked[taken]) / 2)
+    return -best_cut(-ranked, recall + spared)[1]
 
 
 def _half(members: NDArray[np.bool_], seed: int) -> NDArray[np.bool_]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.metrics.threshold import best_cut
+
 __all__ = ["Verification", "best_threshold", "verification"]
 
 
@@ -56,16 +58,12 @@ def verification(
 
 
 def best_threshold(distances: NDArray[np.floating], same: NDArray[np.bool_]) -> float:
-    """The threshold of the highest accuracy on these pairs: in the middle between two distances, or beyond
-    the last; the lowest of equals."""
+    """The threshold of the highest accuracy on these pairs: in the middle between two distances, or
+    beyond them; the lowest of equals."""
     order = np.argsort(distances, kind="stable")
     ranked, truth = distances[order].astype(np.float64), same[order]
     # with the k nearest called the same, right are those of them that are, and the others that are not
     right = (
         np.concatenate([[0], np.cumsum(truth)]) + (~truth).sum() - np.concatenate([[0], np.cumsum(~truth)])
     )
-    between = np.append(True, np.append(ranked[1:] != ranked[:-1], True))  # equal ones are not told apart
-    k = int(np.where(between, right, -1).argmax())
-    if k == 0:
-        return float(ranked[0] - 1.0)
-    return float(ranked[-1] if k == len(ranked) else (ranked[k - 1] + ranked[k]) / 2)
+    return best_cut(ranked, right)[1]

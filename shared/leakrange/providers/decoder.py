@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from leakrange.metrics import softmax
 from leakrange.nets.decoder import AttackNet
 from leakrange.wire.errors import InvalidInput
 
@@ -171,6 +172,5 @@ def _as_kind(values: NDArray[np.float64], kind: str, wanted: str) -> NDArray[np.
     if kind == wanted:
         return values
     if wanted == "softmax":
-        powers = np.exp(values - values.max(axis=1, keepdims=True))
-        return cast(NDArray[np.float64], powers / powers.sum(axis=1, keepdims=True))
+        return softmax(values)
     return cast(NDArray[np.float64], np.log(np.clip(values, SMALLEST, None)))

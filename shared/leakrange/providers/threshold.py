@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.metrics.threshold import best_cut
+
 __all__ = ["best_threshold"]
 
 
@@ -20,12 +22,5 @@ def best_threshold(values: NDArray[np.floating], labels: NDArray[np.integer]) ->
     ones = (labels[order] == 1).astype(np.int64)
     # with the k least values called 0: right are the zeros among them and the ones after them
     right = np.concatenate([[0], np.cumsum(1 - ones)]) + ones.sum() - np.concatenate([[0], np.cumsum(ones)])
-    possible = np.concatenate([[True], ordered[1:] > ordered[:-1], [True]])
-    cut = int(np.argmax(np.where(possible, right, -1)))
-    if cut == 0:
-        tau = float(np.nextafter(ordered[0], -np.inf))
-    elif cut == len(ordered):
-        tau = float(ordered[-1])
-    else:
-        tau = float((ordered[cut - 1] + ordered[cut]) / 2)
+    cut, tau = best_cut(ordered, right)
     return tau, float(right[cut] / len(ordered))

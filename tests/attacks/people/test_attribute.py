@@ -8,7 +8,6 @@ import pytest
 from leakrange.attacks.people.attribute import (
     attribute_scores,
     auxiliary_curve,
-    folded_curve,
     reference_curve,
 )
 from leakrange.metrics import auc
@@ -65,33 +64,6 @@ def test_a_target_set_is_only_measured_on() -> None:
     target, _ = records(40, seed=1)
     alone = attribute_scores(pool, labels, target[:5])
     np.testing.assert_allclose(attribute_scores(pool, labels, target)[:5], alone)
-
-
-def test_in_folds_no_person_is_known_and_asked() -> None:
-    """Whoever it is, is plain to see, and decides the attribute: of strangers it tells nothing."""
-    rng = np.random.default_rng(0)
-    person = np.repeat(np.arange(40), 6)
-    labels = (rng.permutation(40) < 20)[person]
-    releases = np.eye(40)[person] + 0.01 * rng.normal(size=(240, 40))
-    (point,) = folded_curve(releases, labels, person, sizes=(150,))
-    assert point.mean < 0.65
-    owners = np.arange(240)  # as if each record were a person's own
-    (leaky,) = folded_curve(releases, labels, owners, sizes=(150,))
-    assert leaky.mean > 0.9
-
-
-def test_folds_cut_their_targets_and_give_an_auc_each() -> None:
-    releases, labels = records(300)
-    curve = folded_curve(releases, labels, np.arange(300), sizes=(10, 50, 400), targets=20)
-    assert [(point.size, len(point.aucs)) for point in curve] == [(10, 5), (50, 5)]
-    assert curve[1].mean > 0.8
-
-
-def test_an_attribute_may_differ_between_a_persons_images() -> None:
-    rng = np.random.default_rng(0)
-    releases, labels = records(300)
-    person = rng.integers(0, 60, 300)
-    assert folded_curve(releases, labels, person, sizes=(100,))[0].mean > 0.8
 
 
 def test_distances_to_more_references_tell_more() -> None:

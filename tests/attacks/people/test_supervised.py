@@ -10,7 +10,6 @@ from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
 from leakrange.attacks.people.classifiers import DEFAULTS, GRIDS, choose_setting, fitted_scores
-from leakrange.attacks.people.covariance import covariance_features
 from leakrange.attacks.people.folds import even_folds, person_folds
 from leakrange.attacks.people.pair_statistics import class_statistics
 from leakrange.attacks.people.pairs import choose_pairs
@@ -18,7 +17,7 @@ from leakrange.attacks.people.projection import Projection
 from leakrange.attacks.people.supervised import cross_validated_scores
 from leakrange.metrics import auc
 from leakrange.wire.errors import InvalidInput
-from tests.attacks.people.worlds import world
+from tests.attacks.people.worlds import covariance_features, world
 
 CLASSIFIERS: list[Any] = ["qda", "logistic"]
 
@@ -26,7 +25,7 @@ CLASSIFIERS: list[Any] = ["qda", "logistic"]
 @pytest.mark.parametrize("classifier", CLASSIFIERS)
 def test_concentrated_members_are_found_in_covariances(classifier: Any) -> None:
     given = world(0.6, classes=80)
-    features = covariance_features(given.releases, given.person)
+    features = covariance_features(given)
     found = cross_validated_scores(features, given.member, classifier, components=6)
     assert np.mean(found.aucs(given.member)) > 0.9
     assert np.bincount(found.fold).tolist() == [16] * 5

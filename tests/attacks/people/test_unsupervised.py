@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakrange.attacks.people.covariance import covariance_features, covariance_scores
+from leakrange.attacks.people.covariance import covariance_scores
 from leakrange.attacks.people.gaussian import log_density
 from leakrange.attacks.people.projection import Projection
-from leakrange.attacks.people.unsupervised import mixture_log_odds, signed, validation_classes
+from leakrange.attacks.people.unsupervised import mixture_log_odds, signed
 from leakrange.wire.errors import InvalidInput
-from tests.attacks.people.worlds import world
+from tests.attacks.people.worlds import covariance_features, validation_classes, world
 
 
 def test_a_sign_by_hand() -> None:
@@ -61,15 +61,6 @@ def test_without_a_difference_the_signed_auc_is_one_half_and_the_unsigned_one_is
     assert {each.sign for each in found} == {1, -1}
 
 
-def test_validation_classes_are_a_share_of_either_kind() -> None:
-    member = np.arange(100) < 70
-    chosen = validation_classes(member, 0.2, seed=3)
-    assert (chosen[member].sum(), chosen[~member].sum()) == (14, 6)
-    assert (chosen != validation_classes(member, 0.2, seed=4)).any()
-    with pytest.raises(InvalidInput, match="share"):
-        validation_classes(member, 0.6)
-
-
 def test_both_parts_need_both_kinds() -> None:
     member = np.array([True, False, True, True])
     for validation in ([True, True, False, False], [True, False, True, False], [False] * 4):
@@ -104,7 +95,7 @@ def test_log_odds_are_of_scikit_learns_posterior(covariance: str) -> None:
 @pytest.mark.parametrize("components", [2, 3])
 def test_a_mixture_finds_the_members_and_its_sign_is_learnt(components: int) -> None:
     given = world(0.6, classes=80)
-    features = covariance_features(given.releases, given.person)
+    features = covariance_features(given)
     projected = Projection.fit(features, 4).apply(features)
     log_odds = mixture_log_odds(projected, components)
     assert log_odds.shape == (80, components)
@@ -118,7 +109,7 @@ def test_a_mixture_of_classes_alike_tells_nothing() -> None:
     reached = []
     for seed in range(12):
         given = world(1.0, images=6, width=4, seed=seed)
-        features = covariance_features(given.releases, given.person)
+        features = covariance_features(given)
         log_odds = mixture_log_odds(Projection.fit(features, 3).apply(features), seed=seed)
         reached.append(signed(log_odds, given.member, validation_classes(given.member, seed=seed)).auc)
     assert np.mean(reached) == pytest.approx(0.5, abs=0.07)

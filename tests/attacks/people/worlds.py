@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.attacks.people.covariance import class_covariances, upper_triangle
+from leakrange.attacks.people.folds import even_folds
+
 
 @dataclass(frozen=True)
 class World:
@@ -30,3 +33,13 @@ def world(spread: float = 1.0, classes: int = 60, images: int = 15, width: int =
     noise = rng.normal(size=(classes * images, width)) * deviation[person, None]
     order = rng.permutation(len(person))
     return World((centres[person] + noise)[order].astype(np.float32), person[order], member)
+
+
+def covariance_features(given: World) -> NDArray[np.float64]:
+    """What FACELEAKS describes a class by: the upper triangle of the covariance of its releases."""
+    return upper_triangle(class_covariances(given.releases, given.person))
+
+
+def validation_classes(member: NDArray[np.bool_], seed: int = 0) -> NDArray[np.bool_]:
+    """One in five of the members' classes and of the others."""
+    return even_folds(member, 5, seed) == 0

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks.people.classifiers import choose_setting, fitted_scores
-from leakrange.attacks.people.folds import FOLDS, person_folds
 from leakrange.data.splits import shuffled, stream
 from leakrange.metrics.intervals import summarise
 from leakrange.metrics.roc import auc
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["SIZES", "CurvePoint", "attribute_scores", "auxiliary_curve", "folded_curve", "reference_curve"]
+__all__ = ["SIZES", "CurvePoint", "attribute_scores", "auxiliary_curve", "reference_curve"]
 
 SIZES = (10, 30, 50, 100, 400)
 """Auxiliary records at which the curve is measured."""
@@ -87,42 +86,6 @@ def auxiliary_curve(
             )
         points.append(_point(size, found))
     return points
-
-
-def folded_curve(
-    releases: Vectors,
-    labels: Mask,
-    person: NDArray[np.int64],
-    sizes: Sequence[int] = SIZES,
-    targets: int = 400,
-    folds: int = FOLDS,
-    seed: int = 0,
-) -> list[CurvePoint]:
-    """The curve "in a 5-fold cross-validated way" (Section 6.1): each fold in turn is the target set, the
-    others the pool of auxiliary records.
-
-    Of releases (n, d) with ``labels`` (n,), the ``person`` (n,) of each in one fold; a target set is cut to
-    ``targets`` records at random. A point has one AUC a fold.
-    """
-    fold = person_folds(person, labels, folds, seed)
-    found: dict[int, list[float]] = {}
-    for each in range(folds):
-        pool = np.flatnonzero(fold != each)
-        held = np.flatnonzero(fold == each)
-        held = held[_alternating(labels[held], seed, folds + each)[:targets]]
-        curve = auxiliary_curve(
-            releases[pool],
-            labels[pool],
-            releases[held],
-            labels[held],
-            sizes,
-            draws=1,
-            person=person[pool],
-            seed=seed + each,
-        )
-        for point in curve:
-            found.setdefault(point.size, []).extend(point.aucs)
-    return [_point(size, aucs) for size, aucs in sorted(found.items())]
 
 
 def reference_curve(

@@ -19,7 +19,6 @@ from leakrange.wire.errors import InvalidInput
 __all__ = [
     "class_covariance",
     "class_covariances",
-    "covariance_features",
     "covariance_score",
     "covariance_scores",
     "upper_triangle",
@@ -103,18 +102,6 @@ def upper_triangle(covariance: Floats) -> Floats:
     rows, columns = np.triu_indices(covariance.shape[-1])
     elements: Floats = covariance[..., rows, columns]
     return elements
-
-
-def covariance_features(
-    releases: Vectors, person: NDArray[np.int64], shrinkage: Shrinkage = "none"
-) -> Floats:
-    """What FACELEAKS describes a class by: the upper triangle (C, k(k + 1)/2) of its covariance.
-
-    A `Projection` brings them to 50 (15 for recognition) before a mixture or a discriminant analysis.
-    """
-    return np.stack(
-        [upper_triangle(class_covariance(releases[rows], shrinkage)) for rows in _classes(releases, person)]
-    )
 
 
 def _classes(releases: Vectors, person: NDArray[np.int64]) -> list[NDArray[np.intp]]:

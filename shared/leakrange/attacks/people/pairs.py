@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from leakrange.attacks.people.classes import grouped
 from leakrange.data.splits import shuffled, stream
 
-__all__ = ["all_pairs", "choose_pairs", "pair_count", "pairs_within"]
+__all__ = ["choose_pairs", "pair_count", "pairs_within"]
 
 Pairs = NDArray[np.intp]
 
@@ -16,15 +16,6 @@ Pairs = NDArray[np.intp]
 def pair_count(images: int) -> int:
     """Pairs of so many images: 1225 of 50 (FACELEAKS Section 5.2)."""
     return images * (images - 1) // 2
-
-
-def all_pairs(person: NDArray[np.int64]) -> Pairs:
-    """Every pair (q, 2) of rows of images of one person, the lower row first, class by class."""
-    found = []
-    for rows in grouped(person)[1]:
-        first, second = np.triu_indices(len(rows), 1)
-        found.append(np.stack([rows[first], rows[second]], axis=1))
-    return np.concatenate(found) if found else np.empty((0, 2), dtype=np.intp)
 
 
 def choose_pairs(person: NDArray[np.int64], budget: int, seed: int = 0) -> Pairs:

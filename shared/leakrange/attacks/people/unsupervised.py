@@ -14,12 +14,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.attacks.people.folds import even_folds
 from leakrange.attacks.people.gaussian import log_density
 from leakrange.metrics.roc import auc
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["Signed", "direction", "mixture_log_odds", "signed", "validation_classes"]
+__all__ = ["Signed", "direction", "mixture_log_odds", "signed"]
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -42,17 +41,6 @@ class Signed:
     auc: float
     unsigned_auc: float
     validation_auc: float
-
-
-def validation_classes(member: Mask, share: float = 0.2, seed: int = 0) -> Mask:
-    """Mask (C,) of random validation classes: about ``share`` in (0, .5] of members and of the others.
-
-    The share is that of one of round(1/share) folds. Raises as `even_folds`.
-    """
-    if not 0 < share <= 0.5:
-        raise InvalidInput(f"validation classes are a share in (0, .5] of all, not {share:g}")
-    chosen: Mask = even_folds(member, round(1 / share), seed) == 0
-    return chosen
 
 
 def signed(scores: NDArray[np.floating], member: Mask, validation: Mask) -> Signed:
