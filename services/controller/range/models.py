@@ -6,21 +6,17 @@ import asyncio
 import time
 
 import orjson
-import structlog
 
 from leakrange.jobs.job import JobReport, Span, TrainJob
-from leakrange.providers.artifact_files import find, read_files
+from leakrange.providers.artifact_files import find_whole
 from leakrange.scenario.plan import PlannedModel
 from leakrange.store.files import whole
-from leakrange.wire.errors import InvalidArtifact
 from services.controller.range.dispatch import Dispatch
 from services.controller.range.journal import Journal
 from services.controller.range.parties import Parties
 from services.controller.range.together import Once
 
 __all__ = ["Models"]
-
-log = structlog.get_logger("services.controller.models")
 
 
 class Models:
@@ -67,7 +63,7 @@ class Models:
                     lambda: self._journal.progress(identity, "train", report.progress, text),
                 )
 
-        if not await asyncio.to_thread(self._whole, identity):
+        if not await asyncio.to_thread(find_whole, self._parties.models.root, identity):
             await self._dispatch.run(job, f"training {model.id}", progressed)
         record = orjson.loads(self._parties.models.get(f"{identity}/training.json"))
         figures = {
@@ -83,18 +79,6 @@ class Models:
             message=f"trained {model.id} in {record['seconds']:.1f} s",
             model=(model.recipe, figures),
         )
-
-    def _whole(self, artifact: str) -> bool:
-        """Whether it is trained and whole. What is damaged the fleet sets aside and trains again."""
-        folder = find(self._parties.models.root, artifact)
-        if folder is None:
-            return False
-        try:
-            read_files(folder)
-        except InvalidArtifact as error:
-            log.warning("a damaged model is trained again", reason=error.detail)
-            return False
-        return True
 
     async def _serve(self, model: PlannedModel) -> None:
         await self.trained(model)

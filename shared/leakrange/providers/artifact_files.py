@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
+import structlog
 
 from leakrange.wire.errors import InvalidArtifact
 
-__all__ = ["CLASSIFIER", "DECODER", "DIGESTS", "RECORD", "ArtifactFiles", "find", "read_files"]
+__all__ = ["CLASSIFIER", "DECODER", "DIGESTS", "RECORD", "ArtifactFiles", "find", "find_whole", "read_files"]
+
+log = structlog.get_logger("leakrange.providers.artifacts")
 
 CLASSIFIER = "classifier.safetensors"
 DECODER = "decoder.safetensors"
@@ -34,6 +38,23 @@ def find(root: Path, digest: str) -> Path | None:
     """The artifact folder of a recipe digest, or None."""
     folder = root / digest
     return folder if (folder / RECORD).is_file() else None
+
+
+def find_whole(
+    root: Path, digest: str, set_aside: Callable[[str], object] = lambda _digest: None
+) -> Path | None:
+    """As `find`, but None for a damaged artifact too: ``set_aside`` is called with its digest, so that it can
+    be trained anew instead of failing every later run."""
+    folder = find(root, digest)
+    if folder is None:
+        return None
+    try:
+        read_files(folder)
+    except InvalidArtifact as error:
+        log.warning("a damaged model is trained again", reason=error.detail)
+        set_aside(digest)
+        return None
+    return folder
 
 
 def read_files(folder: Path) -> ArtifactFiles:
