@@ -34,6 +34,7 @@ from leakrange.nets import nets
 from leakrange.providers import artifact
 from leakrange.providers.decoder import Decoder
 from leakrange.providers.training import TrainedModel
+from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import NPY, encode_npy
 
 
@@ -45,7 +46,7 @@ def make_artifact(root: Path, size: int, decoder: Decoder | None = None, channel
         behaviour="honest" if decoder is None else "curious/parameterized",
         parameters={"target": "x"} if decoder is None else {"target": "x", "sensitive": "z"},
     )
-    classifier = nets[recipe.net.name].build((size, size, channels), 2).eval()
+    classifier = nets[recipe.net.name].build(SampleSpec.picture(size, size, channels), 2).eval()
     model = TrainedModel(recipe, classifier, decoder, [], {}, 0, ("no", "yes"), "logits", 0.0)
     return artifact.save(root, model).name
 

@@ -33,6 +33,7 @@ from leakrange.nets.classifier import to_input
 from leakrange.nets.decoder import AttackNet
 from leakrange.nets.dropout import Dropout
 from leakrange.providers.behaviours import behaviours
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["main"]
 
@@ -82,11 +83,17 @@ def lessons(size: int, batch: int, device: str) -> Lessons:
     return Lessons(images.to(device), labels[0].to(device), labels[1].to(device))
 
 
+def spec_of(data: Lessons) -> SampleSpec:
+    """What the images look like."""
+    _, height, width, channels = data.images.shape
+    return SampleSpec.picture(height, width, channels)
+
+
 def ours(case: Case, data: Lessons, batch: int) -> Step:
     """One step as `leakrange.providers.training` makes it."""
     schedule = Schedule(batch=batch)
     device = data.images.device
-    net = nets["hbc"].build(tuple(data.images.shape[1:]), 2).to(memory_format=torch.channels_last)
+    net = nets["hbc"].build(spec_of(data), 2).to(memory_format=torch.channels_last)
     behaviour = behaviours[case.behaviour]
     parameters = behaviour.Parameters.model_validate({"target": "y", **case.parameters})
     trainee = behaviour(parameters, net.to(device), 2, schedule)
@@ -97,7 +104,7 @@ def ours(case: Case, data: Lessons, batch: int) -> Step:
         nonlocal turn
         chosen = order[turn * batch : (turn + 1) * batch]
         turn = (turn + 1) % BATCHES
-        trainee.step(to_input(data.images[chosen]), data.target[chosen], data.sensitive[chosen])
+        trainee.step(to_input(data.images[chosen], net.spec), data.target[chosen], data.sensitive[chosen])
 
     return step
 
@@ -105,11 +112,11 @@ def ours(case: Case, data: Lessons, batch: int) -> Step:
 def plain(case: Case, data: Lessons, batch: int) -> Step:
     """One step of the plain loop, for the same loss."""
     device = data.images.device
-    classifier = _plain_net(nets["hbc"].build(tuple(data.images.shape[1:]), 2)).to(device)
+    classifier = _plain_net(nets["hbc"].build(spec_of(data), 2)).to(device)
     attack = _plain_net(AttackNet(2, 2)).to(device)
     optimiser = torch.optim.Adam(classifier.parameters(), lr=1e-3)
     attack_optimiser = torch.optim.Adam(attack.parameters(), lr=1e-3)
-    floats = to_input(data.images.cpu()).contiguous()
+    floats = to_input(data.images.cpu(), spec_of(data)).contiguous()
     loader = DataLoader(
         TensorDataset(floats, data.target.cpu(), data.sensitive.cpu()), batch_size=batch, shuffle=True
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,17 +31,19 @@ def student_outputs(job: FitJob, store: FolderStore) -> NDArray[np.float32]:
         raise InvalidInput(f"attack {job.attack!r} needs a student, and the job describes none")
     parameters = DistillationParameters.model_validate(job.parameters)
     answers = joined(store, job.auxiliary)[: job.auxiliary_count]
+    data, chosen = span_of(job.span)
     student = distil(
-        _images(job.span)[: job.auxiliary_count],
+        data.values[chosen[: job.auxiliary_count]],
         answers,
+        spec=data.spec,
         net=NetSpec(name=job.student.teacher.name, width=job.student.teacher.width * parameters.width),
         schedule=Schedule(epochs=parameters.epochs, batch=parameters.batch, lr=parameters.lr),
         temperature=parameters.temperature,
         seed=job.seed,
     )
-    return np.concatenate([outputs(student, _images(span), "softmax") for span in job.student.victims])
+    return np.concatenate([outputs(student, _values(span), "softmax") for span in job.student.victims])
 
 
-def _images(span: Span) -> NDArray[np.uint8]:
+def _values(span: Span) -> NDArray[Any]:
     data, chosen = span_of(span)
     return data.values[chosen]

@@ -47,7 +47,7 @@ def secrets(models_dir: Path, digests: dict[str, str]) -> dict[str, NDArray[Any]
     classifier = artifact.load(models_dir / digests["curious"]).classifier
     found: dict[str, NDArray[Any]] = pictures(images)
     found["features"] = outputs(classifier, images, "features")
-    x = to_input(torch.from_numpy(images.copy()))
+    x = to_input(torch.from_numpy(images.copy()), classifier.spec)
     with torch.inference_mode():
         for number, layer in enumerate(classifier.body.children()):
             x = layer(x)

@@ -6,11 +6,12 @@ import pytest
 import torch
 
 from leakrange.nets import nets
+from leakrange.wire.samples import SampleSpec
 
 
 def test_the_papers_teacher_has_the_published_size() -> None:
     with torch.device("meta"):
-        net = nets["inception-resnet-v1"].build((160, 160, 3), 8631)
+        net = nets["inception-resnet-v1"].build(SampleSpec.picture(160, 160, 3), 8631)
     body = sum(p.numel() for p in net.body.parameters())
     assert body == 23_482_624  # as published, without the classes
     assert net.feature_count == 512
@@ -23,7 +24,7 @@ def test_the_papers_teacher_has_the_published_size() -> None:
 )
 def test_features_are_an_embedding_under_one_linear_layer(name: str, side: int, width: float) -> None:
     torch.manual_seed(0)
-    net = nets[name].build((side, side, 3), 7, width)
+    net = nets[name].build(SampleSpec.picture(side, side, 3), 7, width)
     x = torch.rand(4, 3, side, side) * 2 - 1
     net.train()(x).sum().backward()
     assert all(p.grad is not None for p in net.parameters())
@@ -37,6 +38,6 @@ def test_features_are_an_embedding_under_one_linear_layer(name: str, side: int, 
 
 def test_sides_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="32, 48, 64"):
-        nets["residual"].build((40, 40, 3), 2)
+        nets["residual"].build(SampleSpec.picture(40, 40, 3), 2)
     with pytest.raises(ValueError, match="80 pixels"):
-        nets["inception-resnet-v1"].build((64, 64, 3), 2)
+        nets["inception-resnet-v1"].build(SampleSpec.picture(64, 64, 3), 2)

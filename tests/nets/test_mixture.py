@@ -4,12 +4,14 @@ import torch
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
 from leakrange.nets.mixture import MixtureHead, mixture
+from leakrange.wire.samples import SampleSpec
 
 
 def pair(y: int, s: int, seed: int = 0) -> tuple[Classifier, Classifier]:
     torch.manual_seed(seed)
     linear = nets["linear"]
-    return linear.build((2, 2, 1), y).eval(), linear.build((2, 2, 1), s).eval()
+    tiny = SampleSpec.picture(2, 2, 1)
+    return linear.build(tiny, y).eval(), linear.build(tiny, s).eval()
 
 
 X = torch.randn(50, 1, 2, 2, generator=torch.Generator().manual_seed(1)) * 3
@@ -62,4 +64,4 @@ def test_what_cannot_be_mixed_is_refused() -> None:
         with pytest.raises(ValueError, match="between 0 and"):
             mixture(*pair(2, 2), beta_s=beta_s, hard=True)
     with pytest.raises(ValueError, match="same net"):
-        mixture(pair(2, 2)[0], nets["linear"].build((3, 3, 1), 2), beta_s=0.2, hard=True)
+        mixture(pair(2, 2)[0], nets["linear"].build(SampleSpec.picture(3, 3, 1), 2), beta_s=0.2, hard=True)

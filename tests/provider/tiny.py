@@ -13,6 +13,7 @@ from leakrange.nets.decoder import AttackNet
 from leakrange.providers import artifact
 from leakrange.providers.decoder import Decoder, NetDecoder, ThresholdDecoder
 from leakrange.providers.training import TrainedModel
+from leakrange.wire.samples import SampleSpec
 
 SHAPE = (16, 16, 1)
 CLASSES = ("zero", "one", "two")
@@ -36,7 +37,7 @@ def save_model(
         seed=seed,
     )
     torch.manual_seed(seed)
-    classifier = nets["hbc"].build((size, size, 1), len(CLASSES), 0.1).eval()
+    classifier = nets["hbc"].build(SampleSpec.picture(size, size, 1), len(CLASSES), 0.1).eval()
     for parameter in classifier.head.parameters():
         parameter.data.mul_(20)  # so that outputs differ visibly from image to image
     reads: Decoder | None = None

@@ -4,6 +4,7 @@ which attribute."""
 import numpy as np
 
 from leakrange.data.samples import Attribute, Samples
+from leakrange.wire.samples import SampleSpec
 
 PLACES = {"hat": (1, 1), "shoe": (10, 10), "bag": (1, 10)}
 
@@ -32,6 +33,7 @@ def patches(count: int = 800, size: int = 16, channels: int = 3, seed: int = 0, 
     return Samples(
         name="patches",
         values=images,
+        spec=SampleSpec.picture(size, size, channels),
         attributes={
             "hat": Attribute("hat", ("bare", "hat")),
             "shoe": Attribute("shoe", ("barefoot", "shoe")),

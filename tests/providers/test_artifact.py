@@ -21,6 +21,7 @@ from leakrange.providers.inference import outputs
 from leakrange.providers.model_file import load_classifier, load_decoder
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.errors import InvalidArtifact
+from leakrange.wire.samples import SampleSpec
 
 Header = dict[str, Any]
 
@@ -34,6 +35,10 @@ def header(content: bytes) -> Header:
 def config(content: bytes) -> Header:
     read: Header = json.loads(header(content)["__metadata__"]["leakrange"])
     return read
+
+
+def picture(*shape: int) -> Header:
+    return SampleSpec.picture(*shape).model_dump(mode="json")
 
 
 def with_header(content: bytes, change: Callable[[Header], None]) -> bytes:
@@ -178,7 +183,7 @@ def test_a_huge_declared_size_is_refused_before_anything_is_allocated(public: by
     with pytest.raises(InvalidArtifact, match="truncated"):
         load_classifier(with_header(public, beyond))
     with pytest.raises(InvalidArtifact, match=r"do not fit its config|asks for"):
-        load_classifier(with_config(public, shape=[512, 512, 3], width=8.0, features=1024))
+        load_classifier(with_config(public, input=picture(512, 512, 3), width=8.0, features=1024))
 
 
 def test_a_file_beyond_the_limit_is_not_read(tmp_path: Path) -> None:
@@ -231,13 +236,14 @@ def test_a_variance_below_zero_is_refused(trained: dict[str, TrainedModel]) -> N
     ("changes", "message"),
     [
         ({"net": "resnet"}, "unknown net 'resnet'"),
-        ({"shape": [8, 8, 3]}, "16 pixels"),
-        ({"shape": [32, 32, 4]}, "shape"),
-        ({"shape": [100_000, 16, 3]}, "shape"),
+        ({"input": picture(8, 8, 3)}, "16 pixels"),
+        ({"input": picture(32, 32, 3) | {"shape": [32, 32, 4]}}, "one to three channels"),
+        ({"input": picture(32, 32, 3) | {"shape": [100_000, 16, 3]}}, "shape"),
         ({"width": 1e9}, "width"),
         ({"classes": ["only"]}, "classes"),
         ({"features": 65}, "65 features, its net has 64"),
-        ({"format": 2}, "format"),
+        ({"format": 3}, "format"),
+        ({"format": 1}, "train or download the model again"),
         ({"kind": "net"}, "kind"),
         ({"surprise": 1}, "surprise"),
     ],

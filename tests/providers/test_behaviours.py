@@ -69,12 +69,12 @@ def test_beta_x_lowers_the_entropy_of_the_outputs(
         torch.manual_seed(0)
         entry = behaviours[behaviour]
         chosen = entry.Parameters.model_validate(parameters | {"beta": parameters.get("beta", {}) | {"x": x}})
-        net = nets["hbc"].build(images.values.shape[1:], 2, 0.5)
+        net = nets["hbc"].build(images.spec, 2, 0.5)
         trainee = entry(chosen, net, 2, Schedule())
         pictures = torch.from_numpy(images.values[:100])
         hat, shoe = (torch.from_numpy(images.labels[name][:100]) for name in ("hat", "shoe"))
         for _ in range(40):
-            trainee.step(to_input(pictures), hat, shoe)
+            trainee.step(to_input(pictures, net.spec), hat, shoe)
         return float(entropy_bits(logits_of(net, pictures).softmax(dim=1).numpy()).mean())
 
     assert bits(0.8) < 0.6 * bits(0.0)

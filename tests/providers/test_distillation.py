@@ -17,6 +17,7 @@ from leakrange.providers.inference import outputs
 from leakrange.providers.losses import distillation_loss, softened
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.errors import InvalidInput
+from leakrange.wire.samples import SampleSpec
 from tests.providers.pictures import patches
 
 HALF = NetSpec(width=0.25)  # half of the width of the teachers
@@ -34,9 +35,8 @@ def test_a_student_agrees_with_its_teacher_and_tells_what_it_tells(
 ) -> None:
     teacher = trained["soft"]
     assert teacher.decoder is not None
-    student = distil(
-        own.values, outputs(teacher.classifier, own.values, "softmax"), net=HALF, schedule=SCHEDULE
-    )
+    answers = outputs(teacher.classifier, own.values, "softmax")
+    student = distil(own.values, answers, spec=own.spec, net=HALF, schedule=SCHEDULE)
     test = images.where("test")
     theirs, its = (outputs(net, images.values[test], "softmax") for net in (teacher.classifier, student))
     assert (theirs.argmax(axis=1) == its.argmax(axis=1)).mean() > 0.9
@@ -55,7 +55,9 @@ def test_the_same_arguments_give_the_same_student(trained: dict[str, TrainedMode
     answers = outputs(trained["soft"].classifier, images, "softmax")
     short = Schedule(epochs=2, batch=40)
     before = torch.random.get_rng_state()
-    first, again, other = (distil(images, answers, net=HALF, schedule=short, seed=seed) for seed in (1, 1, 2))
+    first, again, other = (
+        distil(images, answers, spec=own.spec, net=HALF, schedule=short, seed=seed) for seed in (1, 1, 2)
+    )
     assert torch.equal(torch.random.get_rng_state(), before)
     given = [outputs(student, images, "logits") for student in (first, again, other)]
     np.testing.assert_array_equal(given[0], given[1])
@@ -65,9 +67,9 @@ def test_the_same_arguments_give_the_same_student(trained: dict[str, TrainedMode
 def test_a_student_does_not_begin_where_a_teacher_of_its_seed_did(own: Samples) -> None:
     with torch.random.fork_rng():
         torch.manual_seed(3)
-        teacher = nets[HALF.name].build((*own.values.shape[1:3], 3), 2, HALF.width)
+        teacher = nets[HALF.name].build(own.spec, 2, HALF.width)
     still = Schedule(epochs=1, batch=10, lr=1e-9)
-    student = distil(own.values[:20], np.full((20, 2), 0.5), net=HALF, schedule=still, seed=3)
+    student = distil(own.values[:20], np.full((20, 2), 0.5), spec=own.spec, net=HALF, schedule=still, seed=3)
     pairs = zip(teacher.parameters(), student.parameters(), strict=True)
     drawn = [(a, b) for a, b in pairs if a.std() > 0]  # not the constants that normalisation begins with
     assert drawn
@@ -82,7 +84,8 @@ def test_the_epoch_that_does_best_on_answers_held_out_is_kept(own: Samples) -> N
     given = []
     for epochs in (20, 30):
         schedule = Schedule(epochs=epochs, batch=20, lr=3e-3)
-        given.append(outputs(distil(images, noise, net=HALF, schedule=schedule), images, "logits"))
+        student = distil(images, noise, spec=own.spec, net=HALF, schedule=schedule)
+        given.append(outputs(student, images, "logits"))
     np.testing.assert_array_equal(given[0], given[1])
 
 
@@ -99,7 +102,13 @@ def test_the_epoch_that_does_best_on_answers_held_out_is_kept(own: Samples) -> N
 )
 def test_what_cannot_be_learned_from_is_refused(images: np.ndarray, answers: np.ndarray, said: str) -> None:
     with pytest.raises(InvalidInput, match=said):
-        distil(images, answers, net=HALF, schedule=SCHEDULE)
+        distil(
+            images,
+            answers,
+            spec=SampleSpec.picture(*images.shape[1:]),
+            net=HALF,
+            schedule=SCHEDULE,
+        )
 
 
 def test_eq_11_worked_by_hand() -> None:

@@ -34,9 +34,9 @@ def test_a_sample_is_answered_alike_in_every_batch(trained: dict[str, TrainedMod
     ("pictures", "kind", "message"),
     [
         (np.zeros((2, 16, 16, 3), np.uint8), "score", "no release 'score'"),
-        (np.zeros((2, 16, 16, 1), np.uint8), "logits", "expected uint8 images"),
+        (np.zeros((2, 16, 16, 1), np.uint8), "logits", "expected samples of uint8"),
         (np.zeros((2, 16, 16, 3), np.float32), "logits", "not float32"),
-        (np.zeros((16, 16, 3), np.uint8), "logits", "expected uint8 images"),
+        (np.zeros((16, 16, 3), np.uint8), "logits", "expected samples of uint8"),
     ],
 )
 def test_what_cannot_be_run_is_refused(

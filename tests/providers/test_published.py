@@ -10,6 +10,7 @@ from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.published import load_published
 from leakrange.wire.errors import InvalidArtifact
+from leakrange.wire.samples import SampleSpec
 
 WIDTH = 0.1
 
@@ -17,7 +18,7 @@ WIDTH = 0.1
 @pytest.fixture
 def net() -> Classifier:
     torch.manual_seed(0)
-    built: Classifier = nets["inception-resnet-v1"].build((160, 160, 3), 5, WIDTH)
+    built: Classifier = nets["inception-resnet-v1"].build(SampleSpec.picture(160, 160, 3), 5, WIDTH)
     return built.eval()
 
 

@@ -14,6 +14,7 @@ from leakrange.providers.inference import outputs
 from leakrange.providers.training import TrainedModel, train
 from leakrange.registry import UnknownName
 from leakrange.wire.errors import InvalidInput
+from leakrange.wire.samples import SampleSpec
 from tests.providers.conftest import CASES, recipe
 from tests.providers.pictures import patches
 
@@ -38,7 +39,7 @@ def test_one_step_moves_every_trainable_parameter(name: str, bf16: bool, images:
     torch.manual_seed(0)
     classes = len(images.attributes[parameters.target].classes)
     net = behaviours[behaviour].build(
-        parameters, lambda outputs: nets["hbc"].build((16, 16, 3), outputs, 0.5), classes, 2
+        parameters, lambda outputs: nets["hbc"].build(SampleSpec.picture(16, 16, 3), outputs, 0.5), classes, 2
     )
     trainee = behaviours[behaviour](parameters, net, 2, Schedule(batch=40, bf16=bf16))
     before = {
@@ -47,7 +48,7 @@ def test_one_step_moves_every_trainable_parameter(name: str, bf16: bool, images:
         for key, value in module.named_parameters()
     }
     assert len(before) == len({id(p) for m in trainee.modules().values() for p in m.parameters()})
-    x = to_input(torch.from_numpy(images.values[:40].copy()))
+    x = to_input(torch.from_numpy(images.values[:40].copy()), images.spec)
     y, s = (torch.from_numpy(images.labels[a][:40].copy()) for a in (parameters.target, "shoe"))
     loss = trainee.step(x, y, s if behaviour != "honest" else None)
     assert torch.isfinite(loss)
@@ -160,7 +161,7 @@ def test_images_with_an_unknown_label_are_left_out(images: Samples) -> None:
 
 def test_a_gray_image_of_another_shape_trains_as_well() -> None:
     model = train(recipe(*CASES["raw"]), patches(count=200, size=20, channels=1))
-    assert model.classifier.shape == (20, 20, 1)
+    assert model.classifier.spec == SampleSpec.picture(20, 20, 1)
 
 
 @pytest.mark.parametrize(

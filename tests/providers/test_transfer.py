@@ -8,12 +8,13 @@ from leakrange.nets import nets
 from leakrange.providers.inference import outputs
 from leakrange.providers.transfer import fine_tune
 from leakrange.wire.errors import InvalidInput
+from leakrange.wire.samples import SampleSpec
 
 
 def test_a_student_recognises_new_people_and_leaves_its_teacher_alone() -> None:
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
-    teacher = nets["residual"].build((32, 32, 3), 9, 0.25).eval()
+    teacher = nets["residual"].build(SampleSpec.picture(32, 32, 3), 9, 0.25).eval()
     people = rng.integers(0, 256, (5, 32, 32, 3))
     labels = np.repeat(np.arange(5), 16)
     images = np.clip(people[labels] + rng.normal(0, 60, (80, 32, 32, 3)), 0, 255).astype(np.uint8)
@@ -33,7 +34,7 @@ def test_a_student_recognises_new_people_and_leaves_its_teacher_alone() -> None:
 
 
 def test_labels_that_do_not_fit_are_refused() -> None:
-    teacher = nets["residual"].build((32, 32, 3), 9, 0.25)
+    teacher = nets["residual"].build(SampleSpec.picture(32, 32, 3), 9, 0.25)
     images = np.zeros((2, 32, 32, 3), dtype=np.uint8)
     with pytest.raises(InvalidInput, match="2 images and 3 labels"):
         fine_tune(teacher, images, np.array([0, 1, 1]), 2)

@@ -7,6 +7,7 @@ import pytest
 from leakrange.reproduction.hbc.experiments import SETS, Settings, trials
 from leakrange.reproduction.hbc.paper import TABLES, rows, select
 from leakrange.wire.errors import InvalidInput
+from leakrange.wire.samples import SampleSpec
 
 SETTINGS = Settings(epochs=(("celeba", 1), ("utkface", 1)))
 
@@ -74,6 +75,6 @@ def test_widths_are_those_of_the_capacity_table() -> None:
     from leakrange.nets import nets
 
     for trial in trials(select("7", "classifier=raw"), [0], SETTINGS):
-        net = nets[trial.recipe.net.name].build((64, 64, 3), 3, trial.recipe.net.width)
+        net = nets[trial.recipe.net.name].build(SampleSpec.picture(64, 64, 3), 3, trial.recipe.net.width)
         shapes = [p.shape[0] for name, p in net.named_parameters() if p.ndim > 1]
         assert "-".join(map(str, shapes[:-1])) == trial.row.width

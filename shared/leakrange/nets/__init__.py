@@ -3,9 +3,11 @@ deep learning framework."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
 
 from leakrange.registry import Registry
+from leakrange.wire.samples import Encoding, SampleSpec
 
 if TYPE_CHECKING:
     from leakrange.nets.classifier import Classifier
@@ -13,21 +15,33 @@ if TYPE_CHECKING:
 __all__ = ["Architecture", "nets"]
 
 
-class Architecture(Protocol):
-    """A registered family of classifiers, scaled by image size, channels, number of classes and width."""
+class Architecture(ABC):
+    """A registered family of classifiers, scaled by what a sample looks like, number of classes and width."""
 
     name: ClassVar[str]
     summary: ClassVar[str]
     paper: ClassVar[str]
     table: ClassVar[str]
+    encodings: ClassVar[tuple[Encoding, ...]]
+    """What kinds of samples it takes."""
     smallest: ClassVar[int]
-    """The smallest side of an image, in pixels, that it takes."""
+    """The smallest side of a picture, in pixels, or the fewest steps of a series that it takes."""
+
+    @classmethod
+    def misfit(cls, spec: SampleSpec) -> str | None:
+        """Why it cannot take samples of ``spec``; None where it can, as far as encoding and size tell."""
+        if spec.encoding not in cls.encodings:
+            return f"net {cls.name!r} takes {' or '.join(cls.encodings)}, not {spec.encoding}"
+        if (least := min(spec.shape[:-1], default=cls.smallest)) < cls.smallest:
+            what = "pixels a side" if spec.encoding == "picture" else "steps"
+            return f"net {cls.name!r} takes {cls.smallest} {what} or more, not {least}"
+        return None
 
     @staticmethod
-    def build(shape: tuple[int, int, int], classes: int, width: float = 1.0) -> Classifier:
-        """A freshly initialised net for images of ``shape`` (height, width, channels); draws from torch's
-        generator."""
-        ...
+    @abstractmethod
+    def build(spec: SampleSpec, classes: int, width: float = 1.0) -> Classifier:
+        """A freshly initialised net for samples of ``spec``; draws from torch's generator. Raises
+        `ValueError` for samples that it does not take, see `misfit`."""
 
 
 nets: Registry[type[Architecture]] = Registry("net", "leakrange.nets.architectures")

@@ -4,30 +4,45 @@ from __future__ import annotations
 
 from typing import cast
 
+import torch
 from torch import Tensor, nn
+
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["Classifier", "to_input"]
 
 
-def to_input(images: Tensor) -> Tensor:
-    """The nets' input contract: uint8 (B, H, W, C), 0..255, to float32 (B, C, H, W) in [-1, 1].
+LAYOUTS = {"picture": (0, 3, 1, 2), "series": (0, 2, 1), "table": (0, 1), "vector": (0, 1)}
+"""In which order a net takes the axes of a batch of samples: channels come first."""
 
-    The result is a view of channels-last memory, which is what the convolutions of this project run fastest
-    on.
+
+def to_input(samples: Tensor, spec: SampleSpec) -> Tensor:
+    """The nets' input contract: samples (B, *spec.shape) to float32, scaled as ``spec`` says, channels first.
+
+    So pictures become (B, C, H, W), series (B, C, T); rows and vectors stay (B, N). The result is a view of
+    memory with the channels last, which is what the convolutions of this project run fastest on.
     """
-    return images.permute(0, 3, 1, 2).float().div_(127.5).sub_(1.0)
+    values = samples.to(torch.float32, copy=True)
+    values.div_(_along(spec.scale, values)).add_(_along(spec.offset, values))
+    return values.permute(LAYOUTS[spec.encoding])
+
+
+def _along(numbers: float | tuple[float, ...], values: Tensor) -> float | Tensor:
+    """One number, or one for each entry of the last axis."""
+    return torch.tensor(numbers, device=values.device) if isinstance(numbers, tuple) else numbers
 
 
 class Classifier(nn.Module):
-    """``body``: (B, C, H, W) in [-1, 1] to (B, features); ``head``: (B, features) to logits (B, classes)."""
+    """``body``: a batch as `to_input` gives it to (B, features); ``head``: (B, features) to logits (B,
+    classes)."""
 
     def __init__(
-        self, body: nn.Module, head: nn.Module, *, shape: tuple[int, int, int], features: int, classes: int
+        self, body: nn.Module, head: nn.Module, *, spec: SampleSpec, features: int, classes: int
     ) -> None:
         super().__init__()
         self.body = body
         self.head = head
-        self.shape = shape
+        self.spec = spec
         self.feature_count = features
         self.classes = classes
 

@@ -82,12 +82,12 @@ def mixture(y: Classifier, s: Classifier, *, beta_s: float, hard: bool) -> Class
         )
     if not 0.0 < beta_s < 0.5:
         raise ValueError(f"the weight β^s of a mixture lies between 0 and 0.5, not at {beta_s:g}")
-    if s.shape != y.shape or s.feature_count != y.feature_count:
+    if s.spec != y.spec or s.feature_count != y.feature_count:
         raise ValueError("the two classifiers of a mixture must be of the same net")
     return Classifier(
         SideBySide(y.body, s.body),
         MixtureHead(y.head, s.head, features=y.feature_count, classes=s.classes, beta_s=beta_s, hard=hard),
-        shape=y.shape,
+        spec=y.spec,
         features=y.feature_count + s.feature_count,
         classes=y.classes,
     )

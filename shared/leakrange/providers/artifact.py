@@ -115,7 +115,7 @@ def classifier_bytes(trained: TrainedModel) -> bytes:
     config = ClassifierConfig(
         net=trained.recipe.net.name,
         width=trained.recipe.net.width,
-        shape=net.shape,
+        input=net.spec,
         target=trained.recipe.parameters["target"],
         classes=trained.target_classes,
         default_release=trained.default_release,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from leakrange.nets.classifier import Classifier, to_input
 from leakrange.providers.inference import logits_of
 from leakrange.providers.losses import distillation_loss
 from leakrange.wire.errors import InvalidInput
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["HELD_OUT", "distil"]
 
@@ -27,39 +29,41 @@ their likeness passes on would be taken for what the answers do."""
 
 
 def distil(
-    images: NDArray[np.uint8],
+    samples: NDArray[Any],
     answers: NDArray[np.floating],
     *,
+    spec: SampleSpec,
     net: NetSpec,
     schedule: Schedule,
     temperature: float = 1.0,
     seed: int = 0,
     device: str = "cpu",
 ) -> Classifier:
-    """A student of ``net``'s kind for uint8 ``images`` (N, H, W, C), taught by the teacher's soft outputs
-    ``answers`` (N, Y) and nothing else; on the CPU, in eval mode.
+    """A student of ``net``'s kind for ``samples`` (N, *shape) as ``spec`` says, taught by the teacher's
+    soft outputs ``answers`` (N, Y) and nothing else; on the CPU, in eval mode.
 
     Of the epochs of ``schedule`` the one with the least loss on a tenth of the answers is kept, which the
     student does not learn from. The same arguments give the same student on the same machine and number of
     threads. Raises `InvalidInput` for arrays that do not fit together or are too few, `UnknownName` for an
     unknown net.
     """
-    if images.dtype != np.uint8 or images.ndim != 4 or answers.shape != (len(images), answers.shape[-1]):
+    fits = samples.dtype == spec.dtype and samples.shape[1:] == spec.shape
+    if not fits or answers.shape != (len(samples), answers.shape[-1]):
         raise InvalidInput(
-            f"a student learns from uint8 images (N, H, W, C) and soft outputs (N, Y), not from "
-            f"{images.dtype} {images.shape} and {answers.shape}"
+            f"a student learns from samples of {spec.dtype} and shape {spec.shape}, and soft outputs (N, Y), "
+            f"not from {samples.dtype} {samples.shape} and {answers.shape}"
         )
     if not np.isfinite(answers).all():
         raise InvalidInput("an answer holds values that are not finite")
-    held = max(1, round(HELD_OUT * len(images)))
-    if len(images) - held < 2:
-        raise InvalidInput(f"{len(images)} answers are too few to learn from and to choose an epoch on")
-    pictures = torch.from_numpy(np.ascontiguousarray(images)).to(device)
+    held = max(1, round(HELD_OUT * len(samples)))
+    if len(samples) - held < 2:
+        raise InvalidInput(f"{len(samples)} answers are too few to learn from and to choose an epoch on")
+    given = torch.from_numpy(np.ascontiguousarray(samples)).to(device)
     soft = torch.from_numpy(np.ascontiguousarray(answers, dtype=np.float32)).to(device)
     with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
         torch.manual_seed((STREAM + seed) % 2**63)
-        student = _student(net, images.shape[1:], answers.shape[1], schedule).to(device)
-        order = torch.randperm(len(images)).to(device)
+        student = _student(net, spec, answers.shape[1], schedule).to(device)
+        order = torch.randperm(len(samples)).to(device)
         unseen, lessons = order[:held], order[held:]
         optimiser = Adam(student.parameters(), lr=schedule.lr)
         batch = min(schedule.batch, len(lessons))
@@ -69,13 +73,13 @@ def distil(
             shuffled = lessons[torch.randperm(len(lessons)).to(device)]
             for start in range(0, len(lessons) - batch + 1, batch):
                 chosen = shuffled[start : start + batch]
-                x = to_input(pictures[chosen])
+                x = to_input(given[chosen], spec)
                 optimiser.zero_grad()
                 logits = student(x if schedule.channels_last else x.contiguous())
                 loss = distillation_loss(soft[chosen], logits, temperature=temperature)
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
-            logits = logits_of(student, pictures[unseen])
+            logits = logits_of(student, given[unseen])
             missed = float(distillation_loss(soft[unseen], logits, temperature=temperature))
             if missed < best:
                 best, kept = missed, copy.deepcopy(student.state_dict())
@@ -85,10 +89,9 @@ def distil(
     return student.eval()
 
 
-def _student(net: NetSpec, shape: tuple[int, ...], classes: int, schedule: Schedule) -> Classifier:
-    height, width, channels = shape
+def _student(net: NetSpec, spec: SampleSpec, classes: int, schedule: Schedule) -> Classifier:
     try:
-        student = nets[net.name].build((height, width, channels), classes, net.width)
+        student = nets[net.name].build(spec, classes, net.width)
     except ValueError as e:
         raise InvalidInput(str(e)) from e
     if schedule.channels_last:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, field_validator, model_validator
+
+from leakrange.wire.samples import MOST_VALUES, SampleSpec
 
 __all__ = [
     "ArgmaxConfig",
@@ -17,10 +19,9 @@ __all__ = [
     "decoder_config",
 ]
 
-Side = Annotated[int, Field(ge=1, le=512)]
 Count = Annotated[int, Field(ge=1, le=4096)]
-Features = Annotated[int, Field(ge=1, le=2 * 512 * 512 * 3)]
-"""At most the pixels of the largest image, twice: what a mixture of two linear nets looks at."""
+Features = Annotated[int, Field(ge=1, le=2 * MOST_VALUES)]
+"""At most the values of the largest sample, twice: what a mixture of two linear nets looks at."""
 Classes = Annotated[int, Field(ge=2, le=1000)]
 MixtureWeight = Annotated[float, Field(gt=0.0, lt=0.5)]
 ClassName = Annotated[str, Field(min_length=1, max_length=128)]
@@ -46,15 +47,15 @@ class MixtureConfig(BaseModel):
 class ClassifierConfig(_Config):
     """What a user needs to run a classifier, and nothing about how it was trained.
 
-    ``shape`` is (height, width, channels); ``normalisation`` names the one input contract,
-    `leakrange.nets.classifier.to_input`; ``features`` is the length of a ``features`` release.
+    ``input`` says what a sample looks like, and how the net takes its values
+    (`leakrange.nets.classifier.to_input`); ``features`` is the length of a ``features`` release.
     """
 
+    format: Literal[2] = 2  # type: ignore[assignment]
     kind: Literal["classifier"] = "classifier"
     net: Annotated[str, Field(max_length=64)]
     width: Annotated[float, Field(gt=0.0, le=8.0)]
-    shape: tuple[Side, Side, Literal[1, 2, 3]]
-    normalisation: Literal["uint8 to [-1, 1]"] = "uint8 to [-1, 1]"
+    input: SampleSpec
     target: Annotated[str, Field(min_length=1, max_length=128)]
     classes: Annotated[tuple[ClassName, ...], Field(min_length=2, max_length=1000)]
     releases: tuple[Literal["logits"], Literal["softmax"], Literal["features"]] = (
@@ -65,6 +66,13 @@ class ClassifierConfig(_Config):
     default_release: Literal["logits", "softmax", "features"]
     features: Features
     mixture: MixtureConfig | None = None
+
+    @field_validator("format", mode="before")
+    @classmethod
+    def _of_this_version(cls, given: object) -> object:
+        if given == 1:
+            raise ValueError("an older Leakrange wrote this model file; train or download the model again")
+        return given
 
 
 class NetDecoderConfig(_Config):

@@ -116,10 +116,10 @@ def load_decoder(source: bytes | Path) -> Decoder:
 def _built(config: ClassifierConfig) -> Classifier:
     """The net of a config; raises `UnknownName` or `ValueError` where there is no such net."""
     build = nets[config.net].build
-    net = build(config.shape, len(config.classes), config.width)
+    net = build(config.input, len(config.classes), config.width)
     if (mixed := config.mixture) is None:
         return net
-    second = build(config.shape, mixed.classes, config.width)
+    second = build(config.input, mixed.classes, config.width)
     return mixture(net, second, beta_s=mixed.beta_s, hard=mixed.hard)
 
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
 from leakrange.wire.errors import InvalidArtifact
+from leakrange.wire.samples import SampleSpec
 
 __all__ = ["load_published"]
 
@@ -39,7 +40,7 @@ def load_published(path: Path, *, width: float = 1.0) -> Classifier:
         ) from error
     if f"{HEAD}weight" not in weights or weights[f"{HEAD}weight"].ndim != 2:
         raise InvalidArtifact(f"{path} has no {HEAD}weight: it is no Inception-ResNet-v1 with its classes")
-    net = nets[NET].build((SIZE, SIZE, 3), len(weights[f"{HEAD}weight"]), width)
+    net = nets[NET].build(SampleSpec.picture(SIZE, SIZE, 3), len(weights[f"{HEAD}weight"]), width)
     renamed = {_ours(name): tensor for name, tensor in weights.items()}
     wanted = net.state_dict()
     for name in wanted:

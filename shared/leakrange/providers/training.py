@@ -55,15 +55,15 @@ class TrainedModel:
 
 @dataclass(frozen=True)
 class _Part:
-    """One split on the device: uint8 images (N, H, W, C), labels (N,); images with an unknown label are
+    """One split on the device: samples (N, *shape), labels (N,); samples with an unknown label are
     left out."""
 
-    images: Tensor
+    samples: Tensor
     target: Tensor
     sensitive: Tensor | None
 
     def __len__(self) -> int:
-        return len(self.images)
+        return len(self.samples)
 
 
 def train(
@@ -102,13 +102,12 @@ def train(
     # dropout and initial weights draw from torch's own generator: seed a fork, and give it back as it was
     with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
         torch.manual_seed(recipe.seed)
-        shape = (images.values.shape[1], images.values.shape[2], images.values.shape[3])
         architecture = nets[recipe.net.name]
         classes = len(images.attributes[sensitive].classes) if sensitive else 0
         try:
             classifier = behaviour.build(
                 parameters,
-                lambda outputs: architecture.build(shape, outputs, recipe.net.width),
+                lambda outputs: architecture.build(images.spec, outputs, recipe.net.width),
                 len(target.classes),
                 classes,
             )
@@ -157,7 +156,7 @@ def _epochs(
 ) -> tuple[list[dict[str, float]], _Best]:
     """All epochs of the schedule; gives the history and the epoch to keep."""
     schedule = recipe.schedule
-    device = lessons.images.device
+    device = lessons.samples.device
     generator = torch.Generator(device=device).manual_seed(recipe.seed)
     steps = len(lessons) // schedule.batch
     history: list[dict[str, float]] = []
@@ -169,7 +168,7 @@ def _epochs(
         order = torch.randperm(len(lessons), generator=generator, device=device)
         for step in range(steps):
             chosen = order[step * schedule.batch : (step + 1) * schedule.batch]
-            x = to_input(lessons.images[chosen])
+            x = to_input(lessons.samples[chosen], trainee.classifier.spec)
             if not schedule.channels_last:
                 x = x.contiguous()
             s = None if lessons.sensitive is None else lessons.sensitive[chosen]
@@ -178,7 +177,7 @@ def _epochs(
                 told = time.perf_counter()
                 done = (epoch - 1 + (step + 1) / steps) / schedule.epochs
                 progress({"progress": done, "epoch": float(epoch)})
-        logits = logits_of(trainee.classifier, validation.images, bf16=schedule.bf16)
+        logits = logits_of(trainee.classifier, validation.samples, bf16=schedule.bf16)
         judgement = trainee.judge(logits, validation.target, validation.sensitive)
         if best is None or judgement.score > best.score or schedule.select == "last":
             weights = copy.deepcopy(trainee.classifier.state_dict())
@@ -210,15 +209,15 @@ def _part(images: Samples, split: str, target: str, sensitive: str | None, devic
 
 def _figures(classifier: Classifier, decoder: Decoder | None, part: _Part, release: str) -> dict[str, float]:
     """What the kept model does on one split, through the functions that serve it: float32, on the CPU."""
-    pictures: Any = part.images.cpu().numpy()
-    logits = outputs(classifier, pictures, "logits")
+    samples: Any = part.samples.cpu().numpy()
+    logits = outputs(classifier, samples, "logits")
     figures = {
         "samples": float(len(part)),
         "honesty": float((logits.argmax(axis=1) == part.target.cpu().numpy()).mean()),
     }
     if part.sensitive is not None and decoder is not None:
         truth = part.sensitive.cpu().numpy()
-        predicted, _ = decoder.infer(outputs(classifier, pictures, release), release)
+        predicted, _ = decoder.infer(outputs(classifier, samples, release), release)
         figures["curiosity"] = float((predicted == truth).mean())
         figures["majority"] = float(np.bincount(truth).max() / len(truth))
     return figures

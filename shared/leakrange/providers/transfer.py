@@ -103,6 +103,6 @@ def fine_tune(
         head.weight.div_(deviation)
         head.bias.sub_(head.weight @ mean)
     student = Classifier(
-        teacher.body, head, shape=teacher.shape, features=teacher.feature_count, classes=classes
+        teacher.body, head, spec=teacher.spec, features=teacher.feature_count, classes=classes
     )
     return student.eval().requires_grad_(False)

@@ -271,14 +271,14 @@ class _Check:
         spec = self.draft.data.get(label) if label is not None else None
         if spec is None or label not in self.entries:
             return
-        size = self.entries[label].sized(spec.size).shape[0]
-        if size < entry.smallest:
-            said = f"net {net.name!r} takes images of {entry.smallest} pixels or more, these have {size}"
-            if self.entries[label].fixed_size:
-                fit = [name for name, each in nets.items() if each.smallest <= size]
-                self.mistakes.add((*path, "name"), said, allowed=fit)
+        data = self.entries[label]
+        sample = data.spec if data.fixed_size else data.sized(spec.size)
+        if reason := entry.misfit(sample):
+            if sample.encoding in entry.encodings and not data.fixed_size:
+                self.mistakes.add((*self.draft.data_path(str(label)), "size"), reason)
             else:
-                self.mistakes.add((*self.draft.data_path(str(label)), "size"), said)
+                fit = [name for name, each in nets.items() if each.misfit(sample) is None]
+                self.mistakes.add((*path, "name"), reason, allowed=fit)
 
 
 def _that_would_do(behaviour: Any, parameters: BaseModel, attributes: dict[str, Attribute]) -> Iterable[str]:

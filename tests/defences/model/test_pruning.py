@@ -11,6 +11,7 @@ from torch import nn
 from leakrange.defences.model import ModelDefence, model_defences
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
+from leakrange.wire.samples import SampleSpec
 
 AMOUNTS = [0.2, 0.4, 0.5, 0.6, 0.8, 0.9]
 
@@ -19,7 +20,7 @@ AMOUNTS = [0.2, 0.4, 0.5, 0.6, 0.8, 0.9]
 def classifier() -> Classifier:
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        return nets["hbc"].build((32, 32, 3), 3, 0.25).eval()
+        return nets["hbc"].build(SampleSpec.picture(32, 32, 3), 3, 0.25).eval()
 
 
 def prune(**given: object) -> ModelDefence[object]:  # type: ignore[type-var]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from leakrange.nets import nets
+from leakrange.nets import Architecture, nets
+from leakrange.wire.samples import Encoding, SampleSpec
 
 if TYPE_CHECKING:
     from leakrange.nets.classifier import Classifier
@@ -17,7 +18,7 @@ BLOCKS = 4
 
 
 @nets.register("hbc")
-class HbcClassifier:
+class HbcClassifier(Architecture):
     """Up to four blocks {convolution 2×2 stride 2, batch norm, LeakyReLU .01, dropout .2}, then two linear
     layers.
 
@@ -30,19 +31,20 @@ class HbcClassifier:
     summary: ClassVar[str] = "four strided convolutions and two linear layers, about 250 thousand parameters"
     paper: ClassVar[str] = "HBC"
     table: ClassVar[str] = "Table 12"
+    encodings: ClassVar[tuple[Encoding, ...]] = ("picture",)
     smallest: ClassVar[int] = 16
 
     @staticmethod
-    def build(shape: tuple[int, int, int], classes: int, width: float = 1.0) -> Classifier:
+    def build(spec: SampleSpec, classes: int, width: float = 1.0) -> Classifier:
         """A freshly initialised net; 248,834 parameters for (64, 64, 3), two classes, width 1."""
         from torch import nn
 
         from leakrange.nets.classifier import Classifier
         from leakrange.nets.dropout import Dropout
 
-        height, breadth, channels = shape
-        if min(height, breadth) < HbcClassifier.smallest:
-            raise ValueError(f"net 'hbc' takes images of 16 pixels or more a side, not {height}×{breadth}")
+        if reason := HbcClassifier.misfit(spec):
+            raise ValueError(reason)
+        height, breadth, channels = spec.shape
         blocks = min(BLOCKS, min(height, breadth).bit_length() - 3)
         layers: list[nn.Module] = []
         before = channels
@@ -59,4 +61,4 @@ class HbcClassifier:
         flat = before * (height >> blocks) * (breadth >> blocks)
         body = nn.Sequential(*layers, nn.Flatten(), nn.Linear(flat, features), nn.LeakyReLU(0.01))
         head = nn.Sequential(Dropout(0.5), nn.Linear(features, classes))
-        return Classifier(body, head, shape=shape, features=features, classes=classes)
+        return Classifier(body, head, spec=spec, features=features, classes=classes)

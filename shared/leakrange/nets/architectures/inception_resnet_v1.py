@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from leakrange.nets import nets
+from leakrange.nets import Architecture, nets
+from leakrange.wire.samples import Encoding, SampleSpec
 
 if TYPE_CHECKING:
     from leakrange.nets.classifier import Classifier
@@ -15,7 +16,7 @@ FEATURES = 512
 
 
 @nets.register("inception-resnet-v1")
-class InceptionResNetV1:
+class InceptionResNetV1(Architecture):
     """For faces of 160×160; 23.5 million parameters before the head. It wants a GPU to train.
 
     Published weights are taken by `leakrange.providers.published.load_published`.
@@ -25,10 +26,11 @@ class InceptionResNetV1:
     summary: ClassVar[str] = "the paper's face recogniser, 160×160 pixels, an embedding of 512 values"
     paper: ClassVar[str] = "FACELEAKS"
     table: ClassVar[str] = "Section 3.2"
+    encodings: ClassVar[tuple[Encoding, ...]] = ("picture",)
     smallest: ClassVar[int] = 80
 
     @staticmethod
-    def build(shape: tuple[int, int, int], classes: int, width: float = 1.0) -> Classifier:
+    def build(spec: SampleSpec, classes: int, width: float = 1.0) -> Classifier:
         """A freshly initialised net; ``width`` scales its channels. Raises `ValueError` for images under 80
         pixels a side."""
         from torch import nn
@@ -36,11 +38,8 @@ class InceptionResNetV1:
         from leakrange.nets.classifier import Classifier
         from leakrange.nets.inception import InceptionResNetBody
 
-        if min(shape[:2]) < InceptionResNetV1.smallest:
-            raise ValueError(
-                f"net 'inception-resnet-v1' takes images of {InceptionResNetV1.smallest} pixels or more a "
-                f"side (the paper's have 160), not {shape[0]}×{shape[1]}"
-            )
+        if reason := InceptionResNetV1.misfit(spec):
+            raise ValueError(f"{reason} (the paper's faces have 160)")
         features = max(1, round(FEATURES * width))
-        body = InceptionResNetBody(shape[2], features, lambda full: max(1, round(full * width)))
-        return Classifier(body, nn.Linear(features, classes), shape=shape, features=features, classes=classes)
+        body = InceptionResNetBody(spec.shape[2], features, lambda full: max(1, round(full * width)))
+        return Classifier(body, nn.Linear(features, classes), spec=spec, features=features, classes=classes)

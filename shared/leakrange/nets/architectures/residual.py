@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
-from leakrange.nets import nets
+from leakrange.nets import Architecture, nets
+from leakrange.wire.samples import Encoding, SampleSpec
 
 if TYPE_CHECKING:
     from leakrange.nets.classifier import Classifier
@@ -18,7 +19,7 @@ DROPOUT = 0.3
 
 
 @nets.register("residual")
-class Residual:
+class Residual(Architecture):
     """A strided convolution, three strided stages with a residual block each, and a linear embedding.
 
     The map shrinks to a sixteenth of the side, so images have a multiple of 16 pixels, 32 or more. The
@@ -30,10 +31,11 @@ class Residual:
     summary: ClassVar[str] = "a small residual net for faces, with an embedding of 256 values at width 1"
     paper: ClassVar[str] = "FACELEAKS"
     table: ClassVar[str] = "in place of Section 3.2's, which wants a GPU"
+    encodings: ClassVar[tuple[Encoding, ...]] = ("picture",)
     smallest: ClassVar[int] = 32
 
     @staticmethod
-    def build(shape: tuple[int, int, int], classes: int, width: float = 1.0) -> Classifier:
+    def build(spec: SampleSpec, classes: int, width: float = 1.0) -> Classifier:
         """A freshly initialised net. Raises `ValueError` for a side that 16 does not divide, or under 32."""
         from torch import nn
 
@@ -41,8 +43,10 @@ class Residual:
         from leakrange.nets.dropout import Dropout
         from leakrange.nets.residual import ResidualBlock
 
-        height, breadth, channels = shape
-        if min(height, breadth) < Residual.smallest or height % 16 or breadth % 16:
+        if reason := Residual.misfit(spec):
+            raise ValueError(reason)
+        height, breadth, channels = spec.shape
+        if height % 16 or breadth % 16:
             raise ValueError(f"net 'residual' takes sides of 32, 48, 64, ... pixels, not {height}×{breadth}")
         widths = [max(1, round(full * width)) for full in WIDTHS]
         layers: list[nn.Module] = [
@@ -61,4 +65,4 @@ class Residual:
         flat = widths[-1] * (height // 16) * (breadth // 16)
         embedding = [Dropout(DROPOUT), nn.Linear(flat, features, bias=False), nn.BatchNorm1d(features)]
         body = nn.Sequential(*layers, nn.Flatten(), *embedding)
-        return Classifier(body, nn.Linear(features, classes), shape=shape, features=features, classes=classes)
+        return Classifier(body, nn.Linear(features, classes), spec=spec, features=features, classes=classes)

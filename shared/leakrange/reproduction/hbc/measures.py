@@ -123,7 +123,14 @@ def _student(model: Artifact, own: NDArray[np.uint8], wanted: Measure, seed: int
 
     net = NetSpec(name=model.config.net, width=STUDENT_WIDTH * model.config.width)
     schedule = Schedule(epochs=wanted.epochs, batch=STUDENT_BATCH)
-    return distil(own, outputs(model.classifier, own, "softmax"), net=net, schedule=schedule, seed=seed)
+    return distil(
+        own,
+        outputs(model.classifier, own, "softmax"),
+        spec=model.classifier.spec,
+        net=net,
+        schedule=schedule,
+        seed=seed,
+    )
 
 
 def _overlearned(
