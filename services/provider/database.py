@@ -20,7 +20,7 @@ create table if not exists deployments (
 ) without rowid;
 create table if not exists uploads (
     number integer primary key, model text not null, upload text not null, artifact text not null,
-    release text not null, samples integer not null, given blob not null, decisions blob not null,
+    release text not null, shape text not null, given blob not null, decisions blob not null,
     inferred blob, scores blob,
     unique (model, upload)
 );
@@ -80,7 +80,19 @@ class SQLite:
 
 
 def _upgrade(connection: sqlite3.Connection) -> None:
-    """Bring a file of an earlier version up to date: its deployments had no options."""
+    """Bring a file of an earlier version up to date: its deployments had no options, its uploads were vectors
+    of which it kept the number of samples."""
     columns = {row[1] for row in connection.execute("pragma table_info(deployments)")}
     if "options" not in columns:
         connection.execute("alter table deployments add column options text not null default '{}'")
+    columns = {row[1] for row in connection.execute("pragma table_info(uploads)")}
+    if "samples" in columns:
+        connection.executescript(
+            """
+            begin;
+            alter table uploads add column shape text not null default '';
+            update uploads set shape = samples || ' ' || (length(given) / 4 / samples);
+            alter table uploads drop column samples;
+            commit;
+            """
+        )

@@ -8,7 +8,7 @@ from functools import partial
 
 from fastapi import APIRouter, Request, Response
 
-from leakrange.wire.endpoints import ARTIFACT, RELEASES, UPLOADED, UPLOADS
+from leakrange.wire.endpoints import ARTIFACT, RELEASES, UPLOADED, UPLOADS, check_upload
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.images import ImageLimits, image_steps
 from leakrange.wire.releases import ReleaseKind, upload_steps
@@ -91,11 +91,7 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
             ),
         )
         release = _release_kind(told)
-        classes = len(served.card.classes)
-        if array.shape[1] != classes:
-            raise InvalidInput(
-                f"this model has {classes} classes; the upload has {array.shape[1]} values a sample"
-            )
+        check_upload(served.card, release, array)
         decisions = await intake.take_in(served, release, array, key)
         return Response(decisions.model_dump_json(), media_type=JSON)
 

@@ -19,12 +19,12 @@ from services.provider.database import SQLite
 __all__ = ["Store", "StoredUpload"]
 
 log = structlog.get_logger("services.provider.store")
-COLUMNS = "upload, model, artifact, release, samples, given, decisions, inferred, scores"
+COLUMNS = "upload, model, artifact, release, shape, given, decisions, inferred, scores"
 
 
 @dataclass(frozen=True)
 class StoredUpload:
-    """An upload as it was taken in: ``values`` float32 (B, N), ``decisions`` int64 (B,).
+    """An upload as it was taken in: ``values`` float32 (B, ...), ``decisions`` int64 (B,).
 
     ``inferred`` int64 (B,) and ``scores`` float32 (B, S) are None until a decoder has read them.
     """
@@ -88,14 +88,14 @@ class Store:
             upload.model,
             upload.artifact,
             upload.release,
-            len(upload.values),
+            " ".join(map(str, upload.values.shape)),
             upload.values.astype("<f4").tobytes(),
             upload.decisions.astype("<i8").tobytes(),
         )
 
         def insert(connection: sqlite3.Connection) -> bool:
             cursor = connection.execute(
-                "insert into uploads (upload, model, artifact, release, samples, given, decisions)"
+                "insert into uploads (upload, model, artifact, release, shape, given, decisions)"
                 " values (?, ?, ?, ?, ?, ?, ?) on conflict (model, upload) do nothing",
                 row,
             )
@@ -134,18 +134,19 @@ class Store:
         )
 
 
-Row = tuple[str, str, str, ReleaseKind, int, bytes, bytes, bytes | None, bytes | None]
+Row = tuple[str, str, str, ReleaseKind, str, bytes, bytes, bytes | None, bytes | None]
 
 
 def _read(row: Row) -> StoredUpload:
-    upload, model, artifact, release, samples, given, decisions, inferred, scores = row
+    upload, model, artifact, release, shape, given, decisions, inferred, scores = row
+    sides = [int(side) for side in shape.split()]
     return StoredUpload(
         upload,
         model,
         artifact,
         release,
-        np.frombuffer(given, "<f4").reshape(samples, -1),
+        np.frombuffer(given, "<f4").reshape(sides),
         np.frombuffer(decisions, "<i8"),
         None if inferred is None else np.frombuffer(inferred, "<i8"),
-        None if scores is None else np.frombuffer(scores, "<f4").reshape(samples, -1),
+        None if scores is None else np.frombuffer(scores, "<f4").reshape(sides[0], -1),
     )

@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from leakrange.defences.output import Chain, Release, ReleaseContext
+from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.wire.endpoints import UPLOADS, check_endpoint
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, UpstreamFailed
 from leakrange.wire.images import ImageLimits
@@ -102,7 +102,7 @@ class Forward:
             if decides and reply.version not in (None, card.version):
                 raise unavailable()  # yet another has taken its place: its threshold is for other distances
             threshold = card.threshold if decides else None
-            shape = query.samples, _length(card, release)
+            shape = (query.samples, *card.shape_of(release))
             transform = partial(
                 transform_answer, chain, context, reply.media, reply.body, shape, described, threshold
             )
@@ -179,11 +179,6 @@ class Forward:
         # The model of this name may have been replaced by one of another size. (An "except" around this would
         # hold what was decoded.)
         return await decoded(fresh=True)
-
-
-def _length(card: ModelCard, release: Release) -> int:
-    """How many numbers a release has for one sample."""
-    return 1 if release == "score" else card.features if release == "features" else len(card.classes)
 
 
 def _json(value: object) -> Answer:

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from leakrange.defences.output import Chain, Release, ReleaseContext
 from leakrange.wire.digests import digest_each
-from leakrange.wire.endpoints import UPLOADED
+from leakrange.wire.endpoints import check_upload
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 from leakrange.wire.pairs import same_person
 from leakrange.wire.releases import ReleaseKind, upload_steps
@@ -47,8 +47,6 @@ __all__ = [
 ]
 
 log = structlog.get_logger("leakrange.proxy.releases")
-LONGEST_RELEASE = 1_048_576
-"""Numbers of one sample's release; the size of the body is limited beside."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ def answered_rows(media: str, body: bytes) -> int:
     with _nonsense():
         if media == NPY:
             shape = npy_header(body)[0]
-            return shape[0] if len(shape) == 2 else 0
+            return shape[0] if len(shape) > 1 else 0
         return len(_members(media, body, "values"))
 
 
@@ -116,12 +114,12 @@ def transform_answer(
     context: ReleaseContext,
     media: str,
     body: bytes,
-    shape: tuple[int, int],
+    shape: tuple[int, ...],
     described: Mapping[str, Any],
     threshold: float | None = None,
 ) -> bytes:
     """The provider's answer with the policy applied; raises `UpstreamFailed` unless it is finite and of
-    ``shape`` (samples, N): of a longer release, an index alone would tell more.
+    ``shape`` (samples, ...): of a longer release, an index alone would tell more.
 
     described: the members beside the values of a JSON answer. threshold: of a verification. A JSON answer
     decides by the released distances, so that the decision tells nothing that they do not; without a
@@ -129,7 +127,7 @@ def transform_answer(
     """
     with _nonsense():
         raw = decode_npy(body) if media == NPY else numeric_array(_members(media, body, "values"), "values")
-        clean = release_array(raw, max_samples=shape[0], max_length=shape[1])
+        clean = release_array(raw, max_samples=shape[0])
         if clean.shape != shape:
             raise InvalidInput(f"shape {clean.shape} instead of {shape}")
     released = chain.apply(clean, context)
@@ -181,7 +179,7 @@ def _nonsense() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Upload:
-    """What an edge client sends to ``outputs``: the release kind and finite float32 values (samples, N)."""
+    """What an edge client sends to ``outputs``: the release kind and finite float32 values (samples, ...)."""
 
     media: str
     release: Release
@@ -194,9 +192,7 @@ class Upload:
         """Read npy (then ``release`` is the header ``X-Release``) or JSON, a step at a time; raises what the
         body deserves."""
         media = media_type(content_type)
-        release, values = yield from upload_steps(
-            content_type, release, body, max_samples=max_samples, max_length=LONGEST_RELEASE
-        )
+        release, values = yield from upload_steps(content_type, release, body, max_samples=max_samples)
         kinds = get_args(ReleaseKind)
         if release not in kinds:
             where = "the header X-Release" if media == NPY else "'release'"
@@ -206,13 +202,7 @@ class Upload:
     def check(self, card: ModelCard) -> Generator[None, None, None]:
         """Raise what is wrong with the upload, as far as the model's card tells; that takes no step."""
         yield from ()
-        if self.release not in UPLOADED:
-            raise InvalidInput(f"an upload is {' or '.join(UPLOADED)}, not {self.release}")
-        if self.values.shape[1] != len(card.classes):
-            raise InvalidInput(
-                f"this model has {len(card.classes)} classes; the upload has {self.values.shape[1]} values a "
-                "sample"
-            )
+        check_upload(card, self.release, self.values)
 
     def transformed(self, chain: Chain, context: ReleaseContext) -> bytes:
         """The body to send on, with the policy applied, in the same media type."""

@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import time
@@ -48,6 +49,37 @@ def test_a_restarted_provider_goes_on_where_it_was(
         assert client.get("/v1/models").json() == {"models": [card]}
         assert intake(client, "kept", "before") == record
         assert upload(client, "kept", OUTPUTS, "before").content == first.content
+
+
+async def test_uploads_of_any_shape_are_kept_and_an_earlier_version_s_are_found(
+    tmp_path: Path,
+) -> None:
+    connection = sqlite3.connect(tmp_path / "provider.sqlite")
+    connection.execute(
+        "create table uploads (number integer primary key, model text not null, upload text not null,"
+        " artifact text not null, release text not null, samples integer not null, given blob not null,"
+        " decisions blob not null, inferred blob, scores blob, unique (model, upload))"
+    )
+    earlier = np.arange(6, dtype=np.float32).reshape(3, 2)
+    row = ("m", "old", "a" * 64, "logits", 3, earlier.tobytes(), np.zeros(3, np.int64).tobytes())
+    columns = "model, upload, artifact, release, samples, given, decisions"
+    connection.execute(f"insert into uploads ({columns}) values (?, ?, ?, ?, ?, ?, ?)", row)
+    connection.commit()
+    connection.close()
+    for _ in range(2):  # a file that is up to date stays as it is
+        store = Store(tmp_path)
+        await store.open()
+        for shape in ((2, 3), (2, 4, 4, 1), (1, 5, 2)):
+            values = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+            decisions = np.zeros(len(values), np.int64)
+            await store.take_in(StoredUpload(str(shape), "m", "a" * 64, "logits", values, decisions))
+            kept = await store.upload("m", str(shape))
+            assert kept is not None
+            np.testing.assert_array_equal(kept.values, values)
+        old = await store.upload("m", "old")
+        assert old is not None
+        np.testing.assert_array_equal(old.values, earlier)
+        await store.close()
 
 
 def test_what_was_taken_in_is_decoded_by_the_version_that_took_it_in(

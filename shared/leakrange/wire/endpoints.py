@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from leakrange.wire.errors import NotFound
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.wire.errors import InvalidInput, NotFound
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import ModelCard, Service
 
@@ -19,6 +22,7 @@ __all__ = [
     "UPLOADS",
     "Endpoint",
     "check_endpoint",
+    "check_upload",
     "endpoint_of",
     "endpoints_of",
     "released_by",
@@ -91,4 +95,16 @@ def check_endpoint(card: ModelCard, endpoint: str) -> None:
         raise NotFound(
             f"the model {card.name!r} has no endpoint {endpoint!r}",
             hint=f"it is a {card.service} service, which answers: {', '.join(answered)}",
+        )
+
+
+def check_upload(card: ModelCard, release: ReleaseKind, values: NDArray[np.float32]) -> None:
+    """Raise `InvalidInput` where the model of that card cannot decide on ``values`` (samples, ...)."""
+    if release not in UPLOADED:
+        raise InvalidInput(f"an upload is {' or '.join(UPLOADED)}, not {release}")
+    if values.shape[1:] != (wanted := card.shape_of(release)):
+        raise InvalidInput(
+            f"the {release} of this model have the shape {('samples', *wanted)}; this upload has "
+            f"{values.shape}".replace("'", ""),
+            hint="send one entry for each sample; the model's card tells classes and sample",
         )

@@ -21,12 +21,12 @@ MAX_JSON: Final = 1_048_576
 
 
 def upload_steps(
-    content_type: str | None, named: str | None, body: bytes, **limits: int
+    content_type: str | None, named: str | None, body: bytes, *, max_samples: int
 ) -> Generator[None, None, tuple[str | None, NDArray[np.float32]]]:
-    """Kind and values (samples, N) of an upload, a step at a time.
+    """Kind and values (samples, ...) of an upload, a step at a time.
 
     npy has its kind beside it, ``named``; JSON is ``{"release": ..., "values": [...]}``. The kind is as it
-    was told, whatever that is. ``limits`` are those of `release_array`, which checks the values.
+    was told, whatever that is.
 
     Raises `UnsupportedMedia`, `MalformedBody`, `BodyTooLarge` or `InvalidInput`.
     """
@@ -41,7 +41,7 @@ def upload_steps(
         raise UnsupportedMedia(
             f"content type {kind or 'none'!r} holds no outputs", hint=f"send {JSON} or {NPY}"
         )
-    return named, release_array(values, **limits)
+    return named, release_array(values, max_samples=max_samples)
 
 
 def _as_floats(numbers: NDArray[Any], into: NDArray[Any]) -> None:

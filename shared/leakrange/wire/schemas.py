@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -80,6 +80,12 @@ class ModelCard(_Strict):
     threshold: Threshold | None = None
     """Of a verification: the same person where the distance is at most this; None: it does not decide."""
 
+    def shape_of(self, release: ReleaseKind) -> tuple[int, ...]:
+        """The shape of one sample's release."""
+        if release == "sample":
+            return self.input_shape
+        return ({"score": 1, "features": self.features}.get(release, len(self.classes)),)
+
 
 class Deployment(_Strict):
     """``PUT /v1/operator/models/{model}`` (operator key): serve the artifact of that recipe digest under this
@@ -115,14 +121,18 @@ class Deployment(_Strict):
         return digest([self.artifact, self.service, self.normalised, self.distance])
 
 
+Values = list[list[Any]]
+"""Releases as nested lists of numbers: (samples, ...), one axis or more for each sample."""
+
+
 class Releases(_Strict):
-    """JSON answer of ``logits``, ``softmax``, ``features`` and ``recognition``: ``values`` is (samples, N).
-    As npy: float32 of that shape."""
+    """JSON answer of ``logits``, ``softmax``, ``features`` and ``recognition``. As npy: float32 of the same
+    shape."""
 
     model: str
     version: str
     release: ReleaseKind
-    values: list[list[float]]
+    values: Values
 
 
 class Scores(_Strict):
@@ -159,7 +169,7 @@ class Upload(_Strict):
     ``X-Release`` names the kind."""
 
     release: ReleaseKind
-    values: list[list[float]]
+    values: Values
 
 
 class Decisions(_Strict):
@@ -182,7 +192,7 @@ class IntakeRecord(_Strict):
     upload: str
     model: str
     release: ReleaseKind
-    values: list[list[float]]
+    values: Values
     decisions: list[int]
     inferred: list[int] | None
     scores: list[list[float]] | None

@@ -33,6 +33,8 @@ MAX_HEADER = 4096
 MAX_SIDES = 32
 MAX_DEPTH = 64
 """Deeper JSON than this is nobody's tensor."""
+LONGEST_RELEASE = 1_048_576
+"""Numbers of one sample's release; the size of a body is limited beside."""
 
 
 def media_type(content_type: str | None) -> str:
@@ -193,20 +195,23 @@ def _check_leaves(value: list[Any], name: str) -> None:
     raise InvalidInput(f"{name!r} is nested deeper than {MAX_DEPTH} levels")
 
 
-def release_array(values: NDArray[Any], *, max_samples: int, max_length: int = 65536) -> NDArray[np.float32]:
-    """Check that ``values`` is a release: (samples, N), finite in float32, within the limits; gives it as
-    float32.
+def release_array(values: NDArray[Any], *, max_samples: int) -> NDArray[np.float32]:
+    """Check that ``values`` is a release: (samples, ...) with one axis or more for each sample, finite in
+    float32, within the limits; gives it as float32.
 
     Raises `InvalidInput`, which says what is wrong.
     """
-    if values.ndim != 2 or 0 in values.shape:
-        raise InvalidInput(f"a release is (samples, N); this has shape {tuple(values.shape)}")
+    if values.ndim < 2 or 0 in values.shape:
+        raise InvalidInput(
+            f"a release has a first axis of samples and one or more for each; this has shape {values.shape}",
+            hint="send (samples, N), or (samples, ...) where a sample's release is no vector",
+        )
     if len(values) > max_samples:
         raise InvalidInput(
             f"{len(values)} samples in one request; at most {max_samples}", hint="send smaller batches"
         )
-    if values.shape[1] > max_length:
-        raise InvalidInput(f"a release of {values.shape[1]} numbers; at most {max_length}")
+    if (length := math.prod(values.shape[1:])) > LONGEST_RELEASE:
+        raise InvalidInput(f"a release of {length} numbers a sample; at most {LONGEST_RELEASE}")
     with np.errstate(over="ignore"):
         array = values.astype(np.float32)
     if not np.isfinite(array).all():

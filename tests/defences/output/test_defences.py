@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from leakrange.defences.output import Chain, ReleaseContext, output_defences
+from leakrange.wire.errors import InvalidInput
 
 Array = NDArray[np.float32]
 
@@ -68,6 +69,27 @@ def test_shape_and_finiteness_survive_even_the_largest_floats(spec: Any, release
     assert result.dtype == np.float32
     assert np.isfinite(result).all()
     np.testing.assert_array_equal(values, before)
+
+
+ranked = hnp.arrays(
+    np.float32,
+    hnp.array_shapes(min_dims=2, max_dims=5, min_side=1, max_side=4),
+    elements=st.floats(width=32, allow_nan=False, allow_infinity=False),
+)
+
+
+@pytest.mark.parametrize("spec", SPECS, ids=str)
+@given(values=ranked)
+def test_a_release_of_any_rank_is_transformed_as_its_numbers_in_a_row(spec: Any, values: Array) -> None:
+    """What takes vectors alone refuses all others, and says what would do."""
+    name = spec if isinstance(spec, str) else next(iter(spec))
+    release = "softmax" if output_defences[name].vectors else "sample"
+    if output_defences[name].vectors and values.ndim != 2:
+        with pytest.raises(InvalidInput, match=f"{name} takes vectors.*leave it out.*round"):
+            apply(spec, values, release)
+        return
+    flat = apply(spec, values.reshape(len(values), -1), release)
+    np.testing.assert_array_equal(apply(spec, values, release), flat.reshape(values.shape))
 
 
 @pytest.mark.parametrize(

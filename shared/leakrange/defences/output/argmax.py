@@ -24,6 +24,7 @@ class Argmax(OutputDefence[Nothing]):
     Parameters = Nothing
     summary = "release the decision alone, as a one-hot vector"
     consumes = CLASS_SCORES
+    vectors = True
 
     @override
     def apply(self, values: Values, context: ReleaseContext) -> Values:

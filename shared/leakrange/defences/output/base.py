@@ -18,7 +18,7 @@ __all__ = ["Nothing", "OutputDefence", "Parameters", "Release", "ReleaseContext"
 
 Release = ReleaseKind
 Values = NDArray[np.float64]
-"""Releases of a batch: (B, N)."""
+"""Releases of a batch: (B, ...), one axis or more for each sample; a vector is (B, N)."""
 
 ANY_RELEASE: frozenset[Release] = frozenset({"logits", "softmax", "features", "score", "sample"})
 CLASS_SCORES: frozenset[Release] = frozenset({"logits", "softmax"})
@@ -57,6 +57,8 @@ class OutputDefence(ABC, Generic[P]):
     summary: ClassVar[str]
     consumes: ClassVar[frozenset[Release]] = ANY_RELEASE
     """Release kinds on which it means something; a policy refuses the others."""
+    vectors: ClassVar[bool] = False
+    """Whether it takes vectors alone; without, releases of any rank."""
     shorthand: ClassVar[str | None] = None
     """The parameter that a bare value sets, as in ``{temperature: 2}``."""
 
@@ -75,7 +77,8 @@ class OutputDefence(ABC, Generic[P]):
 
     @abstractmethod
     def apply(self, values: Values, context: ReleaseContext) -> Values:
-        """Transform finite values (B, N) into finite ones (B, M); M = N unless the defence says otherwise."""
+        """Transform finite values (B, ...) into finite ones of the same shape, unless the defence says
+        otherwise."""
 
 
 output_defences: Registry[type[OutputDefence[Any]]] = Registry("output defence", "leakrange.defences.output")

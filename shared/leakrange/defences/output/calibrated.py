@@ -68,7 +68,7 @@ class CalibratedNoise(OutputDefence[CalibratedNoiseParameters]):
 
     @override
     def apply(self, values: Values, context: ReleaseContext) -> Values:
-        """(B, N) -> (B, N). Raises `ValueError` where sticky noise lacks its key or a sample's digest."""
+        """(B, ...) -> (B, ...). Raises `ValueError` where sticky noise lacks its key or a sample's digest."""
         source = sticky_noise if self.parameters.sticky else fresh_noise
         return clip_norm(values, self.parameters.clip) + self.sigma * source(_normal, values.shape, context)
 

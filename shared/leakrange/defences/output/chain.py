@@ -74,12 +74,19 @@ class Chain:
         """Release kinds on which every stage means something."""
         return ANY_RELEASE.intersection(*(stage.consumes for _, stage in self.stages))
 
-    def refuse(self, release: Release) -> str | None:
-        """Why the chain cannot take that release kind, or None when it can."""
+    def refuse(self, release: Release, rank: int = 1) -> str | None:
+        """Why the chain cannot take that release kind, with ``rank`` axes for each sample, or None when it
+        can."""
         for name, stage in self.stages:
             if release not in stage.consumes:
                 kinds = ", ".join(sorted(stage.consumes))
                 return f"{name} means nothing on a {release} release; it takes {kinds}"
+            if stage.vectors and rank != 1:
+                others = ", ".join(each for each, one in output_defences.items() if not one.vectors)
+                return (
+                    f"{name} takes vectors, (samples, N), and these releases have {rank} axes a sample: "
+                    f"leave it out of the chain; releases of any rank are for {others}"
+                )
         return None
 
     @cached_property
@@ -88,12 +95,12 @@ class Chain:
         return tuple(f"{policy}:{index}".encode() for index in range(len(self.stages)))
 
     def apply(self, values: NDArray[np.floating[Any]], context: ReleaseContext) -> NDArray[np.float32]:
-        """Run finite values (B, N) through every stage; the result is finite too.
+        """Run finite values (B, ...) through every stage; the result is finite too.
 
-        Computed in float64, released in float32. Raises `InvalidInput` for a release kind that a stage cannot
-        take, so that nothing slips through undefended.
+        Computed in float64, released in float32. Raises `InvalidInput` for a release kind or a rank that a
+        stage cannot take, so that nothing slips through undefended.
         """
-        if reason := self.refuse(context.release):
+        if reason := self.refuse(context.release, values.ndim - 1):
             raise InvalidInput(reason)
         current = np.asarray(values, dtype=np.float64)
         for (_, stage), place in zip(self.stages, self._places, strict=True):

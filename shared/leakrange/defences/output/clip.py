@@ -39,18 +39,19 @@ class Clip(OutputDefence[ClipParameters]):
 
     @override
     def apply(self, values: Values, context: ReleaseContext) -> Values:
-        """(B, N) -> (B, N)."""
+        """(B, ...) -> (B, ...)."""
         if self.parameters.norm is None:
             return np.clip(values, self.parameters.min, self.parameters.max)
         return clip_norm(values, self.parameters.norm)
 
 
 def clip_norm(values: Values, norm: float) -> Values:
-    """Scale each row of (B, N) whose Euclidean norm is above ``norm`` down to it; leave the others."""
+    """Scale each sample of (B, ...) whose Euclidean norm is above ``norm`` down to it; leave the others."""
+    shape, values = values.shape, values.reshape(len(values), -1)
     # The norm of the values over the largest one: their squares would overflow.
     largest = np.abs(values).max(axis=1, keepdims=True, initial=0.0)
     unit = values / np.where(largest > 0, largest, 1.0)
     length = np.linalg.norm(unit, axis=1, keepdims=True)
     limit = norm / np.where(largest > 0, largest, 1.0)
     result: Values = np.where(length > limit, unit / np.where(length > 0, length, 1.0) * norm, values)
-    return result
+    return result.reshape(shape)

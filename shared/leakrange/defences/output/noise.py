@@ -50,7 +50,7 @@ class Noise(OutputDefence[NoiseParameters]):
         return self.parameters.sticky
 
     def apply(self, values: Values, context: ReleaseContext) -> Values:
-        """(B, N) -> (B, N). Raises `ValueError` where sticky noise lacks its key or a sample's digest."""
+        """(B, ...) -> (B, ...). Raises `ValueError` where sticky noise lacks its key or a sample's digest."""
         source = sticky_noise if self.parameters.sticky else fresh_noise
         noise = source(self._draw, values.shape, context)
         if self.parameters.mode == "multiplicative":

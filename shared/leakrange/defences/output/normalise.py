@@ -33,6 +33,7 @@ class Normalise(OutputDefence[Nothing]):
     Parameters = Nothing
     summary = "scale features to length 1, and a softmax to sum 1, as noise leaves neither"
     consumes = NORMED
+    vectors = True
 
     @override
     def apply(self, values: Values, context: ReleaseContext) -> Values:

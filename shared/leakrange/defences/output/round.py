@@ -40,7 +40,7 @@ class Round(OutputDefence[RoundParameters]):
 
     @override
     def apply(self, values: Values, context: ReleaseContext) -> Values:
-        """(B, N) -> (B, N)."""
+        """(B, ...) -> (B, ...)."""
         if self.parameters.decimals is not None:
             places = np.full_like(values, self.parameters.decimals)
         else:

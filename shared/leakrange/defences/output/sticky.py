@@ -16,14 +16,15 @@ Draw = Callable[[np.random.Generator, tuple[int, ...]], Values]
 
 
 def fresh_noise(draw: Draw, shape: tuple[int, ...], context: ReleaseContext) -> Values:
-    """Noise of ``shape`` (B, N) that nothing but the context's source decides."""
+    """Noise of ``shape`` (B, ...) that nothing but the context's source decides."""
     return draw(context.draw, shape)
 
 
 def sticky_noise(draw: Draw, shape: tuple[int, ...], context: ReleaseContext) -> Values:
-    """Noise of ``shape`` (B, N), each row seeded by a keyed hash of its query and of the stage of the policy.
+    """Noise of ``shape`` (B, ...), each sample's seeded by a keyed hash of its query and of the stage of
+    the policy.
 
-    Repeating a query gives the same row, so averaging gains nothing. Raises `ValueError` where the key or a
+    Repeating a query gives the same noise, so averaging gains nothing. Raises `ValueError` where the key or a
     sample's digest lacks.
     """
     if not context.sticky_key:

@@ -35,6 +35,7 @@ class Temperature(OutputDefence[TemperatureParameters]):
     Parameters = TemperatureParameters
     summary = "divide logits by a temperature, or do the same to a softmax"
     consumes = CLASS_SCORES
+    vectors = True
     shorthand = "t"
 
     def apply(self, values: Values, context: ReleaseContext) -> Values:

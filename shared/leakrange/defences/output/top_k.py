@@ -43,6 +43,7 @@ class TopK(OutputDefence[TopKParameters]):
     Parameters = TopKParameters
     summary = "keep the k highest class scores, with the rest renormalised away, zeroed or left out"
     consumes = CLASS_SCORES
+    vectors = True
     shorthand = "k"
 
     def apply(self, values: Values, context: ReleaseContext) -> Values:
