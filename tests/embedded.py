@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
 
-from clients.cli.embedded.redis_server import User, redis_url
+from clients.cli.embedded.redis_server import redis_url
 from clients.cli.embedded.state import RangeRecord, StateFolder
 from clients.cli.main import main
+from leakrange.service.parties import RedisUser
 
 __all__ = ["COMMAND", "Done", "EmbeddedRange", "alive", "clean", "leakrange", "wait_for"]
 
@@ -107,7 +108,7 @@ class EmbeddedRange:
         assert record is not None, "no range is running"
         return record
 
-    def redis_url(self, user: User) -> str:
+    def redis_url(self, user: RedisUser) -> str:
         """Its Redis, as one party reaches it."""
         return redis_url(self.folder, self.record.port("redis"), user)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from clients.cli.embedded.ports import LISTENING, check_base
+from clients.cli.embedded.ports import check_base, names
 from clients.cli.exits import CliError
 from tests.embedded import EmbeddedRange, leakrange
 
@@ -157,7 +157,7 @@ def test_status_tells_of_every_party(embedded_range: EmbeddedRange) -> None:
     assert done.returncode == 0, done.stderr
     shown = json.loads(done.stdout)
     workers = {"attacker-1", "trainer"}
-    assert {party["party"] for party in shown["parties"]} == {*LISTENING, *workers}
+    assert {party["party"] for party in shown["parties"]} == {*names(), *workers}
     assert all(party["ready"] for party in shown["parties"])
     assert httpx.get(shown["controller"] + "/healthz").json()["party"] == "controller"
     table = embedded_range("status").stdout

@@ -10,7 +10,8 @@ import httpx
 import pytest
 import redis
 
-from clients.cli.embedded.redis_server import USERS, User
+from clients.cli.embedded.redis_server import USERS
+from leakrange.service.parties import RedisUser
 from tests.embedded import EmbeddedRange
 
 
@@ -61,7 +62,7 @@ def test_each_party_comes_to_redis_as_itself(embedded_range: EmbeddedRange) -> N
         client.ping()
     with redis.Redis.from_url(embedded_range.redis_url("operator")) as client:
         assert client.config_get("appendonly") == {"appendonly": "yes"}
-    users: dict[str, User] = {"proxy": "proxy", "controller": "controller", "attacker-1": "fleet"}
+    users: dict[str, RedisUser] = {"proxy": "proxy", "controller": "controller", "attacker-1": "fleet"}
     passwords = {user: embedded_range.folder.secret(f"redis-{user}") for user in USERS}
     for party in embedded_range.record.parties:
         environment = Path(f"/proc/{party.pid}/environ").read_text()

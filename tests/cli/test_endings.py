@@ -9,7 +9,7 @@ import pytest
 
 from clients.cli.embedded import launcher
 from clients.cli.embedded.launcher import Settings, serve
-from clients.cli.embedded.parties import Party
+from clients.cli.embedded.parties import Process
 from clients.cli.embedded.state import StateFolder
 from clients.cli.embedded.supervisor import Supervisor
 from tests.embedded import alive, leakrange
@@ -19,15 +19,15 @@ def test_status_and_up_say_why_a_range_ended_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A range of Redis alone, whose launcher meets what nobody has thought of."""
-    all_parties = launcher.parties
+    all_parties = launcher.processes
 
-    def redis_alone(*given: object, **named: object) -> list[Party]:
+    def redis_alone(*given: object, **named: object) -> list[Process]:
         return all_parties(*given, **named)[:1]  # type: ignore[arg-type]
 
     def watch(_: Supervisor) -> None:
         raise LookupError("the moon is not where it was")
 
-    monkeypatch.setattr(launcher, "parties", redis_alone)
+    monkeypatch.setattr(launcher, "processes", redis_alone)
     monkeypatch.setattr(Supervisor, "watch", watch)
     folder = StateFolder(tmp_path)
     pids: list[int] = []

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.cli.embedded.ports import LISTENING
+from clients.cli.embedded.ports import names
 from clients.cli.embedded.process import kill_group
 from clients.cli.embedded.state import StateFolder
 from tests.disks import fill, small_disk
@@ -80,7 +80,7 @@ def test_a_taken_port_is_named_with_the_party_that_needs_it(tmp_path: Path) -> N
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        base = port - LISTENING.index("proxy")
+        base = port - names().index("proxy")
         done = leakrange("up", "--state", str(tmp_path), "--ports", str(base))
     assert done.returncode == 5
     assert f"port {port} is taken: proxy needs it" in done.stderr

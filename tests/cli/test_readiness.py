@@ -9,12 +9,12 @@ from pathlib import Path
 
 from celery import Celery
 
-from clients.cli.embedded.parties import Party
+from clients.cli.embedded.parties import Process
 from clients.cli.embedded.readiness import Readiness
 from tests.conftest import start_redis
 from tests.embedded import wait_for
 
-WORKER = Party("attacker-1", (), {}, None, "celery", "probe,fit")
+WORKER = Process("attacker-1", (), {}, None, "celery", "probe,fit")
 PID = 7
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from clients.cli.embedded.ports import DEFAULT_BASE, LISTENING
+from clients.cli.embedded.ports import DEFAULT_BASE, names
 from tests.embedded import leakrange
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +35,7 @@ def test_every_command_and_option_exists() -> None:
 def test_the_ports_are_those_of_the_launcher() -> None:
     shown = dict(re.findall(r"(?m)^\| ([a-z-]+) \| (87\d\d) \|", README))
     assert {name: int(port) for name, port in shown.items()} == {
-        name: DEFAULT_BASE + i for i, name in enumerate(LISTENING)
+        name: DEFAULT_BASE + i for i, name in enumerate(names())
     }
 
 

@@ -14,8 +14,9 @@ import redis
 from redis.exceptions import NoPermissionError
 
 from clients.cli.embedded.ports import assign
-from clients.cli.embedded.redis_server import User, redis_command, redis_url
+from clients.cli.embedded.redis_server import redis_command, redis_url
 from clients.cli.embedded.state import StateFolder
+from leakrange.service.parties import RedisUser
 from services.proxy.main import proxy
 from services.proxy.settings import ProxySettings
 from tests.serving import serving
@@ -53,10 +54,10 @@ class Standing:
     folder: StateFolder
     port: int
 
-    def url(self, user: User) -> str:
+    def url(self, user: RedisUser) -> str:
         return redis_url(self.folder, self.port, user)
 
-    def client(self, user: User) -> redis.Redis:
+    def client(self, user: RedisUser) -> redis.Redis:
         return redis.Redis.from_url(self.url(user))
 
 
@@ -111,7 +112,7 @@ def ledger(standing: Standing) -> list[bytes]:
 
 @pytest.mark.parametrize("user", ["fleet", "controller"])
 def test_no_key_of_the_ledger_can_be_read_or_written_by(
-    standing: Standing, ledger: list[bytes], user: User
+    standing: Standing, ledger: list[bytes], user: RedisUser
 ) -> None:
     assert len(ledger) >= 6
     with standing.client("operator") as all_knowing, standing.client(user) as client:
@@ -147,7 +148,7 @@ def test_no_key_of_the_ledger_can_be_read_or_written_by(
 @pytest.mark.parametrize("user", ["proxy", "fleet", "controller"])
 @pytest.mark.parametrize("command", REFUSED, ids=lambda command: " ".join(command[:2]))
 def test_nobody_but_the_operator_rules_the_server(
-    standing: Standing, user: User, command: tuple[str, ...]
+    standing: Standing, user: RedisUser, command: tuple[str, ...]
 ) -> None:
     with standing.client(user) as client, pytest.raises(NoPermissionError):
         client.execute_command(*command)

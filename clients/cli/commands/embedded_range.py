@@ -24,7 +24,7 @@ def up(
     detached: Annotated[bool, typer.Option("--detach", help="return once the range is ready")] = False,
     state: State = None,
     ports: Annotated[
-        int, typer.Option(help="first of six consecutive ports on 127.0.0.1; 0: any free ones")
+        int, typer.Option(help="first of consecutive ports on 127.0.0.1; 0: any free ones")
     ] = DEFAULT_BASE,
     workers: Annotated[int, typer.Option(min=1, max=64, help="attackers besides the trainer")] = 1,
 ) -> None:

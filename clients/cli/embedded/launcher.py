@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from clients.cli.embedded.parties import parties
+from clients.cli.embedded.parties import processes
 from clients.cli.embedded.ports import assign, check_free
 from clients.cli.embedded.process import last_lines, owner_only, rotate
 from clients.cli.embedded.redis_server import redis_url
@@ -198,7 +198,7 @@ def _prepare(settings: Settings, announce: Callable[[str], None]) -> Supervisor:
     ports = assign(settings.base)
     check_free(ports)
     folder = settings.folder
-    chosen = parties(folder, ports, workers=settings.workers)
+    chosen = processes(folder, ports, workers=settings.workers)
     record = _record(folder, ports)
     record.parties = [PartyRecord(name=party.name, port=party.port) for party in chosen]
     redis = redis_url(folder, ports["redis"], "operator")

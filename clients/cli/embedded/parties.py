@@ -1,7 +1,7 @@
-"""The parties of an embedded range: what each is started with, and no more than it needs to know.
+"""The processes of an embedded range: what each is started with, and no more than it needs to know.
 
-Attackers get neither the operator key nor the database: what they learn, they learn over the wire. Of Redis,
-each party reaches what is its own.
+`leakrange.service.parties` declares what each is told: attackers get neither the operator key nor the
+database, and of Redis each party reaches what is its own.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from typing import Literal
 
 import orjson
 
-from clients.cli.embedded.redis_server import User, redis_command, redis_url
+from clients.cli.embedded.redis_server import redis_command, redis_url
 from clients.cli.embedded.state import StateFolder
 from leakrange.allocator import ALLOCATOR
+from leakrange.scenario.registered import behaviours
+from leakrange.service.parties import REDIS, Party, parties
 
-__all__ = ["Party", "parties"]
+__all__ = ["Process", "processes"]
 
 # One thread for each process that computes: the parties share the cores, and OpenMP collapses when it waits.
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -33,7 +35,7 @@ PASSED_ON = (
 
 
 @dataclass(frozen=True)
-class Party:
+class Process:
     """A process to run. ``answers`` is how its readiness is seen: over HTTP at ``port``, by Redis' own
     protocol, or through Redis as the worker that it calls itself.
     """
@@ -50,93 +52,60 @@ class Party:
         return f"{self.queues.replace(',', '-')}-{pid}@{socket.gethostname()}"
 
 
-def parties(folder: StateFolder, ports: Mapping[str, int], *, workers: int) -> list[Party]:
-    """All parties, the Redis-protocol server first. ``workers`` is how many attackers there are besides the
+def processes(folder: StateFolder, ports: Mapping[str, int], *, workers: int) -> list[Process]:
+    """All processes, the Redis-protocol server first. ``workers`` is how many attackers there are besides the
     trainer.
     """
+    inherited, declared = _inherited(), parties(behaviours())
+    told = _told_to_all(folder, ports, declared)
+
+    def process(party: Party, name: str) -> Process:
+        own = {"state_dir": str(folder.of_party(name))}
+        if party.redis is not None:
+            own["redis_url"] = redis_url(folder, ports[REDIS], party.redis)
+        if party.behaviour is not None:
+            own["provider_name"] = party.behaviour
+        if not party.queues:
+            own["port"] = str(ports[name])
+        known = told | own
+        environment = {f"LEAKRANGE_{setting.upper()}": known[setting] for setting in party.settings}
+        computing = SINGLE_THREAD | (dict(ALLOCATOR) if party.nets else {})
+        command: tuple[str, ...] = (sys.executable, "-m", party.module)
+        queues = ",".join(party.queues)
+        if queues:
+            # Trainings compute, so there is one a core; a job that probes waits for answers most of the time.
+            jobs = os.cpu_count() or 1 if "train" in party.queues else 2
+            command = (*command, "--queues", queues, "--concurrency", str(jobs))
+        answers: Literal["http", "celery"] = "celery" if queues else "http"
+        return Process(name, command, inherited | computing | environment, ports.get(name), answers, queues)
+
+    started = [Process(REDIS, redis_command(folder, ports[REDIS]), inherited, ports[REDIS], "redis")]
+    for party in declared:
+        if party.name == "attacker":
+            started += [process(party, f"attacker-{number}") for number in range(1, workers + 1)]
+        else:
+            started.append(process(party, party.name))
+    return started
+
+
+def _told_to_all(
+    folder: StateFolder, ports: Mapping[str, int], declared: tuple[Party, ...]
+) -> dict[str, str]:
+    """The values of settings that do not depend on who is told."""
     urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
-    shared = _inherited()
-    operated = shared | {"LEAKRANGE_OPERATOR_KEY": folder.secret("operator")}
-    probing = {"LEAKRANGE_FLEET_SECRET": folder.secret("fleet")}
-    models = {"LEAKRANGE_MODELS_DIR": str(folder.models)}
-    releases = {"LEAKRANGE_RELEASES_DIR": str(folder.releases)}
-    computing = dict(ALLOCATOR) | SINGLE_THREAD
-
-    def redis(user: User) -> dict[str, str]:
-        return {"LEAKRANGE_REDIS_URL": redis_url(folder, ports["redis"], user)}
-
-    def server(name: str, module: str, *environments: Mapping[str, str]) -> Party:
-        environment = {
-            "LEAKRANGE_HOST": "127.0.0.1",
-            "LEAKRANGE_PORT": str(ports[name]),
-            "LEAKRANGE_STATE_DIR": str(folder.of_party(name)),
-        }
-        for more in environments:
-            environment |= more
-        return Party(name, (sys.executable, "-m", module), environment, ports[name], "http")
-
-    def provider(behaviour: str) -> Party:
-        name = f"provider-{behaviour}"
-        named = {"LEAKRANGE_PROVIDER_NAME": behaviour}
-        return server(name, "services.provider", operated, models, computing, named)
-
-    def worker(name: str, queues: str, concurrency: int, *environments: Mapping[str, str]) -> Party:
-        environment: dict[str, str] = {}
-        for more in environments:
-            environment |= more
-        command = (
-            sys.executable,
-            "-m",
-            "services.attacker",
-            "--queues",
-            queues,
-            "--concurrency",
-            str(concurrency),
-        )
-        return Party(name, command, environment, None, "celery", queues)
-
-    cores = os.cpu_count() or 1
-    return [
-        Party("redis", redis_command(folder, ports["redis"]), shared, ports["redis"], "redis"),
-        server("proxy", "services.proxy", operated, redis("proxy")),
-        provider("honest"),
-        provider("curious"),
-        server("edge", "clients.edge", operated, computing),
-        server(
-            "controller",
-            "services.controller",
-            operated,
-            redis("controller"),
-            probing,
-            models,
-            releases,
-            SINGLE_THREAD,
-            {
-                "LEAKRANGE_DATABASE_URL": f"sqlite+aiosqlite:///{folder.database}",
-                "LEAKRANGE_PROVIDERS": orjson.dumps(
-                    {behaviour: urls[f"provider-{behaviour}"] for behaviour in ("honest", "curious")}
-                ).decode(),
-                "LEAKRANGE_PROXY_URL": urls["proxy"],
-                "LEAKRANGE_PROXY_PUBLIC_URL": urls["proxy"],
-                "LEAKRANGE_EDGE_URL": urls["edge"],
-            },
-        ),
-        *(
-            worker(f"attacker-{i}", "probe,fit", 2, shared, redis("fleet"), probing, releases, computing)
-            for i in range(1, workers + 1)
-        ),
-        worker(
-            "trainer",
-            "train",
-            cores,
-            shared,
-            redis("fleet"),
-            models,
-            releases,
-            computing,
-            {"LEAKRANGE_TRAIN_THREADS": "1"},
-        ),
-    ]
+    providers = {party.behaviour: urls[party.name] for party in declared if party.behaviour is not None}
+    return {
+        "host": "127.0.0.1",
+        "operator_key": folder.secret("operator"),
+        "fleet_secret": folder.secret("fleet"),
+        "database_url": f"sqlite+aiosqlite:///{folder.database}",
+        "models_dir": str(folder.models),
+        "releases_dir": str(folder.releases),
+        "providers": orjson.dumps(providers).decode(),
+        "proxy_url": urls["proxy"],
+        "proxy_public_url": urls["proxy"],
+        "edge_url": urls["edge"],
+    }
 
 
 def _inherited() -> dict[str, str]:

@@ -7,34 +7,40 @@ import socket
 import httpx
 
 from clients.cli.exits import CliError, Exit
+from leakrange.scenario.registered import behaviours
+from leakrange.service.parties import listening
 
-__all__ = ["DEFAULT_BASE", "LISTENING", "assign", "check_base", "check_free"]
+__all__ = ["DEFAULT_BASE", "assign", "check_base", "check_free", "names"]
 
 DEFAULT_BASE = 8700
-LISTENING = ("controller", "proxy", "provider-honest", "provider-curious", "edge", "redis")
-"""In the order of their ports: the base, and the five after it."""
+
+
+def names() -> tuple[str, ...]:
+    """The parties that listen, in the order of their ports: the base, and those after it."""
+    return listening(behaviours())
 
 
 def check_base(base: int) -> None:
     """Raise `CliError` for what can be no first port."""
-    if base and not 1 <= base <= 65535 - len(LISTENING):
+    count = len(names())
+    if base and not 1 <= base <= 65535 - count:
         raise CliError(
-            f"--ports {base}: this cannot be the first of {len(LISTENING)} ports",
+            f"--ports {base}: this cannot be the first of {count} ports",
             code=Exit.USAGE,
-            hint="give a number from 1024 to 65529, or 0 for any free ports",
+            hint=f"give a number from 1024 to {65535 - count}, or 0 for any free ports",
         )
 
 
 def assign(base: int) -> dict[str, int]:
-    """A port for each party of `LISTENING`; a base of 0 takes any free ones. Raises as `check_base`."""
+    """A port for each party of `names`; a base of 0 takes any free ones. Raises as `check_base`."""
     check_base(base)
     if base:
-        return {name: base + i for i, name in enumerate(LISTENING)}
-    probes = [socket.socket() for _ in LISTENING]
+        return {name: base + i for i, name in enumerate(names())}
+    probes = [socket.socket() for _ in names()]
     try:
         for probe in probes:  # all open at once, so that no number comes twice
             probe.bind(("127.0.0.1", 0))
-        return {name: probe.getsockname()[1] for name, probe in zip(LISTENING, probes, strict=True)}
+        return {name: probe.getsockname()[1] for name, probe in zip(names(), probes, strict=True)}
     finally:
         for probe in probes:
             probe.close()

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import httpx
 
-from clients.cli.embedded.parties import Party
+from clients.cli.embedded.parties import Process
 
 __all__ = ["Readiness"]
 
@@ -19,7 +19,7 @@ class Readiness:
         # No proxy of the environment stands between this process and its own machine.
         self._http = httpx.Client(timeout=1.0, trust_env=False)
 
-    def __call__(self, party: Party, pid: int) -> bool:
+    def __call__(self, party: Process, pid: int) -> bool:
         """Ask once, for a second at most, the party that runs as process ``pid``."""
         if party.answers == "http":
             return self._server(party.port)

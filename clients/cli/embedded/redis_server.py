@@ -7,19 +7,18 @@ import os
 import shutil
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import get_args
 
 from clients.cli.embedded.state import StateFolder
 from clients.cli.exits import CliError, Exit
+from leakrange.service.parties import RedisUser
 
-__all__ = ["USERS", "User", "redis_command", "redis_url"]
+__all__ = ["USERS", "redis_command", "redis_url"]
 
-User = Literal["operator", "proxy", "controller", "fleet"]
-USERS: tuple[User, ...] = ("operator", "proxy", "controller", "fleet")
-"""As `leakrange.service` names them in ``redis_users.conf``."""
+USERS: tuple[RedisUser, ...] = get_args(RedisUser)
 
 
-def redis_url(folder: StateFolder, port: int, user: User) -> str:
+def redis_url(folder: StateFolder, port: int, user: RedisUser) -> str:
     """Where that party finds the server, with a password of its own: it reaches its own keys alone."""
     return f"redis://{user}:{_password(folder, user)}@127.0.0.1:{port}/0"
 
@@ -48,7 +47,7 @@ def redis_command(folder: StateFolder, port: int) -> tuple[str, ...]:
     return (_server(), str(_own(data / "redis.conf", lines)))
 
 
-def _password(folder: StateFolder, user: User) -> str:
+def _password(folder: StateFolder, user: RedisUser) -> str:
     return folder.secret(f"redis-{user}")
 
 

@@ -9,11 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from clients.cli.embedded.parties import Party
+from clients.cli.embedded.parties import Process
 from clients.cli.embedded.process import command_line, kill_group, last_lines, previous, rotate, spawn
 from clients.cli.embedded.readiness import Readiness
 from clients.cli.embedded.state import RangeRecord, StateFolder
 from clients.cli.exits import CliError, Exit
+from leakrange.scenario.registered import behaviours
+from leakrange.service.parties import parties
 from leakrange.wire.disk import is_full, storage_full
 
 __all__ = ["Supervisor", "end_leftovers"]
@@ -30,7 +32,7 @@ class Supervisor:
     def __init__(
         self,
         folder: StateFolder,
-        parties: Sequence[Party],
+        parties: Sequence[Process],
         redis_url: str,
         record: RangeRecord,
         announce: Callable[[str], None],
@@ -105,7 +107,7 @@ class Supervisor:
                     process.wait()
                 kill_group(process.pid, signal.SIGKILL)  # what it left behind
 
-    def _spawn(self, party: Party) -> None:
+    def _spawn(self, party: Process) -> None:
         folder = self._folder
         process = spawn(party.command, party.environment, folder.of_party(party.name), folder.log(party.name))
         self._processes[party.name] = process
@@ -113,7 +115,7 @@ class Supervisor:
         entry = self._records[party.name]
         entry.pid, entry.state = process.pid, "starting"
 
-    def _await(self, wave: Sequence[Party]) -> bool:
+    def _await(self, wave: Sequence[Process]) -> bool:
         waiting = list(wave)
         deadline = time.monotonic() + START_SECONDS
         while waiting:
@@ -131,7 +133,7 @@ class Supervisor:
                 raise self._failed(waiting[0], f"{waiting[0].name} was not ready after {START_SECONDS:.0f} s")
         return True
 
-    def _failed(self, party: Party, message: str) -> CliError:
+    def _failed(self, party: Process, message: str) -> CliError:
         log = self._folder.log(party.name)
         return CliError(
             message,
@@ -140,7 +142,7 @@ class Supervisor:
             hint=f"the whole log is {log}",
         )
 
-    def _look_after(self, party: Party) -> bool:
+    def _look_after(self, party: Process) -> bool:
         """Restart a dead party when its pause is over, note when it is ready again; True for any change."""
         entry, now = self._records[party.name], time.monotonic()
         if party.name in self._due:
@@ -179,13 +181,14 @@ def _ending(code: int) -> str:
 
 def end_leftovers(record: RangeRecord) -> list[str]:
     """Kill parties that outlived a launcher that crashed (the kernel does so on Linux); their names."""
+    signs = {"redis.conf", *(f"-m {party.module}" for party in parties(behaviours()))}
     ended = []
     for entry in record.parties:
         if entry.pid is None or entry.pid == os.getpid():
             continue
         line = command_line(entry.pid)
         # Process numbers are used again: only what still looks like the party is ended.
-        if any(sign in line for sign in ("-m services.", "-m clients.edge", "redis.conf")):
+        if any(sign in line for sign in signs):
             kill_group(entry.pid, signal.SIGKILL)
             ended.append(entry.name)
     return ended

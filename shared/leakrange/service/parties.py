@@ -1,0 +1,111 @@
+"""The parties of a range, declared once: which program each is, what it is told, and where it listens.
+
+The embedded launcher starts them from this declaration. Tests hold `docker-compose.yml`, the images, the
+import contracts and the tables of the documentation against it. There is a provider for each registered
+behaviour, a plugin's too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import Literal
+
+__all__ = ["REDIS", "REFERENCE", "Party", "RedisUser", "listening", "parties"]
+
+RedisUser = Literal["operator", "proxy", "controller", "fleet"]
+"""As `redis_users.conf` names them; nobody but the operator is the operator."""
+
+REDIS = "redis"
+"""The one party that is not ours: a server that speaks Redis' protocol."""
+REFERENCE = "honest"
+"""The behaviour that every range has, as the others are compared with it."""
+_PORTS = {"controller": 0, "proxy": 1, "edge": 4, REDIS: 5}
+"""Counted from the first port of the range. Providers take the free ones, so that one more moves no other."""
+
+
+@dataclass(frozen=True)
+class Party:
+    """One party of a range: a program, and all that it is told.
+
+    ``module`` is run with ``python -m``. ``settings`` are the names of the settings that it is given. A party
+    with ``queues`` takes jobs from them, every other listens. ``redis`` is its user there (see
+    ``redis_users.conf``), ``nets`` says whether it runs nets, ``behaviour`` is what a provider plays.
+    """
+
+    name: str
+    module: str
+    settings: tuple[str, ...]
+    redis: RedisUser | None = None
+    queues: tuple[str, ...] = ()
+    nets: bool = False
+    behaviour: str | None = None
+
+    @property
+    def image(self) -> str:
+        """The container image that holds it, and the extra that installs what it needs."""
+        return self.module.rpartition(".")[2]
+
+
+_SERVER = ("host", "port", "operator_key")
+_PROVIDER = Party(
+    "provider", "services.provider", (*_SERVER, "provider_name", "models_dir", "state_dir"), nets=True
+)
+_PARTIES = (
+    Party("proxy", "services.proxy", (*_SERVER, "redis_url"), redis="proxy"),
+    Party("edge", "clients.edge", _SERVER, nets=True),
+    Party(
+        "controller",
+        "services.controller",
+        (
+            *_SERVER,
+            "redis_url",
+            "fleet_secret",
+            "database_url",
+            "models_dir",
+            "releases_dir",
+            "providers",
+            "proxy_url",
+            "proxy_public_url",
+            "edge_url",
+        ),
+        redis="controller",
+    ),
+    Party(
+        "attacker",
+        "services.attacker",
+        ("redis_url", "fleet_secret", "releases_dir"),
+        redis="fleet",
+        queues=("probe", "fit"),
+        nets=True,
+    ),
+    Party(
+        "trainer",
+        "services.attacker",
+        ("redis_url", "models_dir", "releases_dir"),
+        redis="fleet",
+        queues=("train",),
+        nets=True,
+    ),
+)
+
+
+def parties(behaviours: Iterable[str]) -> tuple[Party, ...]:
+    """The parties of a range whose providers can play ``behaviours``, by their registered names.
+
+    One provider plays all behaviours that share the word before the slash: ``curious/convex`` is played by
+    ``provider-curious``.
+    """
+    played = {behaviour.partition("/")[0] for behaviour in behaviours}
+    ordered = sorted(played, key=lambda name: (name != REFERENCE, name))
+    providers = (replace(_PROVIDER, name=f"provider-{name}", behaviour=name) for name in ordered)
+    return (*providers, *_PARTIES)
+
+
+def listening(behaviours: Iterable[str]) -> tuple[str, ...]:
+    """The names of all parties that listen, Redis among them, in the order of their ports."""
+    servers = [party for party in parties(behaviours) if not party.queues]
+    free = (port for port in count() if port not in _PORTS.values())
+    ports = _PORTS | {party.name: next(free) for party in servers if party.behaviour is not None}
+    return tuple(sorted(ports, key=ports.__getitem__))

@@ -1,0 +1,157 @@
+"""The declaration of the parties, and what Compose, images, contracts and documentation say of the same."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from clients.cli.embedded.parties import processes
+from clients.cli.embedded.ports import DEFAULT_BASE
+from clients.cli.embedded.state import StateFolder
+from leakrange.scenario.registered import behaviours
+from leakrange.service.parties import REDIS, Party, listening, parties
+from services.attacker.__main__ import QUEUES
+
+ROOT = Path(__file__).parents[2]
+SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+DECLARED = parties(behaviours())
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+IN_THE_IMAGE = {"host", "port", "models_dir", "releases_dir", "state_dir"}
+"""Settings that the images give: what Compose mounts at these paths is what counts."""
+CHOSEN = {"log_level", "allowed_hosts", "withdraw_after", "migrate", "train_threads"}
+"""Settings that Compose gives besides: none of them is anybody's secret or address."""
+
+by_name = pytest.mark.parametrize("party", DECLARED, ids=lambda party: party.name)
+
+
+def test_compose_has_every_party_and_no_other_of_ours() -> None:
+    built = {name for name, service in SERVICES.items() if "build" in service}
+    assert built == {party.name for party in DECLARED} | {"migrate"}
+
+
+@by_name
+def test_compose_tells_each_party_what_is_declared_and_no_more(party: Party) -> None:
+    given = SERVICES[party.name].get("environment", {})
+    names = {name.removeprefix("LEAKRANGE_").lower() for name in given}
+    assert names - CHOSEN == set(party.settings) - IN_THE_IMAGE
+    if party.behaviour is not None:
+        assert given["LEAKRANGE_PROVIDER_NAME"] == party.behaviour
+    if party.redis is not None:
+        assert given["LEAKRANGE_REDIS_URL"].startswith(f"redis://{party.redis}:")
+
+
+@by_name
+def test_compose_mounts_what_each_party_is_declared_to_reach(party: Party) -> None:
+    targets = {volume.split(":")[-2 if volume.endswith(":ro") else -1] for volume in _volumes(party)}
+    reached = {f"{setting.removesuffix('_dir')}" for setting in party.settings if setting.endswith("_dir")}
+    assert targets - {"/data/sets"} == {f"/data/{folder}" for folder in reached}
+
+
+@by_name
+def test_each_party_runs_its_own_program_from_its_own_image(party: Party) -> None:
+    service = SERVICES[party.name]
+    assert service["build"]["target"] == party.image
+    assert service["image"].startswith(f"leakrange/{party.image}:")
+    assert party.image in PROJECT["project"]["optional-dependencies"]
+    assert f'CMD ["python", "-m", "{party.module}"' in (ROOT / "infra/docker/Dockerfile").read_text()
+    if party.queues:
+        assert service["command"][:5] == ["python", "-m", party.module, "--queues", ",".join(party.queues)]
+
+
+def test_the_controller_finds_every_party_in_compose() -> None:
+    given = SERVICES["controller"]["environment"]
+    providers = {party.behaviour: party.name for party in DECLARED if party.behaviour is not None}
+    assert json.loads(given["LEAKRANGE_PROVIDERS"]) == {
+        behaviour: f"http://{name}:8000" for behaviour, name in providers.items()
+    }
+    assert {*providers.values(), REDIS, "proxy", "edge"} <= SERVICES["controller"]["depends_on"].keys()
+
+
+def test_compose_publishes_the_launchers_ports() -> None:
+    published = {
+        name: int(re.findall(r":-(\d+)\}:8000", port)[0])
+        for name, service in SERVICES.items()
+        for port in service.get("ports", ())
+    }
+    order = listening(behaviours())
+    assert published == {name: DEFAULT_BASE + order.index(name) for name in ("controller", "proxy")}
+
+
+def test_every_job_has_a_worker() -> None:
+    taken = [queue for party in DECLARED for queue in party.queues]
+    assert sorted(taken) == sorted(QUEUES)
+
+
+def test_the_import_contract_names_every_program() -> None:
+    contracts = PROJECT["tool"]["importlinter"]["contracts"]
+    [independent] = [contract for contract in contracts if contract["type"] == "independence"]
+    assert set(independent["modules"]) == {party.module for party in DECLARED} | {"clients.cli"}
+
+
+def test_the_architecture_says_what_each_party_knows() -> None:
+    """Its table "Who knows what": a dash for what a party is not told."""
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in text.partition("## Who knows what")[2].partition("\n## ")[0].splitlines()
+        if line.startswith("|")
+    ]
+    columns = {
+        "operator key": "operator_key",
+        "fleet secret": "fleet_secret",
+        "database": "database_url",
+        "Redis": "redis_url",
+        "models": "models_dir",
+        "releases": "releases_dir",
+    }
+    told = {row[0]: dict(zip(rows[0][1:], row[1:], strict=True)) for row in rows[2:]}
+    assert told.keys() == {(party.behaviour and "provider") or party.name for party in DECLARED}
+    for party in DECLARED:
+        row = told["provider" if party.behaviour else party.name]
+        for column, setting in columns.items():
+            if (party.name, column) == ("edge", "models"):
+                continue  # which it downloads, as any user
+            assert (row[column] != "–") == (setting in party.settings), (party.name, column)
+
+
+def test_a_behaviour_more_is_one_provider_more_and_moves_no_port(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = listening(behaviours())
+    more = [*behaviours(), "nosy/loud", "nosy/quiet"]
+    assert listening(more) == (*before, "provider-nosy")
+    monkeypatch.setattr("clients.cli.embedded.parties.behaviours", lambda: more)
+    folder = StateFolder(tmp_path)
+    folder.prepare()
+    ports = {name: 4000 + i for i, name in enumerate(listening(more))}
+    started = {process.name: process for process in processes(folder, ports, workers=2)}
+    nosy, controller = started["provider-nosy"], started["controller"]
+    assert nosy.command[-1] == "services.provider"
+    assert nosy.environment["LEAKRANGE_PROVIDER_NAME"] == "nosy"
+    assert nosy.port == 4006
+    assert json.loads(controller.environment["LEAKRANGE_PROVIDERS"])["nosy"] == "http://127.0.0.1:4006"
+
+
+def test_the_launcher_tells_no_party_more_than_is_declared(tmp_path: Path) -> None:
+    folder = StateFolder(tmp_path)
+    folder.prepare()
+    ports = {name: 4000 + i for i, name in enumerate(listening(behaviours()))}
+    started = {process.name: process for process in processes(folder, ports, workers=1)}
+    assert started.keys() == {REDIS, "attacker-1"} | {p.name for p in DECLARED if p.name != "attacker"}
+    secrets = [folder.secret(name) for name in ("operator", "fleet")]
+    for party in DECLARED:
+        process = started["attacker-1" if party.name == "attacker" else party.name]
+        for setting, secret in zip(("operator_key", "fleet_secret"), secrets, strict=True):
+            told = secret in process.environment.values()
+            assert told == (setting in party.settings), (party.name, setting)
+        assert (process.port is None) == bool(party.queues)
+
+
+def _volumes(party: Party) -> list[str]:
+    return [str(volume) for volume in SERVICES[party.name].get("volumes", ())]
