@@ -1,0 +1,90 @@
+"""Recordings of speech as samples: cut to a length, as they are or as log-mel spectra."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.wire.errors import DataUnavailable
+
+__all__ = ["FRAMES_PER_SECOND", "MELS", "cut", "frames", "log_mel", "read_recording"]
+
+MELS = 40
+WINDOW_MS = 25
+SHIFT_MS = 10
+FRAMES_PER_SECOND = 1000 // SHIFT_MS
+STEP = 1 / 64
+"""To which log-mel values are rounded, so that the last digits of one processor's sums do not show."""
+
+
+def read_recording(path: Path, rate: int) -> NDArray[np.int16]:
+    """The samples (n,) of a mono recording of 16 bits, WAV or what else soundfile reads.
+
+    Raises `DataUnavailable` for a file that it cannot read, of several channels or of another rate.
+    """
+    soundfile = _package("soundfile")
+    hint = "put a whole copy of the recording there, or delete it"
+    try:
+        found, found_rate = soundfile.read(path, dtype="int16", always_2d=True)
+    except (OSError, soundfile.SoundFileError) as broken:
+        raise DataUnavailable(f"{path} is no recording that can be read: {broken}", hint=hint) from broken
+    if found_rate != rate or found.shape[1] != 1 or not len(found):
+        raise DataUnavailable(
+            f"{path} has {len(found)} samples, {found.shape[1]} channels, {found_rate} Hz; it should be one "
+            f"channel at {rate} Hz",
+            hint=hint,
+        )
+    return np.asarray(found[:, 0], dtype=np.int16)
+
+
+def cut(recordings: Iterable[NDArray[np.int16]], length: int) -> NDArray[np.int16]:
+    """int16 (N, length): the first samples of each recording, shorter ones followed by silence."""
+    found = list(recordings)
+    out = np.zeros((len(found), length), dtype=np.int16)
+    for row, recording in zip(out, found, strict=True):
+        row[: len(recording)] = recording[:length]
+    return out
+
+
+def frames(length: int, rate: int) -> int:
+    """How many frames `log_mel` makes of so many samples."""
+    return 1 + (length - rate * WINDOW_MS // 1000) // (rate * SHIFT_MS // 1000)
+
+
+def log_mel(recordings: NDArray[np.int16], rate: int) -> NDArray[np.float32]:
+    """Log-mel spectra, float32 (N, frames, `MELS`), of recordings (N, length).
+
+    They are Kaldi's filter banks: windows of 25 ms every 10 ms, no dither, natural logarithms of energies of
+    16-bit samples. What is below 0 (silence) is 0; other values are rounded to 1/64.
+    """
+    fbank = _package("kaldi_native_fbank")
+    options = fbank.FbankOptions()
+    options.frame_opts.samp_freq = rate
+    options.frame_opts.dither = 0.0
+    options.frame_opts.frame_length_ms = WINDOW_MS
+    options.frame_opts.frame_shift_ms = SHIFT_MS
+    options.frame_opts.snip_edges = True
+    options.mel_opts.num_bins = MELS
+    out = np.empty((len(recordings), frames(recordings.shape[1], rate), MELS), dtype=np.float32)
+    for spectra, recording in zip(out, recordings, strict=True):
+        banks = fbank.OnlineFbank(options)
+        banks.accept_waveform(rate, recording.astype(np.float32))
+        banks.input_finished()
+        for i, spectrum in enumerate(spectra):
+            spectrum[:] = banks.get_frame(i)
+    return np.round(np.maximum(out, 0.0) / STEP).astype(np.float32) * np.float32(STEP)
+
+
+def _package(name: str) -> Any:
+    """Imported where it is used: who plans with the labels of recordings does not need it."""
+    try:
+        return import_module(name)
+    except ImportError as missing:
+        raise DataUnavailable(
+            f"recordings are read with {name}, which is not installed", hint="pip install 'leakrange[models]'"
+        ) from missing
