@@ -17,7 +17,7 @@ from leakrange.data.loading import resized
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable, InvalidInput
 
-ALWAYS = ("digits", "quadrants", "synthfaces")
+ALWAYS = ("diabetes", "digits", "quadrants", "synthfaces", "synthmotion")
 
 
 def test_what_the_catalogue_holds() -> None:
@@ -25,7 +25,9 @@ def test_what_the_catalogue_holds() -> None:
     faces = ("utkface", "celeba", "celeba-hair")
     hub = {f"hub-{name}" for name in (*faces, "mnist", "fashion-mnist", "cifar10", "cifar100")}
     folders = {"vggface2", "lfw-people"}
-    assert set(datasets) == {*ALWAYS, "people", "synthpeople", *packed, *folders, *hub}
+    tables = {"adult", "adult-full", "hub-adult", "bank_churn", "hmda"}
+    series = {"fsdd", "fsdd-audio", "hmp", "hmp-recordings"}
+    assert set(datasets) == {*ALWAYS, "people", "synthpeople", *packed, *folders, *hub, *tables, *series}
 
 
 @pytest.mark.parametrize("name", list(datasets))
