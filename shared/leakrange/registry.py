@@ -14,9 +14,9 @@ import importlib
 import pkgutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
-__all__ = ["Registry", "UnknownName"]
+__all__ = ["Registry", "UnknownName", "registry_at"]
 
 T = TypeVar("T")
 
@@ -96,3 +96,12 @@ class Registry(Mapping[str, T]):
     def __len__(self) -> int:
         self._discover()
         return len(self._entries)
+
+
+def registry_at(module: str, name: str) -> Registry[Any]:
+    """The registry ``name`` of ``module``, both by name: for rooms that may not depend on those where the
+    entries live. Raises `TypeError` where that is no registry."""
+    found = getattr(importlib.import_module(module), name)
+    if not isinstance(found, Registry):
+        raise TypeError(f"{module}.{name} is no registry")
+    return found

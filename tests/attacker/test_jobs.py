@@ -316,10 +316,10 @@ def test_probes_that_mean_nothing_cannot_be_made(wrong: dict[str, object]) -> No
         probe_job("http://127.0.0.1:1", 0, 4, **wrong)
 
 
-def test_identities_are_what_they_were_and_tell_new_questions_apart() -> None:
-    """The digest of a probe of images was written down before there were any others."""
+def test_identities_tell_questions_apart_and_not_who_asks_nor_where() -> None:
     job = probe_job("http://127.0.0.1:1", 0, 4)
-    assert job.identity() == "161681d2621b4a98dd65b12b42647a6ea550b62477072c151d3aff7e639cb42c"
+    elsewhere = {"url": "http://127.0.0.1:2", "account": "another", "model": "another"}
+    assert job.model_copy(update=elsewhere).identity() == job.identity()
     faces: dict[str, object] = {"release": "score"}
     asked = [
         job,

@@ -140,7 +140,7 @@ def test_results_report_and_table_are_there_before_any_trial_is_done(api: Api) -
     assert {trial["state"] for trial in results["trials"]} == {"queued"}
     assert len(results["trials"]) == len({trial["id"] for trial in results["trials"]}) == TRIALS
     assert results["scenario_yaml"] == SCENARIO
-    assert results["environment"]["training code"]
+    assert results["environment"]["data set digits"] == "version 1"
     assert (results["models"], results["ledger"]) == ([], [])
     assert results["data_notes"].keys() == {"digits"}
     table = api.ask("GET", f"/v1/runs/{run}/results", headers={"Accept": "text/csv"})

@@ -49,7 +49,10 @@ def test_listing_needs_no_deep_learning_framework(registry: str) -> None:
     code = (
         f"import sys; sys.modules['torch'] = None; sys.modules['safetensors'] = None\n"
         f"from {module} import {name}\n"
-        f"assert len({name}) and [getattr(e, 'Parameters', None) for e in {name}.values()]"
+        f"assert len({name}) and [getattr(e, 'Parameters', None) for e in {name}.values()]\n"
+        "from leakrange.jobs.recipe import DataSpec, TrainingRecipe\n"
+        "named = TrainingRecipe(data=DataSpec(name='digits'), behaviour='honest')\n"
+        "assert named.digest() and min(named.versions.model_dump().values()) == 1"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -194,7 +194,7 @@ def run(**changes: object) -> RunResults:
             "python": "3.11.9",
             "numpy": "2.1.0",
             "processors": "2",
-            "training code": "0123456789abcdef",
+            "training loop": "version 1",
         },
         "data_notes": {
             "digits": ["1,797 scanned digits of scikit-learn, 8×8 pixels."],

@@ -1,15 +1,26 @@
-"""A cell has the name of all that decides it: settings, data, seed, and the code that trains and measures."""
+"""A cell has the name of all that decides it: settings, data, seed, and the versions of what trains and
+measures. The cells of ``docs/results`` make its pages."""
 
-from collections.abc import Iterator
+import re
+import shlex
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
-from leakrange.reproduction import measuring_code as module
+from clients.cli.main import app
+from leakrange.data import datasets
 from leakrange.reproduction.cells import Cells
+from leakrange.reproduction.faceleaks import part_work
+from leakrange.reproduction.faceleaks import settings as faceleaks
+from leakrange.reproduction.hbc import blackbox_work, detection_work, measures
 from leakrange.reproduction.hbc.experiments import Settings, Trial, trials
 from leakrange.reproduction.hbc.paper import select
+from leakrange.reproduction.seed_work import SeedWork
+from leakrange.wire.errors import InvalidArtifact
 
+RESULTS = Path(__file__).parents[2] / "docs" / "results"
 SETTINGS = Settings(epochs=(("celeba", 3), ("utkface", 3)))
 
 
@@ -17,58 +28,48 @@ def first(table: str, filters: str, settings: Settings = SETTINGS) -> Trial:
     return next(trials(select(table, filters), [0], settings))
 
 
-@pytest.fixture
-def changed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """Modules whose source has changed, as far as versions are concerned."""
-    names: list[str] = []
-    read = module._sources
-
-    def sources(name: str) -> dict[str, str]:
-        return {
-            each: source + "\n# changed\n" if each in names else source for each, source in read(name).items()
-        }
-
-    monkeypatch.setattr(module, "_sources", sources)
-    module.measuring_code.cache_clear()
-    yield names
-    module.measuring_code.cache_clear()
+def test_a_cell_is_measured_anew_where_a_version_is_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = first("4", "classifier=raw")
+    Cells(tmp_path).put(trial.identity(), {"honesty": 0.5})
+    assert trial.cell(tmp_path) == {"honesty": 0.5}
+    with monkeypatch.context() as patch:
+        patch.setattr(measures, "VERSION", 2)
+        assert trial.cell(tmp_path) is None
+    monkeypatch.setattr(datasets["utkface"], "version", 2)
+    assert first("4", "classifier=raw").cell(tmp_path) is None
 
 
 @pytest.mark.parametrize(
-    ("table", "filters", "edited", "moves"),
+    ("module", "work"),
     [
-        ("6", "role=student", "providers.distillation", True),
-        ("6", "role=teacher", "providers.distillation", False),
-        ("4", "classifier=honest", "attacks.attribute_inference", True),
-        ("4", "classifier=raw", "attacks.attribute_inference", False),
-        ("4", "classifier=raw", "reproduction.hbc.measures", True),
-        ("fig9", "classifier=raw", "defences.model.pruning", True),
-        ("4", "classifier=raw", "defences.model.pruning", False),
-        ("4", "classifier=raw", "reproduction.hbc.results", False),
+        (blackbox_work, blackbox_work.BlackBoxWork(0)),
+        (detection_work, detection_work.DetectionWork(0)),
+        (part_work, part_work.PartWork(0, "models", faceleaks.Settings(), None, None)),
     ],
+    ids=["blackbox", "detection", "faceleaks"],
 )
-def test_a_cell_is_measured_anew_where_the_code_that_measures_it_has_changed(
-    table: str, filters: str, edited: str, moves: bool, changed: list[str], tmp_path: Path
+def test_so_is_the_cell_of_a_seed(
+    module: object, work: SeedWork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    trial = first(table, filters)
-    Cells(tmp_path).put(trial.identity(), trial.code(), {"honesty": 0.5})
-    found = trial.cell(tmp_path)
-    assert found is not None
-    assert found["code"] == trial.code()
-    changed.append(edited)
-    module.measuring_code.cache_clear()
-    assert (trial.cell(tmp_path) is None) == moves
-    assert trial.cell(tmp_path, any_code=True) == found
+    Cells(tmp_path).put(work.identity(), {"honesty": 0.5})
+    assert work.done(tmp_path)
+    monkeypatch.setattr(module, "VERSION", 2)
+    assert not work.done(tmp_path)
 
 
-def test_a_package_is_all_that_is_in_it(changed: list[str]) -> None:
-    before = module.measuring_code("attacks.people"), module.measuring_code("attacks.attack")
-    changed.append("attacks.people.pairs")
-    module.measuring_code.cache_clear()
-    assert module.measuring_code("attacks.people") != before[0]
-    assert module.measuring_code("attacks.attack") == before[1]
-    with pytest.raises(FileNotFoundError):
-        module.measuring_code("attacks.none")
+def test_cells_of_several_processes_are_all_kept_and_damage_is_told(tmp_path: Path) -> None:
+    cells = Cells(tmp_path)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda i: cells.put(["paper", i], {"figure": i}), range(20)))
+    assert [cells.get(["paper", i]) for i in range(20)] == [{"figure": i} for i in range(20)]
+    assert cells.get(["another", 0]) is None
+    cells.put(["paper", 0], {"figure": -1})
+    assert cells.get(["paper", 0]) == {"figure": -1}
+    (tmp_path / "paper.json").write_bytes(b"[{}]")
+    with pytest.raises(InvalidArtifact, match="holds no cells"):
+        cells.get(["paper", 0])
 
 
 def test_what_goes_without_saying_gives_a_recipe_no_other_name() -> None:
@@ -77,3 +78,21 @@ def test_what_goes_without_saying_gives_a_recipe_no_other_name() -> None:
     assert first("4", "classifier=raw", said).recipe.digest() == plain
     smaller = Settings(epochs=SETTINGS.epochs, size=32)
     assert first("4", "classifier=raw", smaller).recipe.digest() != plain
+
+
+@pytest.mark.parametrize("page", ["hbc", "hbc-logarithm", "faceleaks"])
+def test_the_pages_of_docs_are_made_of_the_cells_beside_them(page: str, tmp_path: Path) -> None:
+    """With their own command, on a store that holds nothing else: every line but that of the command."""
+    stands = (RESULTS / f"{page}.md").read_text(encoding="utf-8").splitlines()
+    for file in RESULTS.glob("*.json"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    made = re.fullmatch(r"Made by `leakrange (.*)`\.", stands[2])
+    assert made is not None
+    command = shlex.split(made[1])
+    command[command.index("--out") + 1] = str(tmp_path / f"{page}.md")
+    done = CliRunner().invoke(app, [*command, "--store", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    found = (tmp_path / f"{page}.md").read_text(encoding="utf-8").splitlines()
+    assert [*found[:2], *found[3:]] == [*stands[:2], *stands[3:]]
+    for picture in (RESULTS / page).glob("*.svg"):
+        assert (tmp_path / page / picture.name).read_bytes() == picture.read_bytes()

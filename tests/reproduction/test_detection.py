@@ -37,7 +37,7 @@ def test_curious_models_are_told_from_plain_honest_ones_and_from_those_that_were
 ) -> None:
     works = [DetectionWork(seed) for seed in range(3)]
     for work in works:
-        Cells(tmp_path).put(work.identity(), work.code(), cell(work.seed))
+        Cells(tmp_path).put(work.identity(), cell(work.seed))
     lines = {line.labels[0]: line.notes for line in section(works, tmp_path).lines}
     assert lines["honest"][:4] == ["", "", "", ""]
     assert lines["raw"][0].startswith("0.889 ")  # 8 of 9 pairs

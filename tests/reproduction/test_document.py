@@ -1,12 +1,10 @@
 """Paper, ours and the difference: the arithmetic of the cells, and both renderings."""
 
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from leakrange.report.charts.canvas import Key, Picture, draw
-from leakrange.reproduction.cells import Cells
 from leakrange.reproduction.document import (
     Column,
     Document,
@@ -17,7 +15,6 @@ from leakrange.reproduction.document import (
     markdown,
     pictures,
 )
-from leakrange.wire.errors import InvalidArtifact
 
 
 @pytest.mark.parametrize(
@@ -62,18 +59,3 @@ def test_pictures_stand_in_the_page_and_as_files_of_their_own() -> None:
     web = html(page)
     assert svg in web
     assert "a &lt; b" in web
-
-
-def test_a_cell_is_found_under_its_code_and_another_codes_only_when_asked(tmp_path: Path) -> None:
-    cells = Cells(tmp_path)
-    identity = ["a", {"b": 1}]
-    assert cells.get(identity, "new") is None
-    cells.put(identity, "old", {"honesty": 0.5})
-    assert cells.get(identity, "new") is None
-    assert cells.get(identity, "new", any_code=True) == {"honesty": 0.5, "code": "old"}
-    cells.put(identity, "new", {"honesty": 0.75})
-    assert cells.get(identity, "new", any_code=True) == {"honesty": 0.75, "code": "new"}
-    [path] = cells.folder.glob("*/new.json")
-    path.write_bytes(b"{")
-    with pytest.raises(InvalidArtifact, match="damaged"):
-        cells.get(identity, "new")

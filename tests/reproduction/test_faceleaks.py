@@ -225,7 +225,7 @@ def test_the_page_shows_every_part_that_there_is_and_stands_alone(tmp_path: Path
     for work in works:
         assert not work.done(tmp_path)
         if work.part in content:
-            cells.put(work.identity(), work.code(), content[work.part] | {"asked": 7, "code": "c0de"})
+            cells.put(work.identity(), content[work.part] | {"asked": 7})
             assert work.done(tmp_path)
     found = document(works, SETTINGS, tmp_path, "leakrange reproduce faceleaks")
     text, page, files = markdown(found, "faceleaks"), html(found), pictures(found)

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, version
 
-from leakrange.jobs.training_code import training_code
+from leakrange.jobs.recipe import TrainingRecipe
 
 __all__ = ["describe"]
 
 LIBRARIES = ("leakrange", "fastapi", "numpy", "pydantic", "celery", "sqlalchemy", "matplotlib")
 
 
-def describe() -> dict[str, str]:
-    """Versions of Python and libraries as the controller has them, its machine, and the digest of the
-    training code.
+def describe(recipes: Iterable[TrainingRecipe]) -> dict[str, str]:
+    """Versions of Python and libraries as the controller has them, its machine, and the declared versions of
+    what trains the models of a run.
     """
     found = {
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "processors": str(os.cpu_count()),
-        "training code": training_code(),
     }
     for library in LIBRARIES:
         try:
             found[library] = version(library)
         except PackageNotFoundError:
             found[library] = "from source"
+    for recipe in recipes:
+        declared = recipe.versions
+        found["training loop"] = f"version {declared.loop}"
+        found[f"data set {recipe.data.name}"] = f"version {declared.data}"
+        found[f"net {recipe.net.name}"] = f"version {declared.net}"
+        found[f"behaviour {recipe.behaviour}"] = f"version {declared.trainer}"
     return found

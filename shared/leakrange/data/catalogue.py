@@ -61,6 +61,8 @@ class DataSet(ABC):
     """
 
     name: ClassVar[str]
+    version: ClassVar[int] = 1
+    """Raised when the set gives other samples or labels than before: see `leakrange.jobs.versions`."""
     description: ClassVar[str]
     attributes: ClassVar[Mapping[str, Attribute]]
     spec: ClassVar[SampleSpec]

@@ -130,11 +130,7 @@ class ProbeJob(_Strict):
 
     def identity(self) -> str:
         """Keyed by model, inputs, policy and draw; not by who asks, nor by where it is served."""
-        asked = [self.artifact, self.policy, self.release, self.span.model_dump(mode="json"), self.draw]
-        # Without what student services brought as it was before: what is stored keeps its name.
-        added = {"pairs": self.pairs, "endpoint": self.endpoint}
-        given = {name: value for name, value in added.items() if value is not None}
-        return digest([*asked, given] if given else asked)
+        return digest(self.model_dump(mode="json", exclude={"url", "account", "model"}))
 
 
 class Student(_Strict):
@@ -211,9 +207,7 @@ class FitJob(_Strict):
 
     def identity(self) -> str:
         """Digest of everything that decides the result."""
-        # Without what came later as it was before: what is stored keeps its name.
-        absent = {name for name in ("student", "candidates", "asked") if getattr(self, name) is None}
-        return digest(self.model_dump(mode="json", exclude=absent))
+        return digest(self.model_dump(mode="json"))
 
 
 Job = Annotated[TrainJob | ProbeJob | FitJob, Field(discriminator="kind")]

@@ -5,23 +5,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    SerializerFunctionWrapHandler,
-    model_serializer,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from leakrange.jobs.training_code import training_code
+from leakrange.jobs.versions import Versions
 from leakrange.wire.digests import digest
 
 __all__ = ["Crowd", "DataSpec", "NetSpec", "Schedule", "Subset", "TrainingRecipe"]
-
-
-def _without_default(said: dict[str, Any], field: str, default: Any) -> dict[str, Any]:
-    return {key: value for key, value in said.items() if key != field or value != default}
 
 
 class _Strict(BaseModel):
@@ -101,11 +90,6 @@ class DataSpec(_Strict):
             return self
         return self.model_copy(update={"subset": self.subset.model_copy(update={"seed": 0, "rest": False})})
 
-    @model_serializer(mode="wrap")
-    def _as_before_there_were_parts(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Without a subset or a crowd nothing is said of one: what is named by a digest keeps its name."""
-        return _without_default(_without_default(plain(self), "subset", None), "crowd", None)
-
 
 class NetSpec(_Strict):
     """A registered architecture; ``width`` scales its layers (1.0: as in the paper)."""
@@ -130,14 +114,13 @@ class Schedule(_Strict):
     bf16: bool = False
     select: Literal["best", "last"] = "best"
 
-    @model_serializer(mode="wrap")
-    def _as_before_there_was_a_choice(self, plain: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The best epoch goes without saying: what is named by a digest keeps its name."""
-        return _without_default(plain(self), "select", "best")
-
 
 class TrainingRecipe(_Strict):
-    """Everything that decides a trained model. ``parameters`` are those of the registered behaviour."""
+    """Everything that decides a trained model.
+
+    ``parameters`` are those of the registered behaviour. ``versions`` are those that the code here declares,
+    unless the recipe was made elsewhere and brings its own.
+    """
 
     data: DataSpec
     behaviour: str
@@ -145,10 +128,15 @@ class TrainingRecipe(_Strict):
     net: NetSpec = NetSpec()
     schedule: Schedule = Schedule()
     seed: int = 0
-    code: str = Field(
-        default_factory=lambda made: training_code(made["data"].name, made["net"].name, made["behaviour"])
+    versions: Versions = Field(
+        default_factory=lambda made: Versions.declared(made["data"].name, made["net"].name, made["behaviour"])
     )
+
+    def identity(self) -> dict[str, Any]:
+        """What names the model: the versions, and every field that is not left at its default. So a new field
+        renames no model; who changes a default raises a version."""
+        return self.model_dump(mode="json", exclude_defaults=True)
 
     def digest(self) -> str:
         """The model's name in the artifact store: 64 hexadecimal characters."""
-        return digest(self.model_dump(mode="json"))
+        return digest(self.identity())

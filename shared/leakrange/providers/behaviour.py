@@ -63,6 +63,8 @@ class Behaviour(ABC):
     `judge` after each epoch, and `decoder` for the epoch that it keeps.
     """
 
+    version: ClassVar[int] = 1
+    """Raised when it trains other models than before: see `leakrange.jobs.versions`."""
     summary: ClassVar[str]
     paper: ClassVar[str]
     equation: ClassVar[str]

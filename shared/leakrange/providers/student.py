@@ -9,6 +9,8 @@ __all__ = ["EPOCHS", "STUDENT", "student_recipe"]
 STUDENT = "student"
 """What the recipe of a student has in the place of a behaviour."""
 EPOCHS = 10
+VERSION = 1
+"""Raised when the same teacher and images give another student than before."""
 
 
 def student_recipe(teacher: TrainingRecipe, **parameters: int) -> TrainingRecipe:
@@ -17,7 +19,13 @@ def student_recipe(teacher: TrainingRecipe, **parameters: int) -> TrainingRecipe
     return TrainingRecipe(
         data=teacher.data,
         behaviour=STUDENT,
-        parameters={"target": "student", "teacher": teacher.digest(), **parameters, "epochs": EPOCHS},
+        parameters={
+            "target": "student",
+            "teacher": teacher.digest(),
+            **parameters,
+            "epochs": EPOCHS,
+            "version": VERSION,
+        },
         net=teacher.net,
         seed=teacher.seed,
     )

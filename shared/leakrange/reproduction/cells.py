@@ -1,18 +1,21 @@
-"""Measured cells, one JSON file each beside the models they were measured on.
+"""Measured cells: one file for each paper, beside the models that they were measured on.
 
-A cell is named by all that decides it, the code that trains and measures among it, so that a reproduction
-that is interrupted, extended or repeated measures only what is new.
+A cell is named by all that decides it, the versions of what trains and measures among it, so that a
+reproduction that is interrupted, extended or repeated measures only what is new. The files of
+``docs/results`` are such files: copied into a store, they count as measured there.
 """
 
 from __future__ import annotations
 
+import fcntl
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from leakrange.store.files import FolderStore
 from leakrange.wire.digests import digest
+from leakrange.wire.disk import room_in
 from leakrange.wire.errors import InvalidArtifact
 
 __all__ = ["Cell", "Cells"]
@@ -22,33 +25,55 @@ Cell = dict[str, Any]
 
 
 class Cells:
-    """The cells of the store at ``root``, below ``cells/``: a folder for each identity, and in it a file
-    for each version of the code that made it."""
+    """The cells of the store at ``root``, which several processes may share: ``<paper>.json``, where a cell's
+    identity is a list that begins with the paper's name."""
 
     def __init__(self, root: Path) -> None:
-        self.folder = root / "cells"
-        self._files = FolderStore(self.folder)
+        self.root = root
 
-    def get(self, identity: Any, code: str, *, any_code: bool = False) -> Cell | None:
-        """The cell of an identity (any JSON value) as that version of the code gave it, or None where it
-        was not measured yet; with ``any_code``, rather the latest of another version than none. Its ``code``
-        is the version that gave it."""
-        folder = self.folder / digest(identity)
-        found = folder / f"{code}.json"
-        if not found.is_file():
-            others = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime) if any_code else []
-            if not others:
-                return None
-            found = others[-1]
-        try:
-            cell = orjson.loads(found.read_bytes())
-        except orjson.JSONDecodeError as e:
-            raise InvalidArtifact(f"{found} is damaged: {e}", hint="delete it to measure it again") from e
-        if not isinstance(cell, dict):
-            raise InvalidArtifact(f"{found} holds no cell", hint="delete it to measure it again")
-        return cell | {"code": found.stem}
+    def get(self, identity: list[Any]) -> Cell | None:
+        """The cell of an identity (JSON values), or None where it was not measured yet. Raises
+        `InvalidArtifact` for a file that is damaged."""
+        entry = _entries(self._file(identity)).get(digest(identity))
+        return None if entry is None else entry["cell"]
 
-    def put(self, identity: Any, code: str, cell: Cell) -> None:
+    def put(self, identity: list[Any], cell: Cell) -> None:
         """Keep a cell: whole, or not at all."""
-        content = orjson.dumps(cell, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS)
-        self._files.put(f"{digest(identity)}/{code}.json", content)
+        file = self._file(identity)
+        with room_in(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            with file.with_suffix(".lock").open("ab") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                kept = _entries(file) | {digest(identity): {"identity": identity, "cell": cell}}
+                new = file.with_suffix(".new")
+                new.write_bytes(_written(kept))
+                new.replace(file)
+
+    def _file(self, identity: list[Any]) -> Path:
+        return self.root / f"{identity[0]}.json"
+
+
+def _written(entries: dict[str, Any]) -> bytes:
+    """A line for each cell, in the order of their names: small differences where one is added."""
+    lines = (orjson.dumps(entries[name], option=orjson.OPT_SORT_KEYS) for name in sorted(entries))
+    return b"[\n" + b",\n".join(lines) + b"\n]\n"
+
+
+def _entries(file: Path) -> dict[str, Any]:
+    """All cells of a file by the digest of their identity."""
+    try:
+        state = file.stat()
+    except FileNotFoundError:
+        return {}
+    return _read(file, state.st_mtime_ns, state.st_size, state.st_ino)
+
+
+@lru_cache(maxsize=8)
+def _read(file: Path, _changed: int, _size: int, _inode: int) -> dict[str, Any]:
+    try:
+        return {digest(entry["identity"]): entry for entry in orjson.loads(file.read_bytes())}
+    except (orjson.JSONDecodeError, KeyError, TypeError) as e:
+        raise InvalidArtifact(
+            f"{file} holds no cells: {e}",
+            hint="delete it to measure them again, or copy it from docs/results",
+        ) from e

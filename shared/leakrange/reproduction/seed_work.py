@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,9 @@ __all__ = ["SeedWork"]
 
 @dataclass(frozen=True)
 class SeedWork(ABC):
-    """One cell under one seed; with ``any_code``, what an earlier version of the code gave will do."""
+    """One cell under one seed."""
 
     seed: int
-    any_code: bool = field(default=False, kw_only=True)
 
     @property
     @abstractmethod
@@ -26,12 +25,9 @@ class SeedWork(ABC):
         """What is measured."""
 
     @abstractmethod
-    def identity(self) -> Any:
-        """Of its cell, whatever the version of the code."""
-
-    @abstractmethod
-    def code(self) -> str:
-        """That version, of what trains and of what measures."""
+    def identity(self) -> list[Any]:
+        """Of its cell: the paper, and all that decides the figures, the versions of what trains and measures
+        among it."""
 
     @abstractmethod
     def measure(self, store: Path, progress: Progress, /) -> Cell:
@@ -39,7 +35,7 @@ class SeedWork(ABC):
 
     def cell(self, store: Path) -> Cell | None:
         """What was measured, if it was."""
-        return Cells(store).get(self.identity(), self.code(), any_code=self.any_code)
+        return Cells(store).get(self.identity())
 
     def done(self, store: Path) -> bool:
         """Whether the cell is there."""
@@ -47,4 +43,4 @@ class SeedWork(ABC):
 
     def carry_out(self, store: Path, progress: Progress) -> None:
         """Make the cell and keep it."""
-        Cells(store).put(self.identity(), self.code(), self.measure(store, progress))
+        Cells(store).put(self.identity(), self.measure(store, progress))

@@ -6,33 +6,23 @@ framework inside its functions, and whoever validates scenarios must not depend 
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
 from typing import Any
 
-from leakrange.registry import Registry
+from leakrange.registry import Registry, registry_at
 
 __all__ = ["attacks", "behaviours", "nets"]
 
 
-@cache
-def _registry(package: str, name: str) -> Registry[Any]:
-    registry = getattr(import_module(package), name)
-    if not isinstance(registry, Registry):
-        raise TypeError(f"{package}.{name} is no registry")
-    return registry
-
-
 def behaviours() -> Registry[Any]:
     """Behaviours of providers: `leakrange.providers.behaviour.Behaviour` classes."""
-    return _registry("leakrange.providers.behaviours", "behaviours")
+    return registry_at("leakrange.providers.behaviours", "behaviours")
 
 
 def nets() -> Registry[Any]:
     """Architectures of classifiers."""
-    return _registry("leakrange.nets", "nets")
+    return registry_at("leakrange.nets", "nets")
 
 
 def attacks() -> Registry[Any]:
     """`leakrange.attacks.Attack` classes."""
-    return _registry("leakrange.attacks", "attacks")
+    return registry_at("leakrange.attacks", "attacks")

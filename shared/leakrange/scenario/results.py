@@ -146,7 +146,7 @@ class RunResults(_Strict):
     scenario_yaml: str
     scenario: dict[str, Any]
     environment: dict[str, str]
-    """Versions of Leakrange, Python and libraries; the machine's processor count; training code digest."""
+    """Versions of Leakrange, Python and libraries; the machine's processor count; versions of what trains."""
     data_notes: dict[str, list[str]] = {}
     trials: list[TrialResult]
     models: list[ModelResult]

@@ -59,9 +59,6 @@ def faceleaks(
     page: Annotated[Path | None, typer.Option(help="file for a page (HTML)")] = None,
     quick: Annotated[bool, typer.Option(help="drawn people, a small teacher, 1 seed: does it run?")] = False,
     show: Annotated[bool, typer.Option(help="ask nothing: the page of what the store has")] = False,
-    any_code: Annotated[
-        bool, typer.Option(help="take what an earlier version of the code gave, and name the versions")
-    ] = False,
 ) -> None:
     """FaceLeaks (2020): membership and attributes through features, verification and recognition services.
 
@@ -92,7 +89,7 @@ def faceleaks(
 
     def works(where: Range | None, models: Path | None) -> list[PartWork]:
         return [
-            PartWork(seed, each, settings, where, models, any_code=any_code)
+            PartWork(seed, each, settings, where, models)
             for seed in range(seeds)
             for each in PARTS
             if each in chosen

@@ -72,9 +72,6 @@ def hbc(
     page: Annotated[Path | None, typer.Option(help="file for a page (HTML)")] = None,
     quick: Annotated[bool, typer.Option(help="a few rows, 3 epochs, 1 seed: does it run?")] = False,
     show: Annotated[bool, typer.Option(help="train nothing: the page of what the store has")] = False,
-    any_code: Annotated[
-        bool, typer.Option(help="take what an earlier version of the code gave, and name the versions")
-    ] = False,
 ) -> None:
     """Honest-but-Curious Nets (CCS 2021), Tables 1 to 9.
 
@@ -107,13 +104,10 @@ def hbc(
             passes=passes,
             logarithm=logarithm,
             device=device,
-            any_code=any_code,
         )
-        mixtures = (
-            [BlackBoxWork(seed, any_code=any_code) for seed in range(seeds)] if BLACK_BOX in chosen else []
-        )
+        mixtures = [BlackBoxWork(seed) for seed in range(seeds)] if BLACK_BOX in chosen else []
         population = max(POPULATION, seeds) if DETECTION in chosen else 0
-        models = [DetectionWork(seed, any_code=any_code) for seed in range(population)]
+        models = [DetectionWork(seed) for seed in range(population)]
         check(kept, settings)
         planned: list[Work] = [*mixtures, *models, *works(trials(kept, range(seeds), settings), settings)]
         if not show:
@@ -123,9 +117,7 @@ def hbc(
         others = [blackbox_section(mixtures, store)] if mixtures else []
         others += [detection_section(models, store)] if models else []
         command = shlex.join(["leakrange", *sys.argv[1:]])
-        cells = (work.cell(store) for work in (*mixtures, *models))
-        codes = [cell["code"] for cell in cells if cell is not None]
-        found = document(kept, range(seeds), settings, store, command, others, codes)
+        found = document(kept, range(seeds), settings, store, command, others)
     except LeakrangeError as error:
         raise CliError(error.detail, code=Exit.USAGE, hint=error.hint) from error
     except ValidationError as error:

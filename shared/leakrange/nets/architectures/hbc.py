@@ -28,6 +28,7 @@ class HbcClassifier(Architecture):
     """
 
     name: ClassVar[str] = "hbc"
+    version: ClassVar[int] = 1
     summary: ClassVar[str] = "four strided convolutions and two linear layers, about 250 thousand parameters"
     paper: ClassVar[str] = "HBC"
     table: ClassVar[str] = "Table 12"

@@ -23,6 +23,7 @@ class InceptionResNetV1(Architecture):
     """
 
     name: ClassVar[str] = "inception-resnet-v1"
+    version: ClassVar[int] = 1
     summary: ClassVar[str] = "the paper's face recogniser, 160×160 pixels, an embedding of 512 values"
     paper: ClassVar[str] = "FACELEAKS"
     table: ClassVar[str] = "Section 3.2"

@@ -24,6 +24,7 @@ class LinearClassifier(Architecture):
     """
 
     name: ClassVar[str] = "linear"
+    version: ClassVar[int] = 1
     summary: ClassVar[str] = (
         "softmax regression on the values; logistic regression where there are two classes"
     )

@@ -28,6 +28,7 @@ class Residual(Architecture):
     """
 
     name: ClassVar[str] = "residual"
+    version: ClassVar[int] = 1
     summary: ClassVar[str] = "a small residual net for faces, with an embedding of 256 values at width 1"
     paper: ClassVar[str] = "FACELEAKS"
     table: ClassVar[str] = "in place of Section 3.2's, which wants a GPU"

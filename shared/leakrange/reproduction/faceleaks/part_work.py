@@ -9,14 +9,13 @@ from typing import Any
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.faceleaks.channel import Range
 from leakrange.reproduction.faceleaks.settings import Part, Settings
-from leakrange.reproduction.measuring_code import measuring_code
 from leakrange.reproduction.seed_work import SeedWork
 from leakrange.reproduction.work import Progress
 
 __all__ = ["PartWork"]
 
-OWN = ("defended", "membership", "models", "parts", "recogniser", "scene", "settings", "world")
-MEASURED_BY = ("attacks.people", "metrics", *(f"reproduction.faceleaks.{name}" for name in OWN))
+VERSION = 1
+"""Raised when a part gives other figures than before: its scene, its attacks or its metrics."""
 
 
 @dataclass(frozen=True)
@@ -34,13 +33,10 @@ class PartWork(SeedWork):
         """The part and the seed."""
         return f"FACELEAKS {self.part}, seed {self.seed}"
 
-    def identity(self) -> Any:
-        """Of its cell: all that decides it but the code."""
-        return ["faceleaks", self.part, self.seed, asdict(self.settings)]
-
-    def code(self) -> str:
-        """Of the teacher's recipe, and of scene, attacks and measures."""
-        return f"{self.settings.recipe(self.seed).code}-{measuring_code(*MEASURED_BY)}"
+    def identity(self) -> list[Any]:
+        """Of its cell: the settings, the versions behind its teacher, and its own."""
+        teacher = self.settings.recipe(self.seed).versions.model_dump()
+        return ["faceleaks", self.part, self.seed, asdict(self.settings), teacher, VERSION]
 
     def measure(self, store: Path, progress: Progress, /) -> Cell:
         """Make the models that are missing, ask what was not asked yet, measure."""

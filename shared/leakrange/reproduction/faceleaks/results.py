@@ -80,8 +80,7 @@ def _differences(cells: Cells, settings: Settings) -> list[str]:
     asked = sum(cell["asked"] for each in cells.values() for cell in each)
     if asked:
         said.append(f"samples asked over HTTP for these figures: {asked:,}")
-    codes = sorted({cell["code"] for each in cells.values() for cell in each})
-    return [*said, f"versions of the code: {', '.join(codes)}", f"settings: {asdict(settings)}"]
+    return [*said, f"settings: {asdict(settings)}"]
 
 
 def _models(cells: Sequence[Cell]) -> list[Section]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from leakrange.jobs.training_code import training_code
+from leakrange.jobs.versions import Versions
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.document import Column, Figure, Line, Section
 from leakrange.reproduction.hbc.blackbox import (
@@ -17,7 +17,6 @@ from leakrange.reproduction.hbc.blackbox import (
     measure_frontier,
     measure_mixtures,
 )
-from leakrange.reproduction.measuring_code import measuring_code
 from leakrange.reproduction.seed_work import SeedWork
 from leakrange.reproduction.work import Progress
 
@@ -25,7 +24,8 @@ __all__ = ["BlackBoxWork", "section"]
 
 NAME = "blackbox"
 BEHAVIOURS = ("curious/mixture", "curious/convex")
-MEASURED_BY = ("reproduction.hbc.blackbox", "metrics.accuracy")
+VERSION = 1
+"""Raised when the same models give other figures than before."""
 
 
 class BlackBoxWork(SeedWork):
@@ -36,13 +36,11 @@ class BlackBoxWork(SeedWork):
         """What is measured."""
         return f"Fig. 4 and Section 3.1: mixtures and the logistic frontier, seed {self.seed}"
 
-    def identity(self) -> Any:
+    def identity(self) -> list[Any]:
         """Of its cell."""
-        return ["hbc", NAME, self.seed, COUNT, list(BETAS), SCHEDULE.model_dump(mode="json")]
-
-    def code(self) -> str:
-        """Of both behaviours, and of their measures."""
-        return f"{training_code('quadrants', 'linear', *BEHAVIOURS)}-{measuring_code(*MEASURED_BY)}"
+        versions = [Versions.declared("quadrants", "linear", each).model_dump() for each in BEHAVIOURS]
+        schedule = SCHEDULE.model_dump(mode="json", exclude_defaults=True)
+        return ["hbc", NAME, self.seed, COUNT, list(BETAS), schedule, versions, VERSION]
 
     def measure(self, _store: Path, progress: Progress, /) -> Cell:
         """Train the two mixtures and a logistic regression for every β^s."""

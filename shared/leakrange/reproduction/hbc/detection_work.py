@@ -12,10 +12,8 @@ from leakrange.audit.entropy import Detection, EntropyStatistics, Score, detecti
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.document import Column, Line, Section
-from leakrange.reproduction.measuring_code import measuring_code
 from leakrange.reproduction.seed_work import SeedWork
 from leakrange.reproduction.work import Progress
-from leakrange.wire.digests import digest
 
 __all__ = ["KINDS", "POPULATION", "DetectionWork", "section"]
 
@@ -25,7 +23,8 @@ DATA = DataSpec(name="digits", size=16, auxiliary=0.0)
 SCHEDULE = Schedule(epochs=20, batch=32, lr=0.003)
 TARGET, SENSITIVE = "parity", "slant"
 SCORES: tuple[Score, ...] = ("mean", "median")
-MEASURED_BY = ("audit.entropy", "metrics.entropy", "providers.inference")
+VERSION = 1
+"""Raised when the same models give other statistics than before."""
 RAW = {"release": "logits", "sensitive": SENSITIVE}
 KINDS: Mapping[str, tuple[str, dict[str, Any]]] = MappingProxyType(
     {
@@ -61,15 +60,10 @@ class DetectionWork(SeedWork):
         """What is measured."""
         return f"detection: a model of each kind, seed {self.seed}"
 
-    def identity(self) -> Any:
+    def identity(self) -> list[Any]:
         """Of its cell."""
-        kinds = [_recipe(kind, self.seed).model_dump(mode="json", exclude={"code"}) for kind in KINDS]
-        return ["hbc", "detection", kinds]
-
-    def code(self) -> str:
-        """Of every kind's recipe, and of the statistics."""
-        recipes = [_recipe(kind, self.seed).code for kind in KINDS]
-        return f"{digest(recipes)[:16]}-{measuring_code(*MEASURED_BY)}"
+        kinds = [_recipe(kind, self.seed).identity() for kind in KINDS]
+        return ["hbc", "detection", kinds, VERSION]
 
     def measure(self, _store: Path, progress: Progress, /) -> Cell:
         """Train the models, and keep statistics alone."""

@@ -32,8 +32,7 @@ WITHOUT_HAIR = MappingProxyType({"celeba_sub-hair": "celeba_sub", "hub-celeba-ha
 
 @dataclass(frozen=True)
 class Settings:
-    """What a reproduction may choose: the data set that plays each of the paper's, training, the device,
-    and whether what an earlier version of the code gave is taken for done."""
+    """What a reproduction may choose: the data set that plays each of the paper's, training, the device."""
 
     epochs: tuple[tuple[str, int], ...]
     sets: tuple[tuple[str, str], ...] = tuple(SETS.items())
@@ -44,7 +43,6 @@ class Settings:
     logarithm: bool = False
     """Whether G reads the logarithms of soft outputs."""
     device: str = "cpu"
-    any_code: bool = False
 
     def schedule(self, data: str) -> Schedule:
         """For one of the paper's data sets, with the paper's batch size and learning rate."""
@@ -60,17 +58,13 @@ class Trial:
     recipe: TrainingRecipe
     measure: Measure
 
-    def identity(self) -> Any:
-        """Of its cell, whatever the version of the code."""
-        return ["hbc", self.recipe.model_dump(mode="json", exclude={"code"}), self.measure.identity()]
+    def identity(self) -> list[Any]:
+        """Of its cell: the paper, the recipe of its model, and how that is measured."""
+        return ["hbc", self.recipe.identity(), self.measure.identity()]
 
-    def code(self) -> str:
-        """Of what trains its model, and of what measures it."""
-        return f"{self.recipe.code}-{self.measure.code()}"
-
-    def cell(self, store: Path, *, any_code: bool = False) -> Cell | None:
+    def cell(self, store: Path) -> Cell | None:
         """What was measured, if it was."""
-        return Cells(store).get(self.identity(), self.code(), any_code=any_code)
+        return Cells(store).get(self.identity())
 
 
 def check(rows: Iterable[PaperRow], settings: Settings) -> None:
@@ -156,7 +150,6 @@ class ModelWork:
 
     trials: tuple[Trial, ...]
     device: str
-    any_code: bool = False
 
     @property
     def title(self) -> str:
@@ -170,7 +163,7 @@ class ModelWork:
 
     def done(self, store: Path) -> bool:
         """Whether every cell is there."""
-        return all(trial.cell(store, any_code=self.any_code) is not None for trial in self.trials)
+        return all(trial.cell(store) is not None for trial in self.trials)
 
     def carry_out(self, store: Path, progress: Progress) -> None:
         """Train, save, measure; each is kept as soon as it is there."""
@@ -188,10 +181,10 @@ class ModelWork:
             folder = artifact.save(store, trained)
         model = artifact.load(folder)
         for trial in self.trials:
-            if trial.cell(store, any_code=self.any_code) is None:
+            if trial.cell(store) is None:
                 cell = measure(model, images, trial.row.y, trial.measure, trial.seed)
                 found = cell | {"data": images.fingerprint, "images": _counts(images)}
-                Cells(store).put(trial.identity(), trial.code(), found)
+                Cells(store).put(trial.identity(), found)
 
 
 def _counts(images: Samples) -> dict[str, int]:
@@ -203,6 +196,4 @@ def works(planned: Iterable[Trial], settings: Settings) -> list[ModelWork]:
     by_model: dict[str, dict[str, Trial]] = {}
     for trial in planned:
         by_model.setdefault(trial.recipe.digest(), {}).setdefault(str(trial.identity()), trial)
-    return [
-        ModelWork(tuple(group.values()), settings.device, settings.any_code) for group in by_model.values()
-    ]
+    return [ModelWork(tuple(group.values()), settings.device) for group in by_model.values()]

@@ -13,7 +13,6 @@ from leakrange.defences.model.pruning import Prune, PruneParameters
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
 from leakrange.metrics import accuracy, entropy_bits, majority_share
 from leakrange.reproduction.cells import Cell
-from leakrange.reproduction.measuring_code import measuring_code
 
 if TYPE_CHECKING:
     from leakrange.nets.classifier import Classifier
@@ -24,16 +23,8 @@ __all__ = ["Measure", "measure"]
 STUDENT_WIDTH, STUDENT_BATCH = 0.5, 50
 """The user has a fourth of the provider's images: smaller batches, or hardly a step is made."""
 HAIR = "hair-color"
-NEWER = ("epochs", "pruned", "unlabelled")
-"""Left out of an identity where they are not used: cells measured before there were any keep their name."""
-ALWAYS = ("reproduction.hbc.measures", "metrics.accuracy", "metrics.entropy", "providers.inference")
-CODE = {
-    "own": ("providers.decoder", "providers.threshold"),
-    "overlearning": ("attacks.attribute_inference", "nets.stacked", "nets.decoder"),
-    "student": ("providers.distillation", "providers.losses", "providers.decoder", "providers.threshold"),
-}
-PRUNING = ("defences.model.pruning",)
-"""The modules that decide a cell of each kind, given its model; those of pruned models, too."""
+VERSION = 1
+"""Raised when the same model gives other figures than before."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +47,8 @@ class Measure:
     unlabelled: str = ""
 
     def identity(self) -> dict[str, Any]:
-        """As plain values."""
-        return {name: value for name, value in asdict(self).items() if value or name not in NEWER}
-
-    def code(self) -> str:
-        """The version of the code that measures this."""
-        return measuring_code(*ALWAYS, *CODE[self.kind], *(PRUNING if self.pruned else ()))
+        """As plain values, with the version of the code that measures."""
+        return {**asdict(self), "version": VERSION}
 
 
 def measure(model: Artifact, images: Samples, target: str, wanted: Measure, seed: int) -> Cell:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from leakrange.reproduction.cells import Cell
@@ -41,13 +41,12 @@ def document(
     store: Path,
     command: str,
     others: Sequence[Section] = (),
-    codes: Iterable[str] = (),
 ) -> Document:
-    """The page of the rows that were asked for, behind the sections ``others``, which versions ``codes`` of
-    the code gave; cells that were not measured are left open."""
+    """The page of the rows that were asked for, behind the sections ``others``; cells that were not measured
+    are left open."""
     measured: Measured = {}
     for row in rows:
-        cells = (trial.cell(store, any_code=settings.any_code) for trial in trials([row], seeds, settings))
+        cells = (trial.cell(store) for trial in trials([row], seeds, settings))
         measured[row] = [cell for cell in cells if cell is not None]
     tables = [
         _section(
@@ -58,12 +57,7 @@ def document(
         for number, name in TABLES.items()
         if any(row.table == number for row in measured)
     ]
-    versions = {*codes, *(cell["code"] for cells in measured.values() for cell in cells)}
-    said = [
-        *_differences(measured, settings),
-        f"versions of the code: {', '.join(sorted(versions)) or 'none'}",
-    ]
-    return Document(TITLE, command, ABOUT, said, [*others, *tables])
+    return Document(TITLE, command, ABOUT, _differences(measured, settings), [*others, *tables])
 
 
 def _differences(measured: Measured, settings: Settings) -> list[str]:

@@ -1,0 +1,52 @@
+"""Declared versions: what a recipe's digest knows of the code that trains.
+
+Every registered data set, net and behaviour declares ``version``, and what all trainings share has
+`LOOP_VERSION`. Who changes what an entry gives raises its version: its models are then trained again, and all
+others keep their names. The golden tests fail where results changed.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from leakrange.registry import registry_at
+
+__all__ = ["LOOP_VERSION", "Versions"]
+
+LOOP_VERSION = 1
+"""Of all that every training shares: the loop, the splits and scaling of data, losses, optimiser, layers."""
+
+KINDS = {
+    "data": ("leakrange.data.catalogue", "datasets"),
+    "net": ("leakrange.nets", "nets"),
+    "trainer": ("leakrange.providers.behaviours", "behaviours"),
+}
+"""Where the entries that a recipe names are registered."""
+
+
+class Versions(BaseModel):
+    """The versions behind one recipe; 0 of what is not registered (its own parameters tell its version)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    data: int
+    net: int
+    trainer: int
+    loop: int
+
+    @classmethod
+    def declared(cls, data: str, net: str, trainer: str) -> Versions:
+        """What the code here declares for the registered names of a data set, a net and a behaviour."""
+        return cls(
+            data=_version("data", data),
+            net=_version("net", net),
+            trainer=_version("trainer", trainer),
+            loop=LOOP_VERSION,
+        )
+
+
+def _version(kind: str, name: str) -> int:
+    entry: Any = registry_at(*KINDS[kind]).get(name)
+    return 0 if entry is None else int(entry.version)

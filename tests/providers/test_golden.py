@@ -1,0 +1,127 @@
+"""What seeded training gives, to four digits. A figure that changes here means that models of the same recipe
+are no longer the same: raise the version of what changed (`leakrange.jobs.versions`), and put the new figure
+under the new version."""
+
+import hashlib
+
+import numpy as np
+import pytest
+import torch
+
+from leakrange.data import ImageSet, datasets, load
+from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
+from leakrange.jobs.versions import LOOP_VERSION
+from leakrange.nets import nets
+from leakrange.providers import student
+from leakrange.providers.behaviours import behaviours
+from leakrange.providers.training import train
+from leakrange.providers.transfer import fine_tune
+from tests.providers.conftest import CASES, recipe
+
+LOSSES: dict[tuple[str, int, int], list[float]] = {
+    ("honest", 1, 1): [0.3498, 0.0311],
+    ("regularized", 1, 1): [0.1733, -0.0320],
+    ("raw", 1, 1): [0.4558, 0.2282],
+    ("soft", 1, 1): [0.6800, 0.6736],
+    ("logarithm", 1, 1): [0.6315, 0.6020],
+    ("mixture", 1, 1): [0.6661, 0.0527],
+    ("convex", 1, 1): [0.4653, 0.3569],
+}
+"""By case, version of its behaviour, and `LOOP_VERSION`: the training loss of each of two epochs."""
+
+NETS: dict[tuple[str, int], tuple[int, float]] = {
+    ("hbc", 1): (15157, 0.071118),
+    ("residual", 1): (147925, 0.031006),
+    ("linear", 1): (3845, 0.21833),
+    ("inception-resnet-v1", 1): (1477957, 0.061093),
+}
+"""By net and its version: how many parameters, and the mean size of the logits of a fresh net."""
+
+SETS: dict[tuple[str, int], tuple[str, float]] = {
+    ("digits", 1): ("2d6fdfabdf6c16f4", 77.854),
+    ("quadrants", 1): ("a8751b5f128122eb", 129.38),
+    ("synthfaces", 1): ("f75ddc5dccac20f6", 124.93),
+    ("synthpeople", 1): ("84c56ddc325482d5", 124.00),
+}
+"""By data set and its version: digest of all labels and splits, and the mean value."""
+
+SPECS = {
+    "digits": DataSpec(name="digits"),
+    "quadrants": DataSpec(name="quadrants", count=500),
+    "synthfaces": DataSpec(name="synthfaces", count=300, size=32),
+    "synthpeople": DataSpec(name="synthpeople", size=16),
+}
+SIDES = {"hbc": 32, "residual": 32, "linear": 16, "inception-resnet-v1": 80}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_behaviour_trains_as_its_version_says(case: str, images: ImageSet) -> None:
+    name, parameters = CASES[case]
+    history = train(recipe(name, parameters, epochs=2), images).history
+    found = [entry["loss"] for entry in history]
+    assert found == pytest.approx(LOSSES[case, behaviours[name].version, LOOP_VERSION], abs=1e-4)
+
+
+def test_all_behaviours_are_looked_after() -> None:
+    assert {name for name, _ in CASES.values()} == set(behaviours)
+    assert {name for name, _ in NETS} == set(nets)
+    assert {name for name, _ in SETS} == {name for name, entry in datasets.items() if entry.procedural()} | {
+        "digits"
+    }
+
+
+@pytest.mark.parametrize("name", SIDES)
+def test_a_net_is_built_as_its_version_says(name: str) -> None:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        width = 1.0 if name == "linear" else 0.25
+        net = nets[name].build((SIDES[name], SIDES[name], 3), 5, width).eval()
+        x = torch.rand(4, 3, SIDES[name], SIDES[name]) * 2.0 - 1.0
+    with torch.inference_mode():
+        size = float(net(x).abs().mean())
+    parameters, mean = NETS[name, nets[name].version]
+    assert net.parameter_count() == parameters
+    assert size == pytest.approx(mean, rel=2e-4)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_a_data_set_gives_what_its_version_says(name: str) -> None:
+    found = load(SPECS[name])
+    sums = hashlib.sha256(found.split.tobytes())
+    for attribute in sorted(found.labels):
+        sums.update(np.ascontiguousarray(found.labels[attribute], dtype="<i8").tobytes())
+    labels, mean = SETS[name, datasets[name].version]
+    assert sums.hexdigest()[:16] == labels
+    assert float(found.images.mean()) == pytest.approx(mean, rel=2e-4)
+
+
+def test_a_student_learns_as_its_version_says(images: ImageSet) -> None:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        teacher = nets["linear"].build(images.images.shape[1:], 2).eval()
+    chosen = images.where("auxiliary")
+    head = fine_tune(teacher, images.images[chosen], images.labels["bag"][chosen], 3, seed=2).head
+    assert student.VERSION == 1
+    assert float(head.weight.abs().mean()) == pytest.approx(0.30864, rel=2e-4)
+
+
+def test_defaults_are_those_that_models_were_named_with() -> None:
+    """A recipe's digest leaves defaults out: another default is another version of the loop."""
+    plain = TrainingRecipe(data=DataSpec(name="digits"), behaviour="honest")
+    assert plain.identity() == {
+        "data": {"name": "digits"},
+        "behaviour": "honest",
+        "versions": {"data": 1, "net": 1, "trainer": 1, "loop": LOOP_VERSION},
+    }
+    assert (plain.data.validation, plain.data.auxiliary, plain.data.seed, plain.data.size) == (
+        0.1,
+        0.15,
+        0,
+        None,
+    )
+    assert (plain.data.limit, plain.data.count, plain.data.subset, plain.data.crowd) == (None,) * 4
+    assert plain.net == NetSpec(name="hbc", width=1.0)
+    assert plain.schedule == Schedule(
+        epochs=15, batch=100, lr=1e-3, channels_last=True, bf16=False, select="best"
+    )
+    assert (plain.parameters, plain.seed) == ({}, 0)
