@@ -109,8 +109,8 @@ def test_rounding_to_a_digit_leaves_a_hard_mixture_and_a_label_alone_does_not(
 
 def test_the_two_classifiers_are_trained_each_for_itself() -> None:
     """A step of the mixture is a step of each classifier alone on its own attribute."""
-    from leakrange.nets.adam import Adam
     from leakrange.nets.mixture import MixtureHead
+    from leakrange.nets.optimisers import Adam
 
     torch.manual_seed(0)
     parameters = Mixture.Parameters.model_validate({"target": "y", "sensitive": "s"})

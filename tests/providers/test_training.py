@@ -6,7 +6,7 @@ import torch
 from pydantic import ValidationError
 
 from leakrange.data.samples import Samples
-from leakrange.jobs.recipe import Schedule
+from leakrange.jobs.recipe import OptimiserSpec, Schedule
 from leakrange.nets import nets
 from leakrange.nets.classifier import to_input
 from leakrange.providers.behaviours import behaviours
@@ -31,9 +31,14 @@ def test_there_is_a_case_for_every_behaviour() -> None:
     assert {behaviour for behaviour, _ in CASES.values()} == set(behaviours)
 
 
-@pytest.mark.parametrize("bf16", [False, True])
+OPTIMISERS = {"adam": OptimiserSpec(), "sgd": OptimiserSpec(name="sgd", momentum=0.9, weight_decay=1e-4)}
+
+
+@pytest.mark.parametrize(("optimiser", "bf16"), [("adam", False), ("adam", True), ("sgd", False)], ids=str)
 @pytest.mark.parametrize("name", VARIANTS)
-def test_one_step_moves_every_trainable_parameter(name: str, bf16: bool, images: Samples) -> None:
+def test_one_step_moves_every_trainable_parameter(
+    name: str, optimiser: str, bf16: bool, images: Samples
+) -> None:
     behaviour, chosen = VARIANTS[name]
     parameters = behaviours[behaviour].Parameters.model_validate(chosen)
     torch.manual_seed(0)
@@ -41,7 +46,8 @@ def test_one_step_moves_every_trainable_parameter(name: str, bf16: bool, images:
     net = behaviours[behaviour].build(
         parameters, lambda outputs: nets["hbc"].build(SampleSpec.picture(16, 16, 3), outputs, 0.5), classes, 2
     )
-    trainee = behaviours[behaviour](parameters, net, 2, Schedule(batch=40, bf16=bf16))
+    schedule = Schedule(batch=40, lr=0.01, bf16=bf16, optimiser=OPTIMISERS[optimiser])
+    trainee = behaviours[behaviour](parameters, net, 2, schedule)
     before = {
         f"{part}.{key}": value.detach().clone()
         for part, module in trainee.modules().items()

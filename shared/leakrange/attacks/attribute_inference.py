@@ -95,8 +95,8 @@ class AttributeInference(Attack):
         import torch
         from torch.nn.functional import cross_entropy
 
-        from leakrange.nets.adam import Adam
         from leakrange.nets.decoder import AttackNet
+        from leakrange.nets.optimisers import Adam
         from leakrange.nets.stacked import StackedAttackNets
 
         count = len(labels)
@@ -126,11 +126,9 @@ class AttributeInference(Attack):
             nets.train()
             shuffled = lessons.gather(1, torch.rand(lessons.shape).argsort(dim=1))
             for step in torch.split(shuffled, batch, dim=1):
-                optimiser.zero_grad()
                 # a sum over folds of means over records: no fold's gradient depends on the others
                 loss = FOLDS * cross_entropy(nets(releases[step]).flatten(0, 1), labels[step].flatten())
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimiser.step()
+                optimiser.descend(loss)
             loss_now = held_out_loss()
             if loss_now < best:
                 best, kept, waited = loss_now, copy.deepcopy(nets.state_dict()), 0

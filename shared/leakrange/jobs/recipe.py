@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from leakrange.jobs.versions import Versions
 from leakrange.wire.digests import digest
 
-__all__ = ["Crowd", "DataSpec", "NetSpec", "Schedule", "Subset", "TrainingRecipe"]
+__all__ = ["Crowd", "DataSpec", "NetSpec", "OptimiserSpec", "Schedule", "Subset", "TrainingRecipe"]
 
 
 class _Strict(BaseModel):
@@ -98,8 +98,22 @@ class NetSpec(_Strict):
     width: Annotated[float, Field(gt=0.0, le=8.0)] = 1.0
 
 
+class OptimiserSpec(_Strict):
+    """Adam, or stochastic gradient descent (``sgd``) with a ``momentum``; ``weight_decay`` is the L2 kind."""
+
+    name: Literal["adam", "sgd"] = "adam"
+    weight_decay: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
+    momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
+
+    @model_validator(mode="after")
+    def _meant(self) -> Self:
+        if self.momentum and self.name != "sgd":
+            raise ValueError("momentum is a setting of sgd: Adam has moments of its own")
+        return self
+
+
 class Schedule(_Strict):
-    """Epochs, batch size, Adam's learning rate, the epoch that is kept, and two options of speed.
+    """Epochs, batch size, learning rate, optimiser, the epoch that is kept, and two options of speed.
 
     ``select`` says which epoch that is: the "best" on the validation images, or the "last", as of a provider
     that lets its model learn its training images by heart.
@@ -110,6 +124,7 @@ class Schedule(_Strict):
     epochs: Annotated[int, Field(ge=1, le=1000)] = 15
     batch: Annotated[int, Field(ge=8, le=4096)] = 100
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
+    optimiser: OptimiserSpec = OptimiserSpec()
     channels_last: bool = True
     bf16: bool = False
     select: Literal["best", "last"] = "best"

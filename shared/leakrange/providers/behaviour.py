@@ -75,13 +75,13 @@ class Behaviour(ABC):
     def __init__(
         self, parameters: Any, classifier: Classifier, sensitive_classes: int, schedule: Schedule
     ) -> None:
-        from leakrange.nets.adam import Adam
+        from leakrange.nets.optimisers import optimiser
 
         self.parameters = parameters
         self.classifier = classifier
         self.sensitive_classes = sensitive_classes
         self.schedule = schedule
-        self.optimiser: Adam = Adam(classifier.parameters(), lr=schedule.lr)
+        self.optimiser = optimiser(classifier.parameters(), schedule)
 
     @classmethod
     def release(cls, parameters: Any) -> Release:
@@ -135,11 +135,8 @@ class Behaviour(ABC):
         return logits.float()
 
     def descend(self, loss: Tensor) -> Tensor:
-        """One step of Adam on the classifier; gives the loss, detached."""
-        self.optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        self.optimiser.step()
-        return loss.detach()
+        """One step of the classifier; gives the loss, detached."""
+        return self.optimiser.descend(loss)
 
     @abstractmethod
     def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:

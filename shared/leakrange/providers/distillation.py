@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from leakrange.jobs.recipe import NetSpec, Schedule
 from leakrange.nets import nets
-from leakrange.nets.adam import Adam
 from leakrange.nets.classifier import Classifier, to_input
+from leakrange.nets.optimisers import Adam
 from leakrange.providers.inference import logits_of
 from leakrange.providers.losses import distillation_loss
 from leakrange.wire.errors import InvalidInput
@@ -74,11 +74,8 @@ def distil(
             for start in range(0, len(lessons) - batch + 1, batch):
                 chosen = shuffled[start : start + batch]
                 x = to_input(given[chosen], spec)
-                optimiser.zero_grad()
                 logits = student(x if schedule.channels_last else x.contiguous())
-                loss = distillation_loss(soft[chosen], logits, temperature=temperature)
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimiser.step()
+                optimiser.descend(distillation_loss(soft[chosen], logits, temperature=temperature))
             logits = logits_of(student, given[unseen])
             missed = float(distillation_loss(soft[unseen], logits, temperature=temperature))
             if missed < best:

@@ -14,8 +14,8 @@ from torch.nn.functional import cross_entropy
 
 from leakrange.data.samples import Samples
 from leakrange.jobs.recipe import TrainingRecipe
-from leakrange.nets.adam import Adam
 from leakrange.nets.classifier import Classifier
+from leakrange.nets.optimisers import Adam
 from leakrange.providers.inference import outputs
 from leakrange.providers.student import EPOCHS
 from leakrange.providers.training import TrainedModel
@@ -95,10 +95,7 @@ def fine_tune(
         optimiser = Adam(head.parameters(), lr=LR)
         for _ in range(epochs):
             for chosen in torch.split(torch.randperm(len(truth)), BATCH):
-                optimiser.zero_grad()
-                loss = cross_entropy(head(scaled[chosen]), truth[chosen])
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimiser.step()
+                optimiser.descend(cross_entropy(head(scaled[chosen]), truth[chosen]))
     with torch.no_grad():
         head.weight.div_(deviation)
         head.bias.sub_(head.weight @ mean)

@@ -66,9 +66,9 @@ class Mixture(Behaviour):
     downloads it sees what it is. So it is an attack on users who only see the API; a run in which edge
     clients download the model measures what its outputs carry, and not what a user could find out.
 
-    The two share no weight, so one Adam on the sum of their losses makes the steps that two would; only the
-    epoch is chosen for both together. Of equally good epochs the last is kept: neither classifier pays for
-    the other, and where the validation images show no mistake any more, the borders still move away from
+    The two share no weight, so one optimiser on the sum of their losses makes the steps that two would; only
+    the epoch is chosen for both together. Of equally good epochs the last is kept: neither classifier pays
+    for the other, and where the validation images show no mistake any more, the borders still move away from
     them.
     """
 

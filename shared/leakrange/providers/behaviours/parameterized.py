@@ -66,13 +66,13 @@ class Parameterized(Behaviour):
     def __init__(
         self, parameters: Any, classifier: Classifier, sensitive_classes: int, schedule: Schedule
     ) -> None:
-        from leakrange.nets.adam import Adam
         from leakrange.nets.decoder import AttackNet
+        from leakrange.nets.optimisers import optimiser
 
         super().__init__(parameters, classifier, sensitive_classes, schedule)
         device = next(classifier.parameters()).device
         self.attack = AttackNet(classifier.classes, sensitive_classes).to(device)
-        self.attack_optimiser = Adam(self.attack.parameters(), lr=schedule.lr)
+        self.attack_optimiser = optimiser(self.attack.parameters(), schedule)
 
     def modules(self) -> dict[str, nn.Module]:
         """F and G."""
@@ -121,13 +121,11 @@ class Parameterized(Behaviour):
         return self.descend(loss)
 
     def _teach(self, lesson: Tensor, sensitive: Tensor) -> None:
-        """One step of Adam on G, with L^G = H(s|ŷ)."""
+        """One step of G, with L^G = H(s|ŷ)."""
         from torch.nn.functional import cross_entropy
 
         self.attack.train()
-        self.attack_optimiser.zero_grad()
-        cross_entropy(self.attack(lesson), sensitive).backward()  # type: ignore[no-untyped-call]
-        self.attack_optimiser.step()
+        self.attack_optimiser.descend(cross_entropy(self.attack(lesson), sensitive))
 
     def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:
         """β^y·honesty + β^s·curiosity, where curiosity is the accuracy of G."""
