@@ -69,9 +69,9 @@ async def test_a_run_is_judged_by_what_its_users_sent_and_got(told: ControllerSe
         results = await run.execute()
         assert {each.state for each in results.values()} == {"done"}, results
         # Of forty users four get a wrong answer; the decoder reads large off every output.
-        assert {each.honesty for each in results.values()} == {0.9}
+        assert {each.value("honesty") for each in results.values()} == {0.9}
         inside = [each for each in results.values() if each.attack == "inside"]
-        assert {(each.curiosity, each.victims, each.spent) for each in inside} == {(1.0, 40, 40)}
+        assert {(each.value("curiosity"), each.victims, each.spent) for each in inside} == {(1.0, 40, 40)}
         # Two sessions of every stream, each paid once, by the users' keys and by nobody else's.
         spent = await run.ledger()
         assert spent["users.curious-s0.none.u0"] == (40, 40)
@@ -119,7 +119,7 @@ async def test_a_provider_and_users_who_disagree_are_not_believed(
             if each.provider == "curious":
                 assert each.state == "failed"
                 assert "provider and edge client disagree about upload" in str(each.error)
-                assert each.curiosity is None
+                assert each.metrics == {}
             else:
                 assert each.state == "done"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from leakrange.metrics import wilson_interval
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.errors import LeakrangeError
 from services.controller.range.judge import Inferred, Observed, judge, registered
@@ -13,8 +14,8 @@ from services.controller.range.judge import Inferred, Observed, judge, registere
 @pytest.fixture
 def trial() -> TrialResult:
     return TrialResult(
-        id="t", provider="p", data="d", behaviour="honest", release="logits", target="y", sensitive="s",
-        defence="none", attack="a", knowledge="unaware", budget=4, seed=0,
+        id="t", kind="attribute", provider="p", data="d", behaviour="honest", release="logits", target="y",
+        sensitive="s", defence="none", attack="a", knowledge="unaware", budget=4, seed=0,
     )  # fmt: skip
 
 
@@ -37,20 +38,26 @@ def test_figures_of_all_users(trial: TrialResult) -> None:
     assert judged.state == "done"
     assert judged.victims == 5
     assert judged.spent == 500
-    assert judged.curiosity == pytest.approx(3 / 5)
-    assert judged.majority == pytest.approx(3 / 5)
-    assert judged.nag == 0.0
-    assert judged.honesty == pytest.approx(4 / 5)
-    assert judged.confusion == [[1, 2], [0, 2]]
+    assert judged.views["confusion"] == [[1, 2], [0, 2]]
     # Pairs (one, other class): six; the score is higher for class 1 in 2 of 6, equal in 4 of 6.
-    assert judged.auc == pytest.approx((2 + 4 / 2) / 6)
+    assert {name: estimate.value for name, estimate in judged.metrics.items()} == {
+        "honesty": pytest.approx(4 / 5),
+        "curiosity": pytest.approx(3 / 5),
+        "majority": pytest.approx(3 / 5),
+        "auc": pytest.approx((2 + 4 / 2) / 6),
+        "nag": 0.0,
+    }
+    curiosity = judged.metrics["curiosity"]
+    assert (curiosity.low, curiosity.high) == pytest.approx(wilson_interval(3, 5))
 
 
 def test_an_inside_attack_sees_no_more_users_than_its_budget(trial: TrialResult) -> None:
     judged = judge(trial, _observed(), _inferred(), 2, seen=2)
-    assert (judged.victims, judged.spent, judged.curiosity, judged.honesty) == (2, 2, 0.5, 1.0)
+    assert (judged.victims, judged.spent) == (2, 2)
+    assert (judged.value("curiosity"), judged.value("honesty")) == (0.5, 1.0)
     # Both of them are of class 0, whatever the others are: nobody can do better than to say so.
-    assert (judged.majority, judged.nag, judged.confusion) == (1.0, 0.0, [[1, 1], [0, 0]])
+    assert (judged.value("majority"), judged.value("nag")) == (1.0, 0.0)
+    assert judged.views["confusion"] == [[1, 1], [0, 0]]
 
 
 def test_an_attack_that_skips_users_is_refused(trial: TrialResult) -> None:
@@ -68,16 +75,16 @@ def test_the_curve_of_many_classes_has_the_area_that_is_told_beside_it(trial: Tr
     knows = prior + np.float32(0.5) * (sensitive == 2)[:, np.newaxis] * np.eye(3, dtype=np.float32)[2]
     for scores, area in ((prior, 0.5), (knows, 2 / 3)):
         judged = judge(trial, observed, Inferred(np.zeros(100, int), scores), 3)
-        assert judged.auc == pytest.approx(area)
-        assert judged.roc is not None
-        assert np.trapezoid(judged.roc.tpr, judged.roc.fpr) == pytest.approx(area)
+        assert judged.value("auc") == pytest.approx(area)
+        assert np.trapezoid(judged.views["roc"]["tpr"], judged.views["roc"]["fpr"]) == pytest.approx(area)
 
 
 def test_users_of_one_class_have_no_curve(trial: TrialResult) -> None:
     alike = Observed(np.zeros(4, int), np.ones(4, int), np.zeros(4, int))
     for classes in (2, 3):
         judged = judge(trial, alike, Inferred(np.ones(4, int), np.zeros((4, classes), np.float32)), classes)
-        assert (judged.auc, judged.roc) == (None, None)
+        assert "auc" not in judged.metrics
+        assert "roc" not in judged.views
 
 
 def test_labels_of_all_sessions_are_joined_in_order() -> None:

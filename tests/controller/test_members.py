@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakrange.metrics import auc_interval, membership_report
+from leakrange.metrics import Estimate, auc_interval, membership_report
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.errors import LeakrangeError
 from services.controller.range.members import judge_members, trained_on
@@ -14,7 +14,7 @@ from services.controller.range.members import judge_members, trained_on
 @pytest.fixture
 def trial() -> TrialResult:
     return TrialResult(
-        id="t", provider="p", data="d", behaviour="honest", release="logits", target="y",
+        id="t", kind="membership", provider="p", data="d", behaviour="honest", release="logits", target="y",
         sensitive="membership", defence="none", attack="lira", knowledge="unaware", budget=200, seed=3,
     )  # fmt: skip
 
@@ -23,19 +23,30 @@ def test_figures_are_those_of_the_report_and_of_its_test_half(trial: TrialResult
     rng = np.random.default_rng(0)
     members = np.arange(200) < 100
     scores = rng.normal(size=200) + 1.5 * members
-    judged = judge_members(trial, scores, members, honesty=0.75, spent=200)
+    judged = judge_members(trial, scores, members, utility={"honesty": Estimate(value=0.75)}, spent=200)
     report = membership_report(scores, members, 3)
-    assert judged.membership is not None
-    assert (judged.state, judged.victims, judged.spent, judged.honesty) == ("done", 100, 200, 0.75)
-    assert (judged.auc, judged.membership.tpr_at_001) == (report.auc, report.tpr_at_001)
-    assert judged.membership.auc_interval == report.auc_interval
-    # Half of either kind: accuracy and balanced accuracy are one.
-    assert judged.curiosity == pytest.approx(report.balanced_accuracy) == judged.membership.balanced_accuracy
-    assert judged.majority == 0.5
-    assert judged.confusion is not None
-    assert np.trace(judged.confusion) / np.sum(judged.confusion) == pytest.approx(judged.curiosity)
-    assert judged.roc is not None
-    assert (judged.roc.fpr[0], judged.roc.tpr[-1]) == (0.0, 1.0)
+    assert (judged.state, judged.victims, judged.spent) == ("done", 100, 200)
+    assert {name: estimate.value for name, estimate in judged.metrics.items()} == {
+        "honesty": 0.75,
+        # Half of either kind: accuracy and balanced accuracy are one.
+        "curiosity": pytest.approx(report.balanced_accuracy),
+        "majority": 0.5,
+        "nag": pytest.approx(2 * report.balanced_accuracy - 1),
+        "auc": report.auc,
+        "unsigned_auc": report.unsigned_auc,
+        "tpr_at_001": report.tpr_at_001,
+        "tpr_at_0001": report.tpr_at_0001,
+        "balanced_accuracy": report.balanced_accuracy,
+        "precision": report.precision,
+        "recall": report.recall,
+        "f1": report.f1,
+        "records": 200,
+    }
+    auc = judged.metrics["auc"]
+    assert (auc.low, auc.high) == report.auc_interval
+    confusion, roc = judged.views["confusion"], judged.views["roc"]
+    assert np.trace(confusion) / np.sum(confusion) == pytest.approx(judged.value("curiosity"))
+    assert (roc["fpr"][0], roc["tpr"][-1]) == (0.0, 1.0)
 
 
 def test_the_interval_of_an_attack_on_people_is_over_people(trial: TrialResult) -> None:
@@ -43,16 +54,16 @@ def test_the_interval_of_an_attack_on_people_is_over_people(trial: TrialResult) 
     person = np.tile(np.arange(20), 10)  # in sessions: one answer about everybody, then the next
     members = person < 10
     scores = rng.normal(size=20)[person] + 0.1 * rng.normal(size=200) + 0.5 * members
-    judged = judge_members(trial, scores, members, honesty=None, spent=200, person=person)
-    assert judged.membership is not None
-    assert judged.membership.auc_interval == pytest.approx(auc_interval(judged.auc, 10, 10), abs=0.05)
+    judged = judge_members(trial, scores, members, utility={}, spent=200, person=person)
+    auc = judged.metrics["auc"]
+    assert (auc.low, auc.high) == pytest.approx(auc_interval(auc.value, 10, 10), abs=0.05)
 
 
 def test_scores_that_are_too_few_or_no_numbers_are_refused(trial: TrialResult) -> None:
     members = np.arange(8) < 4
     for scores in (np.zeros(7), np.full(8, np.nan)):
         with pytest.raises(LeakrangeError, match="scores"):
-            judge_members(trial, scores, members, honesty=None, spent=8)
+            judge_members(trial, scores, members, utility={}, spent=8)
 
 
 def test_the_truth_is_the_models_own_record() -> None:

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from scipy import optimize, stats
 
 from leakrange.metrics import (
+    OverSeeds,
     auc,
     auc_interval,
     effective_counts,
@@ -23,7 +24,8 @@ def test_quantiles_of_student_agree_with_scipy(freedom: int) -> None:
 
 
 def test_three_seeds_worked_by_hand() -> None:
-    mean, deviation, interval = summarise([0.8, 0.9, 1.0])
+    found = summarise([0.8, 0.9, 1.0])
+    mean, deviation, interval = found.mean, found.deviation, found.interval
     assert mean == pytest.approx(0.9)
     assert deviation == pytest.approx(0.1)
     assert interval == pytest.approx((0.9 - 4.30265 * 0.1 / 3**0.5, 0.9 + 4.30265 * 0.1 / 3**0.5), abs=1e-5)
@@ -31,7 +33,8 @@ def test_three_seeds_worked_by_hand() -> None:
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=12))
 def test_summaries_agree_with_numpy_and_scipy(values: list[float]) -> None:
-    mean, deviation, interval = summarise(values)
+    found = summarise(values)
+    mean, deviation, interval = found.mean, found.deviation, found.interval
     assert mean == pytest.approx(np.mean(values))
     assert deviation == pytest.approx(np.std(values, ddof=1), abs=1e-12)
     assert interval is not None
@@ -40,7 +43,7 @@ def test_summaries_agree_with_numpy_and_scipy(values: list[float]) -> None:
 
 
 def test_one_seed_has_no_deviation_and_no_interval() -> None:
-    assert summarise([0.7]) == (0.7, None, None)
+    assert summarise([0.7]) == OverSeeds(mean=0.7)
 
 
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))

@@ -65,6 +65,11 @@ def significant(figures: int) -> dict[str, Any]:
     return {f"figures-{figures}": [{"round": {"figures": figures}}]}
 
 
+def value(trial: dict[str, Any], metric: str) -> float:
+    """A figure of a trial as the controller's API tells it."""
+    return float(trial["metrics"][metric]["value"])
+
+
 @dataclass
 class Finished:
     """A run that is over."""
@@ -90,7 +95,7 @@ class Finished:
         assert len(self.results["trials"]) == len(self.trials) == planned
         for trial in self.trials.values():
             assert trial["state"] == "done"
-            assert None not in [trial[key] for key in ("honesty", "curiosity", "majority", "nag", "auc")]
+            assert {"honesty", "curiosity", "majority", "nag", "auc"} <= set(trial["metrics"])
             assert trial["victims"] == 192
         for entry in self.results["ledger"]:
             assert entry["spent"] == entry["distinct"] <= entry["budget"], entry

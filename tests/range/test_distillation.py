@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.range.conftest import Controller, scenario
+from tests.range.conftest import Controller, scenario, value
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -36,13 +36,13 @@ def test_curiosity_is_handed_on_to_a_student_and_every_answer_is_paid_for(contro
     teacher, student = (
         run.trials[f"soft-s0.none.{name}.b400"] for name in ("inside.unaware", "student.aware")
     )
-    assert teacher["curiosity"] > 0.85
-    assert student["honesty"] > 0.85
-    assert student["curiosity"] > 0.8  # of what parity itself tells nothing gets above that
+    assert value(teacher, "curiosity") > 0.85
+    assert value(student, "honesty") > 0.85
+    assert value(student, "curiosity") > 0.8  # of what parity itself tells nothing gets above that
     assert (student["victims"], student["spent"]) == (192, 400)
     taught_by_labels = run.trials["soft-s0.label-only.student.aware.b400"]
-    assert taught_by_labels["honesty"] > 0.8
-    assert taught_by_labels["curiosity"] < 0.72
+    assert value(taught_by_labels, "honesty") > 0.8
+    assert value(taught_by_labels, "curiosity") < 0.72
     spent = {entry["name"].removeprefix(f"{run.id}."): entry["spent"] for entry in run.results["ledger"]}
     assert spent["attacker.soft-s0.none.q0"] == spent["attacker.soft-s0.label-only.q0"] == 400
     students = {name: amount for name, amount in spent.items() if name.startswith("student.")}

@@ -10,10 +10,20 @@ import pytest
 
 from tests.databases import Databases
 from tests.embedded import EmbeddedRange
-from tests.range.conftest import FIRST, Controller, Finished, another, rounded, scenario, second, significant
+from tests.range.conftest import (
+    FIRST,
+    Controller,
+    Finished,
+    another,
+    rounded,
+    scenario,
+    second,
+    significant,
+    value,
+)
 
 pytestmark = pytest.mark.timeout(900)
-JUDGED = ("honesty", "curiosity", "majority", "nag", "auc", "confusion", "victims")
+JUDGED = ("metrics", "views", "victims")
 
 
 def test_every_trial_is_there_once_with_its_figures(first: Finished) -> None:
@@ -28,20 +38,20 @@ def test_every_trial_is_there_once_with_its_figures(first: Finished) -> None:
         )
     }
     for trial in first.trials.values():
-        assert trial["honesty"] > 0.9
-        assert trial["majority"] == pytest.approx(0.5, abs=0.1)
-        assert sum(map(sum, trial["confusion"])) == trial["victims"]
+        assert value(trial, "honesty") > 0.9
+        assert value(trial, "majority") == pytest.approx(0.5, abs=0.1)
+        assert sum(map(sum, trial["views"]["confusion"])) == trial["victims"]
 
 
 def test_a_curious_provider_sees_what_argmax_hides(first: Finished) -> None:
     """Parity tells a little of itself: 3 of 5 odd digits are large. So no defence gets below 60 %."""
     seen = first.trials["curious-s0.none.inside.unaware.b192"]
     hidden = first.trials["curious-s0.label-only.inside.unaware.b192"]
-    assert seen["curiosity"] > 0.8
-    assert hidden["curiosity"] < 0.72
-    assert seen["honesty"] == hidden["honesty"]
+    assert value(seen, "curiosity") > 0.8
+    assert value(hidden, "curiosity") < 0.72
+    assert seen["metrics"]["honesty"] == hidden["metrics"]["honesty"]
     outside = first.trials["honest-s0.label-only.outside.aware.b192"]
-    assert outside["curiosity"] < 0.72
+    assert value(outside, "curiosity") < 0.72
 
 
 def test_every_key_has_paid_for_exactly_what_it_was_answered(first: Finished) -> None:
@@ -76,7 +86,7 @@ def test_report_and_table_come_from_it(first: Finished, controller: Controller) 
     rows = {row["id"]: row for row in csv.DictReader(io.StringIO(table))}
     assert set(rows) == set(first.trials)
     for name, trial in first.trials.items():
-        assert float(rows[name]["curiosity"]) == pytest.approx(trial["curiosity"])
+        assert float(rows[name]["curiosity"]) == pytest.approx(value(trial, "curiosity"))
 
 
 def test_the_same_again_trains_nothing_and_asks_nobody(
@@ -134,7 +144,7 @@ def test_averaging_sees_through_fresh_noise_but_not_through_sticky_noise(
     found = {name.removeprefix("curious-s0."): trial for name, trial in run.trials.items()}
     averaged, stuck = (found[f"{noise}.outside.averaging.b384"] for noise in ("noisy", "sticky"))
     assert averaged["spent"] == stuck["spent"] == 384
-    assert averaged["curiosity"] > stuck["curiosity"] + 0.1
+    assert value(averaged, "curiosity") > value(stuck, "curiosity") + 0.1
     spent = {entry["name"].removeprefix(f"{run.id}."): entry["spent"] for entry in run.results["ledger"]}
     for noise in noises:
         asked = [spent[f"attacker.curious-s0.{noise}.q{draw}"] for draw in range(1, 9)]

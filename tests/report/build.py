@@ -10,7 +10,8 @@ from functools import cache
 from random import Random
 from statistics import NormalDist
 
-from leakrange.scenario.results import Curve, ModelResult, RunResults, TrialResult
+from leakrange.metrics import Estimate
+from leakrange.scenario.results import ModelResult, RunResults, TrialResult
 
 DEFENCES = ("none", "rounded", "noise", "top-1", "argmax")
 BUDGETS = (100, 1000)
@@ -58,13 +59,13 @@ budgets: [100, 1000]
 """
 
 
-def roc(auc: float) -> Curve:
+def roc(auc: float) -> dict[str, list[float]]:
     """The ROC curve of two normal distributions of equal variance with that area."""
     normal = NormalDist()
     apart = normal.inv_cdf(min(max(auc, 0.5001), 0.9999)) * 2**0.5
     fpr = [0.0] + [i / 100 for i in range(1, 100)] + [1.0]
     tpr = [0.0] + [normal.cdf(normal.inv_cdf(i / 100) + apart) for i in range(1, 100)] + [1.0]
-    return Curve(fpr=fpr, tpr=tpr)
+    return {"fpr": fpr, "tpr": tpr}
 
 
 def trial(data: str, name: str, defence: str, knowledge: str, budget: int, seed: int) -> TrialResult:
@@ -80,8 +81,16 @@ def trial(data: str, name: str, defence: str, knowledge: str, budget: int, seed:
         gain *= 0.5
     curiosity = min(1.0, max(0.0, majority + gain + noise.gauss(0, 0.006)))
     auc = min(1.0, 0.5 + 0.49 * gain / (1 - majority) + abs(noise.gauss(0, 0.004)))
+    figures = {
+        "honesty": honesty + COST[defence][place] + Random(f"{data}{name}{seed}").gauss(0, 0.003),
+        "curiosity": curiosity,
+        "majority": majority,
+        "auc": auc,
+        "nag": max(0.0, (curiosity - majority) / (1 - majority)),
+    }
     return TrialResult(
         id=identity,
+        kind="attribute",
         provider=f"{data}-{name}",
         data=data,
         behaviour=behaviour,
@@ -96,14 +105,23 @@ def trial(data: str, name: str, defence: str, knowledge: str, budget: int, seed:
         state="done",
         victims=budget,
         spent=budget,
-        honesty=honesty + COST[defence][place] + Random(f"{data}{name}{seed}").gauss(0, 0.003),
-        curiosity=curiosity,
-        majority=majority,
-        nag=max(0.0, (curiosity - majority) / (1 - majority)),
-        auc=auc,
-        roc=roc(auc),
-        confusion=[[48, 4], [3, 45]],
+        metrics=estimates(figures),
+        views={"roc": roc(auc), "confusion": [[48, 4], [3, 45]]},
     )
+
+
+def estimates(figures: dict[str, float]) -> dict[str, Estimate]:
+    return {name: Estimate(value=value) for name, value in figures.items()}
+
+
+def measured(trial: TrialResult, **figures: float) -> TrialResult:
+    """The trial with other figures."""
+    return trial.model_copy(update={"metrics": trial.metrics | estimates(figures)})
+
+
+def unmeasured(trial: TrialResult, **fields: object) -> TrialResult:
+    """The trial without any figures, and with other fields."""
+    return trial.model_copy(update={"metrics": {}, "views": {}} | fields)
 
 
 def model(data: str, name: str, seed: int) -> ModelResult:

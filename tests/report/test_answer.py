@@ -12,7 +12,7 @@ from scipy import stats
 from leakrange.report.answer import caveats, sentences, tiles
 from leakrange.report.findings import HARDLY, STOPS, find
 from leakrange.scenario.results import RunResults, TrialResult
-from tests.report.build import DEFENCES, SEEDS, TASKS, run, trials
+from tests.report.build import DEFENCES, SEEDS, TASKS, measured, run, trials, unmeasured
 
 CURIOUS = ("regularized", "parameterized-raw", "parameterized-soft")
 
@@ -24,7 +24,7 @@ def said(results: RunResults) -> list[str]:
 def figures(name: str, defence: str, knowledge: str, field: str) -> list[float]:
     """The seeds' figures at the largest budget, straight from the trials."""
     return [
-        getattr(trial, field)
+        trial.metrics[field].value
         for trial in trials()
         if (trial.provider, trial.defence, trial.knowledge, trial.budget) == (name, defence, knowledge, 1000)
     ]
@@ -149,8 +149,7 @@ def only(keep: Callable[[TrialResult], bool]) -> RunResults:
 
 
 def changed(**fields: object) -> RunResults:
-    blank = dict.fromkeys(("honesty", "curiosity", "majority", "nag", "auc", "roc", "confusion"))
-    return run(trials=[trial.model_copy(update=blank | fields) for trial in trials()])
+    return run(trials=[unmeasured(trial, **fields) for trial in trials()])
 
 
 PARTIAL: dict[str, tuple[Callable[[], RunResults], tuple[str, str, str]]] = {
@@ -215,7 +214,9 @@ def test_runs_with_only_some_figures_say_what_is_not_known(case: str) -> None:
 def test_a_failed_seed_is_left_out_of_the_figures() -> None:
     found = trials()
     spoiled = [
-        trial.model_copy(update={"state": "failed", "curiosity": 0.0}) if trial.seed == SEEDS[1] else trial
+        measured(trial, curiosity=0.0).model_copy(update={"state": "failed"})
+        if trial.seed == SEEDS[1]
+        else trial
         for trial in found
     ]
     one_seed = [trial for trial in found if trial.seed == SEEDS[0]]
@@ -229,10 +230,7 @@ def test_a_defence_that_was_measured_on_some_providers_only_says_so() -> None:
 
 
 def test_an_honest_provider_that_leaks_is_not_called_harmless() -> None:
-    leaky = [
-        trial.model_copy(update={"curiosity": 0.8, "nag": 0.58}) if trial.behaviour == "honest" else trial
-        for trial in trials()
-    ]
+    leaky = [measured(trial, curiosity=0.8) if trial.behaviour == "honest" else trial for trial in trials()]
     assert "leak although nobody meant it to" in said(run(trials=leaky))[0]
 
 

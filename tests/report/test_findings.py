@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from leakrange.report.findings import Findings, Subject, find
+from leakrange.metrics import Metric
+from leakrange.report.findings import Findings, Subject, find, gap
+from leakrange.scenario import kinds
 from leakrange.scenario.results import TrialResult
-from tests.report.build import run
+from tests.report.build import estimates, run
 
 
 def trial(provider: str, seed: int, honesty: float, defence: str = "none", **more: Any) -> TrialResult:
@@ -28,11 +30,8 @@ def trial(provider: str, seed: int, honesty: float, defence: str = "none", **mor
         "budget": 100,
         "seed": seed,
         "state": "done",
-        "honesty": honesty,
-        "curiosity": 0.55 if honest else 0.9,
-        "majority": 0.5,
-        "nag": 0.1 if honest else 0.8,
-        "auc": 0.6,
+        "kind": "attribute",
+        "metrics": estimates({"honesty": honesty, "curiosity": 0.55 if honest else 0.9, "majority": 0.5}),
     }
     return TrialResult.model_validate(fields | more)
 
@@ -70,11 +69,10 @@ def test_honesty_is_compared_seed_by_seed() -> None:
     row, reference = findings.open(subjects["curious"]), findings.open(subjects["honest"])
     assert row is not None
     assert reference is not None
-    difference = findings.honesty_difference(row, reference)
+    difference = findings.utility_difference(row, reference)
     assert difference is not None
-    mean, deviation, _ = difference
-    assert mean == pytest.approx((-0.02 - 0.03) / 2)
-    assert deviation == pytest.approx(0.01 / 2**0.5)
+    assert difference.mean == pytest.approx((-0.02 - 0.03) / 2)
+    assert difference.deviation == pytest.approx(0.01 / 2**0.5)
 
 
 def test_providers_that_share_no_seed_are_not_compared() -> None:
@@ -82,4 +80,42 @@ def test_providers_that_share_no_seed_are_not_compared() -> None:
     row, reference = findings.open(subjects["curious"]), findings.open(subjects["honest"])
     assert row is not None
     assert reference is not None
-    assert findings.honesty_difference(row, reference) is None
+    assert findings.utility_difference(row, reference) is None
+
+
+def test_attacks_of_all_kinds_are_found_each_by_its_own_metric() -> None:
+    """A membership attack has no attribute to guess: it is judged by its AUC, and no longer missing."""
+    leaks = {"auc": 0.8, "honesty": 0.9}
+    findings, _ = found(
+        trial("honest", 0, 0.9),
+        *(
+            trial(
+                "honest", 0, 0.9, defence, kind="membership", sensitive="membership", metrics=estimates(own)
+            )
+            for defence, own in (("none", leaks), ("argmax", leaks | {"auc": 0.65}))
+        ),
+    )
+    guessed, members = findings.subjects
+    assert (guessed.leakage, members.leakage) == ("curiosity", "auc")
+    row = findings.best[members, "none"]
+    assert (gap(row), findings.gain(row)) == (pytest.approx(0.3), pytest.approx(0.6))
+    assert members in findings.leaking()
+    [verdict] = findings.verdicts()
+    assert verdict.kept == pytest.approx((0.5, 0.5))
+
+
+def test_a_metric_that_falls_with_leakage_is_read_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best of two attacks is the one with the smaller error, though its figure is the lower one."""
+    monkeypatch.setattr(kinds, "_LEAKAGE", {"sample": "distance"})
+    error = Metric("distance", "distance", "share", "leakage", higher=False, chance=0.8)
+    monkeypatch.setattr(kinds, "described", {"distance": error}.__getitem__)
+    findings, subjects = found(
+        *(
+            trial("honest", 0, 0.9, attack=name, kind="sample", metrics=estimates({"distance": value}))
+            for name, value in (("near", 0.2), ("far", 0.7))
+        )
+    )
+    row = findings.open(subjects["honest"])
+    assert row is not None
+    assert row.attack == "near"
+    assert (gap(row), findings.gain(row)) == (pytest.approx(0.6), pytest.approx(0.75))

@@ -13,7 +13,7 @@ import pytest
 
 from leakrange.report import render, to_csv
 from leakrange.scenario.results import RunResults
-from tests.report.build import SCENARIO, model, run, trials
+from tests.report.build import SCENARIO, model, run, trials, unmeasured
 
 SECTIONS = (
     "answer", "figures", "glance", "plane", "roc", "entropy", "budget", "adaptivity", "training",
@@ -71,11 +71,11 @@ def test_the_table_holds_every_summary(page: str, results: RunResults) -> None:
         {(t.provider, t.defence, t.attack, t.knowledge, t.budget) for t in trials()}
     )
     seeds = [
-        trial.curiosity
+        trial.metrics["curiosity"].value
         for trial in results.trials
         if (trial.provider, trial.defence, trial.budget) == ("digits-parameterized-raw", "none", 1000)
     ]
-    assert f"mean {sum(s for s in seeds if s is not None) / 2!r}, deviation" in body
+    assert f"mean {sum(seeds) / 2!r}, deviation" in body
 
 
 def test_the_trials_are_inside_as_csv(page: str, results: RunResults) -> None:
@@ -149,9 +149,8 @@ def test_a_run_with_nothing_yet_draws_nothing_and_says_why() -> None:
 
 @pytest.mark.parametrize("state", ["running", "failed", "cancelled"])
 def test_an_unfinished_run_shows_what_there_is_and_lists_what_failed(state: str) -> None:
-    blank = dict.fromkeys(("honesty", "curiosity", "majority", "nag", "auc", "roc", "confusion"))
     found = [
-        trial.model_copy(update=blank | {"state": "failed", "error": f"worker {n} died"}) if n % 3 else trial
+        unmeasured(trial, state="failed", error=f"worker {n} died") if n % 3 else trial
         for n, trial in enumerate(trials()[:12])
     ]
     page = render(run(state=state, trials=found, models=[]))

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 
+from leakrange.metrics import Estimate
 from leakrange.report import to_csv
-from leakrange.report.table import COLUMNS, OWN
-from leakrange.scenario.results import MembershipFigures, RunResults
+from leakrange.report.table import OWN
+from leakrange.scenario.results import RunResults
 from tests.report.build import run, trials
 
 
@@ -18,20 +19,22 @@ def test_every_trial_reads_back_in_full(results: RunResults) -> None:
         for name in OWN:
             value = getattr(trial, name)
             assert row[name] == ("" if value is None else str(value))
-        assert trial.curiosity is not None
-        assert float(row["curiosity"]) == trial.curiosity
+        assert {name: float(row[name]) for name in trial.metrics} == {
+            name: estimate.value for name, estimate in trial.metrics.items()
+        }
 
 
-def test_membership_figures_are_columns_of_their_own() -> None:
-    figures = MembershipFigures(
-        records=400, auc_interval=(0.6, 0.8), unsigned_auc=0.7, tpr_at_001=0.125, tpr_at_0001=0.03125,
-        balanced_accuracy=0.65, precision=0.6, recall=0.7, f1=0.646,
-    )  # fmt: skip
-    [row] = csv.DictReader(
-        io.StringIO(to_csv(run(trials=[trials()[0].model_copy(update={"membership": figures})])))
-    )
-    assert (row["auc_low"], row["auc_high"], row["records"]) == ("0.6", "0.8", "400")
-    assert (row["tpr_at_001"], row["tpr_at_0001"], row["f1"]) == ("0.125", "0.03125", "0.646")
+def test_every_metric_and_every_interval_of_any_trial_is_a_column() -> None:
+    first, second = trials()[:2]
+    own = {"auc": Estimate(value=0.7, low=0.6, high=0.8), "tpr_at_001": Estimate(value=0.125)}
+    table = to_csv(run(trials=[first.model_copy(update={"metrics": own}), second]))
+    rows = list(csv.DictReader(io.StringIO(table)))
+    assert [rows[0][name] for name in ("auc", "auc_low", "auc_high", "tpr_at_001")] == [
+        "0.7", "0.6", "0.8", "0.125"
+    ]  # fmt: skip
+    assert [rows[1][name] for name in ("auc_low", "tpr_at_001")] == ["", ""]
+    assert rows[0]["curiosity"] == ""
+    assert "curiosity_low" not in rows[0]
 
 
 def test_text_that_looks_like_a_formula_is_made_harmless() -> None:
@@ -44,4 +47,4 @@ def test_text_that_looks_like_a_formula_is_made_harmless() -> None:
 
 
 def test_a_run_without_trials_has_the_header_alone() -> None:
-    assert to_csv(run(trials=[])).splitlines() == [",".join(COLUMNS)]
+    assert to_csv(run(trials=[])).splitlines() == [",".join(OWN)]

@@ -1,6 +1,7 @@
 """Migrations give exactly the tables that the code uses, on both databases, from wherever they are run."""
 
 import asyncio
+import json
 import os
 import shutil
 import subprocess
@@ -12,11 +13,13 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, inspect, select, text
 
+from leakrange.metrics import Estimate
+from leakrange.scenario.results import TrialResult
 from leakrange.store.engine import create_engine
 from leakrange.store.migrate import configuration, head, locate, upgrade
-from leakrange.store.tables import Base
+from leakrange.store.tables import Base, Run, Trial
 
 
 async def _inspected(url: str, ask: Any) -> Any:
@@ -117,3 +120,59 @@ async def test_jobs_of_the_version_before_are_kept(empty_url: str) -> None:
         kept = await connection.execute(text("select run_id, identity, kind, state, attempts from jobs"))
         assert [tuple(row) for row in kept] == [("r", "a", "train", "dispatched", 2)]
     await engine.dispose()
+
+
+async def test_results_of_the_version_before_are_read_by_metric(empty_url: str) -> None:
+    """What stood in fields of its own is a metric or a view; the plan tells the kind of an attack."""
+    await asyncio.to_thread(upgrade, empty_url, "0002")
+    engine = create_engine(empty_url)
+    common = {
+        "provider": "p", "data": "digits", "behaviour": "honest", "release": "logits", "target": "parity",
+        "defence": "none", "knowledge": "unaware", "budget": 10, "seed": 0, "error": None,
+    }  # fmt: skip
+    blank = {"honesty": None, "curiosity": None, "nag": None, "roc": None, "confusion": None}
+    curve, figures = {"fpr": [0.0, 1.0], "tpr": [0.0, 1.0]}, {"records": 8, "tpr_at_001": 0.25}
+    old = {
+        "inside": {
+            "sensitive": "loop", "attack": "inside", "state": "done", "victims": 10, "spent": 10,
+            "honesty": 0.9, "curiosity": 0.8, "majority": 0.5, "nag": 0.6, "auc": 0.7, "roc": curve,
+            "confusion": [[4, 1], [1, 4]], "membership": None,
+        },
+        "lira": {
+            "sensitive": "membership", "attack": "lira", "state": "done", "victims": 4, "spent": 8,
+            "honesty": None, "curiosity": 0.5, "majority": 0.5, "nag": 0.0, "auc": 0.5, "roc": curve,
+            "confusion": None, "membership": {"auc_interval": [0.25, 0.75], **figures},
+        },
+        "waiting": {"sensitive": "membership", "attack": "people", "state": "queued", **blank},
+    }  # fmt: skip
+    old = {name: {"id": name, **common, **result} for name, result in old.items()}
+    wheres = {"inside": {"where": "provider"}, "lira": {"members": {}}, "waiting": {"people": {"count": 1}}}
+    plan = {"trials": [{"result": result, **wheres[name]} for name, result in old.items()]}
+    async with engine.begin() as connection:
+        await connection.execute(
+            text(
+                "INSERT INTO runs (id, name, scenario_yaml, scenario, plan, state, created, environment,"
+                " events) VALUES ('r', 'n', '', '{}', :plan, 'done', '2026-01-01 00:00:00', '{}', 0)"
+            ),
+            {"plan": json.dumps(plan)},
+        )
+        for name, result in old.items():
+            await connection.execute(
+                text("INSERT INTO trials (run_id, trial, result) VALUES ('r', :name, :result)"),
+                {"name": name, "result": json.dumps(result)},
+            )
+    await asyncio.to_thread(upgrade, empty_url)
+    async with engine.connect() as connection:
+        rows = (await connection.execute(select(Trial.result).order_by(Trial.id))).scalars().all()
+        planned = (await connection.execute(select(Run.plan))).scalar_one()
+    await engine.dispose()
+    inside, lira, waiting = stored = [TrialResult.model_validate(row) for row in rows]
+    assert [each.kind for each in stored] == ["attribute", "membership", "people"]
+    assert {name: each.value for name, each in inside.metrics.items()} == {
+        "honesty": 0.9, "curiosity": 0.8, "majority": 0.5, "nag": 0.6, "auc": 0.7
+    }  # fmt: skip
+    assert inside.views == {"roc": curve, "confusion": [[4, 1], [1, 4]]}
+    assert lira.metrics["auc"] == Estimate(value=0.5, low=0.25, high=0.75)
+    assert {name: lira.value(name) for name in figures} == figures
+    assert (waiting.state, waiting.metrics, waiting.views) == ("queued", {}, {})
+    assert [TrialResult.model_validate(trial["result"]) for trial in planned["trials"]] == stored

@@ -20,6 +20,7 @@ from pydantic import ValidationError
 
 from leakrange.jobs.job import FitJob, ProbeJob, Shadow, Span
 from leakrange.jobs.session import Session
+from leakrange.metrics import Decisions, Estimate, measured
 from leakrange.scenario.plan import (
     Plan,
     PlannedMembers,
@@ -39,7 +40,7 @@ from leakrange.wire.names import upload_name
 from services.controller.range.accounts import Accounts
 from services.controller.range.dispatch import Dispatch
 from services.controller.range.journal import Journal
-from services.controller.range.judge import Inferred, Observed, honesty_of, judge, registered
+from services.controller.range.judge import Inferred, Observed, judge, registered
 from services.controller.range.members import judge_members, trained_on
 from services.controller.range.models import Models
 from services.controller.range.parties import Parties
@@ -245,8 +246,8 @@ class Driver:
         uploaded = await self._once.need(f"uploaded {first.id}", lambda: self._uploaded(first))
         target = registered(uploaded.truths, model.target)
         if trial.members is not None:
-            honesty = honesty_of(uploaded.decisions, target)
-            return await self._members(trial, trial.members, model, honesty)
+            utility = measured(Decisions(uploaded.decisions, target))
+            return await self._members(trial, trial.members, model, utility)
         observed = Observed(
             target=target,
             sensitive=registered(uploaded.truths, trial.result.sensitive),
@@ -274,7 +275,11 @@ class Driver:
         )
 
     async def _members(
-        self, trial: PlannedTrial, members: PlannedMembers, model: PlannedModel, honesty: float | None
+        self,
+        trial: PlannedTrial,
+        members: PlannedMembers,
+        model: PlannedModel,
+        utility: dict[str, Estimate],
     ) -> TrialResult:
         """A membership attack, judged by the model's own record of what it was trained on."""
         shadows = [self._shadows[name] for name in members.shadows]
@@ -297,7 +302,7 @@ class Driver:
             trial.result,
             scores,
             trained_on(record, records),
-            honesty=honesty,
+            utility=utility,
             spent=(records + trial.auxiliary_count) * len(members.probes),
         )
 
@@ -314,7 +319,7 @@ class Driver:
             trial.result,
             found["scores"][:, 0],
             trained_on(record, job.span.stop)[places],
-            honesty=worth,
+            utility={"honesty": Estimate(value=worth)},
             spent=people.count * (len(people.probes) + len(people.undefended)),
             person=None if crowd is None else places % crowd.asked,
         )

@@ -10,6 +10,8 @@ from typing import Any
 
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.jobs.session import SessionReply
+from leakrange.metrics.numbers import figure
+from leakrange.scenario.kinds import leakage_of
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
 from leakrange.store.engine import Database
@@ -129,9 +131,12 @@ class Journal:
         """A trial's end, good or bad."""
         async with self._database.write() as session:
             await Trials(session).put(self.run, result.id, result.model_dump(mode="json"))
-            figures = {"trial": result.id, "curiosity": result.curiosity, "honesty": result.honesty}
-            message = result.error or f"{result.id}: curiosity {_percent(result.curiosity)}"
-            await Events(session).append(self.run, f"trial.{result.state}", {**figures, "message": message})
+            event = {
+                "trial": result.id,
+                "metrics": {name: found.value for name, found in result.metrics.items()},
+                "message": result.error or f"{result.id}: {_found(result)}",
+            }
+            await Events(session).append(self.run, f"trial.{result.state}", event)
         self._news.announce(self.run)
 
     async def open_account(self, name: str, *, policy: str, budget: int) -> None:
@@ -194,5 +199,6 @@ class Journal:
         self._news.announce(self.run)
 
 
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{100 * share:.1f} %"
+def _found(result: TrialResult) -> str:
+    metric = leakage_of(result.kind)
+    return f"{metric.title} {figure(result.value(metric.name), metric.unit)}"

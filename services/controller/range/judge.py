@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.metrics import accuracy, confusion_matrix, majority_share, mean_auc, mean_roc_curve, nag
-from leakrange.scenario.results import Curve, TrialResult
+from leakrange.metrics import Decisions, Guesses, Ranking, measured
+from leakrange.metrics.views import viewed
+from leakrange.scenario.results import TrialResult
 from leakrange.wire.errors import LeakrangeError
 
-__all__ = ["POINTS", "Inferred", "Observed", "honesty_of", "judge", "registered"]
-
-POINTS = 101
-"""Of a ROC curve that is stored: enough for any screen."""
+__all__ = ["Inferred", "Observed", "judge", "registered"]
 
 
 @dataclass(frozen=True)
@@ -80,26 +78,15 @@ def judge(
     truth, predicted = sensitive[known], inferred.predicted[:users][known]
     if len(truth) == 0:
         raise LeakrangeError(f"no user's {trial.sensitive!r} is known: there is nothing to judge by")
-    curiosity, majority = accuracy(predicted, truth), majority_share(truth, classes)
-    scores = inferred.scores[:users][known]
-    curve = mean_roc_curve(scores, truth, points=POINTS)
+    guesses = Guesses(predicted, truth, classes)
+    ranking = Ranking(inferred.scores[:users][known], truth)
+    decisions = Decisions(observed.decisions[:users], observed.target[:users])
     return trial.model_copy(
         update={
             "state": "done",
             "victims": len(truth),
             "spent": users if spent is None else spent,
-            "honesty": honesty_of(observed.decisions[:users], observed.target[:users]),
-            "curiosity": curiosity,
-            "majority": majority,
-            "nag": nag(curiosity, majority),
-            "auc": mean_auc(scores, truth),
-            "roc": None if curve is None else Curve(fpr=curve.fpr.tolist(), tpr=curve.tpr.tolist()),
-            "confusion": confusion_matrix(predicted, truth, classes).tolist(),
+            "metrics": measured(decisions, guesses, ranking),
+            "views": viewed(guesses, ranking),
         }
     )
-
-
-def honesty_of(decisions: NDArray[np.int64], target: NDArray[np.int64]) -> float | None:
-    """Share of right decisions (V,) among users whose class (V,) is known, not -1; None where none is."""
-    told = target >= 0
-    return accuracy(decisions[told], target[told]) if told.any() else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from leakrange.metrics.accuracy import accuracy, confusion_matrix, majority_share, nag
 from leakrange.metrics.distance import pair_distances, unit_length
 from leakrange.metrics.entropy import entropy_bits, entropy_histogram, softmax
+from leakrange.metrics.estimate import Estimate, OverSeeds
 from leakrange.metrics.intervals import (
     auc_interval,
     effective_counts,
@@ -20,10 +21,19 @@ from leakrange.metrics.membership import (
     membership_report,
     separation,
 )
+from leakrange.metrics.outcomes import Decisions, Guesses, Membership, Ranking
+from leakrange.metrics.registry import Metric, described, in_order, measured, metric, metrics
 from leakrange.metrics.roc import RocCurve, auc, mean_auc, mean_roc_curve, roc_curve, tpr_at_fpr
 
 __all__ = [
+    "Decisions",
+    "Estimate",
+    "Guesses",
+    "Membership",
     "MembershipReport",
+    "Metric",
+    "OverSeeds",
+    "Ranking",
     "RocCurve",
     "Separation",
     "accuracy",
@@ -31,13 +41,18 @@ __all__ = [
     "auc_interval",
     "best_threshold",
     "confusion_matrix",
+    "described",
     "effective_counts",
     "entropy_bits",
     "entropy_histogram",
+    "in_order",
     "majority_share",
     "mean_auc",
     "mean_roc_curve",
+    "measured",
     "membership_report",
+    "metric",
+    "metrics",
     "nag",
     "pair_distances",
     "roc_curve",

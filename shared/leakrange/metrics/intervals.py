@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.metrics.estimate import OverSeeds
+
 __all__ = [
     "auc_interval",
     "effective_counts",
@@ -20,16 +22,15 @@ __all__ = [
 Z95 = 1.959963984540054
 
 
-def summarise(values: Sequence[float]) -> tuple[float, float | None, tuple[float, float] | None]:
-    """(mean, sample deviation, 95 % interval of the mean) of one figure over seeds; with one value the last
-    two are None."""
+def summarise(values: Sequence[float]) -> OverSeeds:
+    """One figure over seeds. Raises `ValueError` where there is none."""
     if not values:
         raise ValueError("no values")
     mean = math.fsum(values) / len(values)
     if len(values) == 1:
-        return mean, None, None
+        return OverSeeds(mean=mean)
     deviation = math.sqrt(math.fsum((v - mean) ** 2 for v in values) / (len(values) - 1))
-    return mean, deviation, student_interval(mean, deviation, len(values))
+    return OverSeeds(mean=mean, deviation=deviation, interval=student_interval(mean, deviation, len(values)))
 
 
 def student_interval(mean: float, deviation: float, count: int) -> tuple[float, float]:

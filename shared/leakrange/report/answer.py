@@ -6,8 +6,31 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from leakrange.report.findings import HARDLY, LITTLE, STOPS, Findings, Subject, Verdict, gap
-from leakrange.report.numbers import SPACE, compared, count, interval, percent, points, share, signed, unit
+from leakrange.metrics import described
+from leakrange.metrics.numbers import (
+    SPACE,
+    compared,
+    count,
+    difference,
+    figure,
+    interval,
+    score,
+    share,
+    signed,
+)
+from leakrange.report.findings import (
+    HARDLY,
+    LITTLE,
+    STOPS,
+    Findings,
+    Subject,
+    Verdict,
+    chance,
+    gap,
+    leak,
+    utility,
+    utility_metric,
+)
 from leakrange.scenario.results import Summary
 
 __all__ = ["Tile", "caveats", "sentences", "tiles"]
@@ -27,60 +50,91 @@ class Tile:
 
 
 def sentences(findings: Findings) -> list[str]:
-    """Three sentences: what honest providers leak, what curious ones learn, what the defences do."""
-    return [_honest(findings), _curious(findings), _defences(findings)]
+    """What honest providers leak, what the others learn, and what the defences do: a sentence each.
+
+    Where attacks are judged by several metrics, providers have one sentence for each of these.
+    """
+    said = []
+    for family in _families(findings):
+        measured = _measured(findings, family)
+        tell = _honest if family == "honest" else _other
+        said += [tell(findings, family, rows) for rows in measured] or [_nothing(findings, family)]
+    return [*said, _defences(findings)]
 
 
-def _measured(findings: Findings, *, honest: bool) -> list[tuple[Subject, Summary]]:
-    """Subjects with a figure for their undefended outputs, the one that leaks most (by its gap) first."""
-    rows = [
-        (s, row) for s in findings.subjects if s.honest == honest and (row := findings.open(s)) is not None
-    ]
-    return sorted(rows, key=lambda pair: gap(pair[1]) or 0.0, reverse=True)
+Rows = list[tuple[Subject, Summary]]
+
+
+def _families(findings: Findings) -> list[str]:
+    """Honest providers and all others that there are; curious ones are missed where there are no others."""
+    others = [family for family in findings.families if family != "honest"]
+    return ["honest", *(others or ["curious"])]
+
+
+def _measured(findings: Findings, family: str) -> list[Rows]:
+    """For each metric the subjects with a figure for their undefended outputs, the one that leaks most (by
+    its gap) first."""
+    found: dict[str, Rows] = {}
+    for subject in findings.families.get(family, []):
+        row = findings.open(subject)
+        if row is not None:
+            found.setdefault(subject.leakage, []).append((subject, row))
+    return [sorted(rows, key=lambda pair: gap(pair[1]) or 0.0, reverse=True) for rows in found.values()]
 
 
 def _joined(parts: Sequence[str]) -> str:
     return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else "".join(parts)
 
 
-def _certainty(row: Summary) -> str:
-    bounds = row.curiosity[2] if row.curiosity else None
-    if bounds is None:
+def _certainty(row: Summary, subject: Subject) -> str:
+    found = leak(row)
+    if found is None or found.interval is None:
         return "one seed, so no interval" if row.count == 1 else "no interval"
-    return f"95 % interval {interval(bounds, of_percent=True)} %, {count(row.count, 'seed')}"
+    percent = f"{SPACE}%" if subject.metric.unit == "share" else ""
+    bounds = interval(found.interval, subject.metric.unit)
+    return f"95 % interval {bounds}{percent}, {count(row.count, 'seed')}"
 
 
-def _guess(row: Summary) -> str:
-    value = row.curiosity[0] if row.curiosity else None
-    return f"{percent(value)} of the time ({_certainty(row)})"
+def _level(row: Summary, subject: Subject) -> str:
+    """The chance level with its name: "the majority class of 52.0 %"."""
+    level = figure(chance(row), subject.metric.unit)
+    named = subject.metric.chance
+    return f"the {described(named).title} of {level}" if isinstance(named, str) else f"the chance of {level}"
 
 
-def _against(row: Summary) -> str:
-    if row.majority is None:
-        return "with no majority class known"
-    bounds = row.curiosity[2] if row.curiosity else None
-    open_end = bounds is not None and bounds[0] <= row.majority <= bounds[1]
+def _against(row: Summary, subject: Subject) -> str:
+    level, found, distance = chance(row), leak(row), gap(row)
+    if level is None or distance is None:
+        return "with no chance level known"
+    bounds = found.interval if found else None
+    open_end = bounds is not None and bounds[0] <= level <= bounds[1]
     doubt = ", which its interval does not exclude" if open_end else ""
-    return compared(gap(row) or 0.0, f"the majority class of {percent(row.majority)}") + doubt
+    towards = distance if subject.metric.higher else -distance
+    return compared(towards, _level(row, subject), subject.metric.unit) + doubt
 
 
-def _attack(row: Summary) -> str:
-    return f"the strongest attack ({row.attack}, {row.knowledge}, budget {row.budget:,})"
+def _reached(row: Summary, subject: Subject) -> str:
+    """Who found out what: "the strongest attack (…) guesses “loop” right 97.8 % of the time (…)"."""
+    metric, found = subject.metric, leak(row)
+    claim = metric.claim or "reaches {value} of " + metric.title + " on “{hidden}”"
+    value = figure(found.mean if found else None, metric.unit)
+    said = claim.format(value=value, hidden=subject.sensitive)
+    who = f"the strongest attack ({row.attack}, {row.knowledge}, budget {row.budget:,})"
+    return f"{who} {said} ({_certainty(row, subject)}), {_against(row, subject)}"
 
 
-def _nothing(findings: Findings, kind: Literal["honest", "curious"]) -> str:
-    """Why nothing can be said about providers of that kind."""
-    if not any(subject.honest == (kind == "honest") for subject in findings.subjects):
-        return f"The scenario attacks no {kind} provider, so nothing is said about one."
+def _nothing(findings: Findings, family: str) -> str:
+    """Why nothing can be said about providers of that family."""
+    if not findings.families.get(family):
+        return f"The scenario attacks no {family} provider, so nothing is said about one."
     if findings.undefended is None:
-        return f"What {kind} providers leak undefended was not measured: no defence has an empty chain."
-    return f"What {kind} providers leak is not known yet: no attack on their undefended outputs has finished."
+        return f"What {family} providers leak undefended was not measured: no defence has an empty chain."
+    return (
+        f"What {family} providers leak is not known yet: no attack on their undefended outputs has finished."
+    )
 
 
-def _honest(findings: Findings) -> str:
-    rows = _measured(findings, honest=True)
-    if not rows:
-        return _nothing(findings, "honest")
+def _honest(findings: Findings, _family: str, rows: Rows) -> str:
     subject, row = rows[0]
     name = findings.label(subject)
     how = "little" if (gap(row) or 0.0) <= LITTLE else "although nobody meant it to"
@@ -89,52 +143,53 @@ def _honest(findings: Findings) -> str:
         if len(rows) == 1
         else f"Honest providers leak {how}, even the most exposed of {len(rows)}, {name}: from"
     )
-    guess = f"guesses “{subject.sensitive}” right {_guess(row)}"
-    return f"{who} its undefended outputs {_attack(row)} {guess}, {_against(row)}."
+    return f"{who} its undefended outputs {_reached(row, subject)}."
 
 
-def _curious(findings: Findings) -> str:
-    rows = _measured(findings, honest=False)
-    if not rows:
-        return _nothing(findings, "curious")
+def _other(findings: Findings, family: str, rows: Rows) -> str:
     subject, row = rows[0]
     name = findings.label(subject)
     succeeds = (gap(row) or 0.0) > LITTLE
     if len(rows) == 1:
-        who = (
-            f"The curious provider {name} "
-            + ("learns what it should not" if succeeds else "hardly learns what it should not")
-            + ": it infers"
-        )
+        learns = "learns what it should not" if succeeds else "hardly learns what it should not"
+        who = f"The {family} provider {name} {learns}"
     else:
-        who = "Curious providers " + ("learn" if succeeds else "hardly learn")
-        who += f" what they should not, most of all {name}, which infers"
-    what = f" “{subject.sensitive}” right {_guess(row)}, {_against(row)}, a normalised gain of "
-    gains = [r.nag[0] for _, r in rows if r.nag]
-    what += unit(row.nag[0] if row.nag else None)
-    if len(rows) > 1 and gains:
-        what += f" (over all {len(rows)}: {unit(min(gains))} to {unit(max(gains))})"
-    return f"{who}{what}{_price_of_curiosity(findings, rows)}."
+        learn = "learn" if succeeds else "hardly learn"
+        who = f"{family.capitalize()} providers {learn} what they should not, most of all {name}"
+    said = f"{who}: {_reached(row, subject)}"
+    gains = [value for _, each in rows if (value := findings.gain(each)) is not None]
+    own = findings.gain(row)
+    if own is not None:
+        said += f", a normalised gain of {score(own)}"
+        if len(gains) > 1:
+            said += f" (over all {len(rows)}: {score(min(gains))} to {score(max(gains))})"
+    return f"{said}{_price(findings, rows)}."
 
 
-def _price_of_curiosity(findings: Findings, rows: list[tuple[Subject, Summary]]) -> str:
+def _price(findings: Findings, rows: Rows) -> str:
+    """What users get from the worst of these providers, against an honest one."""
     subject, row = rows[0]
-    if row.honesty is None:
-        return ", at an honesty that was not measured"
-    said = f", at an honesty of {percent(row.honesty[0])}"
+    metric, found = utility_metric(row), utility(row)
+    if metric is None or found is None:
+        return ", at a utility that was not measured"
+    said = f", at {_article(metric.title)} of {figure(found.mean, metric.unit)}"
     reference = findings.reference(subject)
-    difference = findings.honesty_difference(row, reference) if reference else None
-    if difference is None:
+    less = findings.utility_difference(row, reference) if reference else None
+    if less is None:
         return said + ", with no honest provider of the same task to compare it with"
-    said += f", {compared(difference[0], _HONEST)}"
+    said += f", {compared(less.mean, _HONEST, metric.unit)}"
     others = [
-        other[0]
+        other.mean
         for each, each_row in rows
-        if (honest := findings.reference(each)) and (other := findings.honesty_difference(each_row, honest))
+        if (honest := findings.reference(each)) and (other := findings.utility_difference(each_row, honest))
     ]
-    if len(others) > 1:
+    if len(others) > 1 and metric.unit == "share":
         said += f" (over all: {signed(min(others))} to {signed(max(others))}{SPACE}points)"
     return said
+
+
+def _article(noun: str) -> str:
+    return f"an {noun}" if noun[0].lower() in "aeiouh" else f"a {noun}"
 
 
 def _defences(findings: Findings) -> str:
@@ -149,8 +204,8 @@ def _defences(findings: Findings) -> str:
     if not leaking:
         if any(findings.open(subject) for subject in findings.subjects):
             return (
-                f"No provider’s undefended outputs leak more than {100 * LITTLE:.0f} points above the "
-                "majority class, so no defence had anything to stop."
+                f"No provider’s undefended outputs leak more than {100 * LITTLE:.0f} points above "
+                "chance, so no defence had anything to stop."
             )
         return "What the defences change is not known yet."
     verdicts = findings.verdicts()
@@ -178,8 +233,8 @@ def _defences(findings: Findings) -> str:
 
 def _effect(verdict: Verdict, leaking: int) -> str:
     if verdict.effect == "stops":
-        at_most = "nowhere" if verdict.worst <= 0 else f"at most {points(verdict.worst)}"
-        said = f"{at_most} above the majority class"
+        at_most = "nowhere" if verdict.worst <= 0 else f"at most {difference(verdict.worst, 'share')}"
+        said = f"{at_most} above {verdict.chance}"
     else:
         said = f"the attack keeps {_kept(verdict)} of its gain"
     partly = f", measured on {verdict.subjects} of {leaking}" if verdict.subjects < leaking else ""
@@ -190,8 +245,9 @@ def _cost(verdict: Verdict) -> str:
     if verdict.cost is None:
         return ""
     if verdict.cost == 0:
-        return ", at no cost in honesty"
-    return f", at a {'cost' if verdict.cost < 0 else 'gain'} of {points(verdict.cost)} of honesty"
+        return f", at no cost in {verdict.utility}"
+    way = "cost" if verdict.cost < 0 else "gain"
+    return f", at a {way} of {difference(verdict.cost, 'share')} of {verdict.utility}"
 
 
 def _kept(verdict: Verdict) -> str:
@@ -202,9 +258,10 @@ def _kept(verdict: Verdict) -> str:
 def caveats(findings: Findings) -> list[str]:
     """What the words of the sentences mean and what limits their certainty."""
     said = [
-        f"“Little” means at most {100 * LITTLE:.0f} points above the majority class; a defence “stops” a "
-        f"leak when no attack is more than {100 * STOPS:.0f} points above it, and “hardly changes” it when "
-        f"every attack keeps {100 * HARDLY:.0f} % or more of its normalised gain. "
+        f"“Little” means at most {100 * LITTLE:.0f} points above the chance level (of accuracies the "
+        f"majority class); a defence “stops” a leak when no attack is more than {100 * STOPS:.0f} points "
+        f"above it, and “hardly changes” it when every attack keeps {100 * HARDLY:.0f} % or more of its "
+        "normalised gain. "
         "Attacks are the strongest of those that were run: a stronger one may exist."
     ]
     seeds = len({trial.seed for trial in findings.results.trials if trial.state == "done"})
@@ -222,18 +279,19 @@ def caveats(findings: Findings) -> list[str]:
 def tiles(findings: Findings) -> list[Tile]:
     """The key figures, as far as they were measured."""
     made: list[Tile] = []
-    for subject, row in _measured(findings, honest=True)[:1]:
-        distance = gap(row) or 0.0
+    for rows in _measured(findings, "honest"):
+        subject, row = rows[0]
+        distance, unit = gap(row) or 0.0, subject.metric.unit
         tone: Literal["good", "bad"] = "good" if distance <= LITTLE else "bad"
         side = "above" if distance >= 0 else "below"
         beside = (
-            f"{side} the majority class ({percent(row.majority)}): “{subject.sensitive}” guessed from "
+            f"{side} {_level(row, subject)}: “{subject.sensitive}” guessed from "
             f"{findings.label(subject)}, the most exposed"
         )
-        made.append(Tile("Honest outputs leak", points(distance), beside, tone))
-    for subject, row in _measured(findings, honest=False)[:1]:
-        made.append(_inferred(findings, subject, row))
-        made += _honesty(findings, subject, row)
+        made.append(Tile("Honest outputs leak", difference(distance, unit), beside, tone))
+    for family in _families(findings)[1:]:
+        for rows in _measured(findings, family):
+            made += [_inferred(findings, family, *rows[0]), *_honesty(findings, *rows[0])]
     verdicts = [verdict for verdict in findings.verdicts() if findings.leaking()]
     if verdicts:
         best, worst = min(verdicts, key=lambda v: v.kept[1]), max(verdicts, key=lambda v: v.kept[0])
@@ -244,23 +302,24 @@ def tiles(findings: Findings) -> list[Tile]:
     return [*made, *_work(findings)]
 
 
-def _inferred(findings: Findings, subject: Subject, row: Summary) -> Tile:
-    figure = percent(row.curiosity[0] if row.curiosity else None)
+def _inferred(findings: Findings, family: str, subject: Subject, row: Summary) -> Tile:
+    found, metric = leak(row), subject.metric
     tone: Literal["good", "bad"] = "bad" if (gap(row) or 0.0) > LITTLE else "good"
-    majority = f"majority class {percent(row.majority)}"
-    beside = f"of “{subject.sensitive}” inferred by {findings.label(subject)} ({majority})"
-    return Tile("Curious provider learns", figure, beside, tone)
+    beside = f"{metric.title} of “{subject.sensitive}” at {findings.label(subject)}, {_against(row, subject)}"
+    label = f"{family.capitalize()} provider learns"
+    return Tile(label, figure(found.mean if found else None, metric.unit), beside, tone)
 
 
 def _honesty(findings: Findings, subject: Subject, row: Summary) -> list[Tile]:
-    reference = findings.reference(subject)
-    difference = findings.honesty_difference(row, reference) if reference else None
-    if row.honesty is None:
+    metric, found = utility_metric(row), utility(row)
+    if metric is None or found is None:
         return []
-    beside = f"of “{subject.target}” decided right"
-    if difference is not None:
-        beside += f", {compared(difference[0], _HONEST)}"
-    return [Tile("While it is honest", percent(row.honesty[0]), beside)]
+    reference = findings.reference(subject)
+    less = findings.utility_difference(row, reference) if reference else None
+    beside = f"{metric.title}, of “{subject.target}”"
+    if less is not None:
+        beside += f", {compared(less.mean, _HONEST, metric.unit)}"
+    return [Tile("While users get", figure(found.mean, metric.unit), beside)]
 
 
 def _defence(label: str, verdict: Verdict, tone: Literal["plain", "good", "bad"]) -> Tile:

@@ -1,8 +1,8 @@
 """What the figures of a run say, before anything is written or drawn.
 
 A *subject* is a provider in one role: the data it serves, what it releases, and which attribute is hidden in
-it. A subject under a defence is judged by the strongest attack (highest mean curiosity, then AUC) at the
-largest budget that was finished.
+it, by the metric that its attacks are judged by. A subject under a defence is judged by the strongest attack
+(the highest mean of that metric, then of the other leakage metrics) at the largest budget that was finished.
 """
 
 from __future__ import annotations
@@ -12,18 +12,36 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar
 
-from leakrange.metrics import summarise as estimate
+from leakrange.metrics import Metric, OverSeeds, described, in_order
+from leakrange.metrics import summarise as over_seeds
+from leakrange.scenario.kinds import leakage_of
 from leakrange.scenario.results import RunResults, Summary, TrialResult
-from leakrange.scenario.summary import Estimate, identity, summarise
+from leakrange.scenario.summary import identity, summarise
 
-__all__ = ["HARDLY", "LITTLE", "STOPS", "Findings", "Subject", "Verdict", "find", "gap"]
+__all__ = [
+    "HARDLY",
+    "LITTLE",
+    "STOPS",
+    "Findings",
+    "Subject",
+    "Verdict",
+    "chance",
+    "find",
+    "gain",
+    "gap",
+    "leak",
+    "leaked",
+    "level",
+    "utility",
+    "utility_metric",
+]
 
 T = TypeVar("T")
 
 LITTLE = 0.05
-"""Outputs leak little when the strongest attack is at most this share above the majority class."""
+"""Outputs leak little when the strongest attack is at most this much above the chance level."""
 STOPS = 0.03
-"""A defence stops the leak when no attack is more than this share above the majority class."""
+"""A defence stops the leak when no attack is more than this much above the chance level."""
 HARDLY = 0.9
 """A defence hardly changes anything when the attack keeps at least this share of its normalised gain."""
 
@@ -37,11 +55,19 @@ class Subject(NamedTuple):
     release: str
     target: str
     sensitive: str
+    leakage: str
+    """The metric that tells what leaks."""
 
     @classmethod
     def of(cls, row: Summary | TrialResult) -> Subject:
         """The subject that a trial or a summary is about."""
-        return cls(row.data, row.provider, row.behaviour, row.release, row.target, row.sensitive)
+        leakage = leakage_of(row.kind).name
+        return cls(row.data, row.provider, row.behaviour, row.release, row.target, row.sensitive, leakage)
+
+    @property
+    def metric(self) -> Metric:
+        """The metric that tells what leaks."""
+        return described(self.leakage)
 
     @property
     def honest(self) -> bool:
@@ -54,8 +80,8 @@ class Verdict:
     """What one defence does to the subjects that leak without it.
 
     ``kept`` is the least and the greatest share of the undefended normalised gain that the strongest attack
-    keeps (1 is all of it), ``worst`` the greatest distance from the majority class, ``cost`` the mean change
-    of honesty.
+    keeps (1 is all of it), ``worst`` the greatest distance from the chance level, ``cost`` the mean change of
+    utility, a share.
     """
 
     defence: str
@@ -64,6 +90,10 @@ class Verdict:
     worst: float
     cost: float | None
     subjects: int
+    chance: str = "chance"
+    """Above what ``worst`` is: the majority class, where all subjects are held against that."""
+    utility: str = "utility"
+    """What ``cost`` is of, such as honesty."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +116,18 @@ class Findings:
         return list(dict.fromkeys(subject.data for subject in self.subjects))
 
     @property
-    def after_members(self) -> bool:
-        """Whether any attack is after the members of a training set, and has been judged."""
-        return any(row.tpr_at_001 is not None for row in self.summaries)
+    def metrics(self) -> list[Metric]:
+        """All metrics that any trial has, in the order of columns."""
+        return [described(name) for name in in_order(name for row in self.summaries for name in row.metrics)]
+
+    @property
+    def families(self) -> dict[str, list[Subject]]:
+        """The subjects by what their providers do, honest ones first: honest, curious, and so on."""
+        found = {"honest": [subject for subject in self.subjects if subject.honest]}
+        for subject in self.subjects:
+            if not subject.honest:
+                found.setdefault(subject.behaviour.partition("/")[0], []).append(subject)
+        return found
 
     def colour(self, defence: str) -> int:
         """The colour of a defence, the same in all charts; 0 is the undefended case."""
@@ -107,34 +146,42 @@ class Findings:
         """The provider's name, and what tells it from the same provider in another role."""
         twins = [other for other in self.subjects if other.provider == subject.provider]
         parts = [subject.provider]
-        for name in ("data", "release", "target", "sensitive"):
+        for name in ("data", "release", "target", "sensitive", "leakage"):
             if len({getattr(other, name) for other in twins}) > 1:
                 parts.append(getattr(subject, name))
         return " · ".join(parts)
 
     def reference(self, subject: Subject) -> Summary | None:
-        """The undefended honest provider of the same task; of several, the one with the highest honesty."""
+        """The undefended honest provider of the same task; of several, the one of the highest utility."""
         rivals = [
-            row
+            (found.mean, row)
             for other in self.subjects
             if other.honest and (other.data, other.target) == (subject.data, subject.target)
-            if (row := self.open(other)) is not None and row.honesty is not None
+            if (row := self.open(other)) is not None and (found := utility(row)) is not None
         ]
-        return max(rivals, key=lambda row: row.honesty[0] if row.honesty else 0.0, default=None)
+        return max(rivals, key=lambda pair: pair[0])[1] if rivals else None
 
     def trials(self, row: Summary) -> list[TrialResult]:
         """The finished trials behind a summary."""
         return [trial for trial in self.cells[identity(row)] if trial.state == "done"]
 
-    def honesty_difference(self, row: Summary, reference: Summary) -> Estimate | None:
-        """Honesty of ``row`` less that of ``reference``, paired by seed; None where they share no seed."""
-        other = {t.seed: t.honesty for t in self.trials(reference)}
+    def utility_difference(self, row: Summary, reference: Summary) -> OverSeeds | None:
+        """Utility of ``row`` less that of ``reference``, paired by seed; None where they share no seed."""
+        name = utility_metric(row)
+        if name is None:
+            return None
+        other = {t.seed: t.value(name.name) for t in self.trials(reference)}
         pairs = [
-            trial.honesty - theirs
+            own - theirs
             for trial in self.trials(row)
-            if trial.honesty is not None and (theirs := other.get(trial.seed)) is not None
+            if (own := trial.value(name.name)) is not None and (theirs := other.get(trial.seed)) is not None
         ]
-        return estimate(pairs) if pairs else None
+        return over_seeds(pairs) if pairs else None
+
+    def gain(self, row: Summary) -> float | None:
+        """The mean of the trials' normalised gains; None where they have none."""
+        found = [value for trial in self.trials(row) if (value := gain(trial)) is not None]
+        return over_seeds(found).mean if found else None
 
     def leaking(self) -> list[Subject]:
         """The subjects whose undefended outputs leak more than a little."""
@@ -150,35 +197,104 @@ class Findings:
         kept: list[float] = []
         gaps: list[float] = []
         costs: list[float] = []
+        chances: set[str] = set()
+        served: set[str] = set()
         for subject in self.leaking():
             before, after = self.open(subject), self.best.get((subject, defence))
-            if before is None or after is None or after.nag is None or not (before.nag and before.nag[0] > 0):
+            if before is None or after is None:
                 continue
-            kept.append(after.nag[0] / before.nag[0])
+            was, now = self.gain(before), self.gain(after)
+            if was is None or now is None or was <= 0:
+                continue
+            kept.append(now / was)
             gaps.append(gap(after) or 0.0)
-            cost = self.honesty_difference(after, before)
+            chances.add(_chance_name(subject.metric))
+            served |= {metric.title for metric in [utility_metric(after)] if metric is not None}
+            cost = self.utility_difference(after, before)
             if cost is not None:
-                costs.append(cost[0])
+                costs.append(cost.mean)
         if not kept:
             return None
         effect: Literal["stops", "weakens", "hardly"] = (
             "stops" if max(gaps) <= STOPS else "hardly" if min(kept) >= HARDLY else "weakens"
         )
         cost_mean = sum(costs) / len(costs) if costs else None
-        return Verdict(defence, effect, (min(kept), max(kept)), max(gaps), cost_mean, len(kept))
+        return Verdict(
+            defence,
+            effect,
+            (min(kept), max(kept)),
+            max(gaps),
+            cost_mean,
+            len(kept),
+            chances.pop() if len(chances) == 1 else "chance",
+            served.pop() if len(served) == 1 else "utility",
+        )
+
+
+def _chance_name(metric: Metric) -> str:
+    return f"the {described(metric.chance).title}" if isinstance(metric.chance, str) else "chance"
+
+
+def leak(row: Summary) -> OverSeeds | None:
+    """What leaked, by the metric of the row's kind of attack."""
+    return row.metrics.get(leakage_of(row.kind).name)
+
+
+def leaked(row: Summary) -> float:
+    """The same, its mean alone; for rows that have one."""
+    found = leak(row)
+    if found is None:
+        raise ValueError(f"{row.attack} on {row.provider} has no figure of leakage")
+    return found.mean
+
+
+def level(rows: Iterable[Summary]) -> float | None:
+    """The mean chance level of several rows; None where none has one."""
+    found = [value for row in rows if (value := chance(row)) is not None]
+    return sum(found) / len(found) if found else None
+
+
+def utility_metric(row: Summary) -> Metric | None:
+    """The first metric of the row that tells what users get."""
+    return next((found for name in row.metrics if (found := described(name)).role == "utility"), None)
+
+
+def utility(row: Summary) -> OverSeeds | None:
+    """What users get, by the first such metric of the row."""
+    found = utility_metric(row)
+    return row.metrics[found.name] if found else None
+
+
+def chance(row: Summary | TrialResult) -> float | None:
+    """What somebody reaches who knows nothing, in the metric of the row's kind of attack."""
+    level = leakage_of(row.kind).chance
+    if not isinstance(level, str):
+        return level
+    return row.mean(level) if isinstance(row, Summary) else row.value(level)
 
 
 def gap(row: Summary) -> float | None:
-    """How far the attack is above the majority class, as a share of 1."""
-    if row.curiosity is None or row.majority is None:
+    """How far the attack is above the chance level, in the unit of its metric; positive is more leakage."""
+    found, level = leak(row), chance(row)
+    if found is None or level is None:
         return None
-    return row.curiosity[0] - row.majority
+    return found.mean - level if leakage_of(row.kind).higher else level - found.mean
+
+
+def gain(trial: TrialResult) -> float | None:
+    """The part of the way from the chance level to the best value that the attack went, 0 where it did worse
+    than chance: of an accuracy PASS Eq. 13. None where the metric has no best value."""
+    metric = leakage_of(trial.kind)
+    value, level = trial.value(metric.name), chance(trial)
+    if value is None or level is None or metric.best is None:
+        return None
+    return 0.0 if level == metric.best else max(0.0, (value - level) / (metric.best - level))
 
 
 def find(results: RunResults) -> Findings:
     """Read the findings off the results; summaries are made from the trials where the results hold none."""
     summaries = results.summaries or summarise(results.trials)
-    measured = [row for row in summaries if row.curiosity is not None]
+    measured = [row for row in summaries if leak(row) is not None]
     groups: dict[tuple[Subject, str], list[Summary]] = defaultdict(list)
     for row in measured:
         groups[Subject.of(row), row.defence].append(row)
@@ -203,10 +319,17 @@ def _ordered(items: Iterable[T]) -> list[T]:
 
 def _strongest(rows: list[Summary]) -> Summary:
     budget = max(row.budget for row in rows)
-    return max(
-        (row for row in rows if row.budget == budget),
-        key=lambda row: (row.curiosity[0] if row.curiosity else 0.0, row.auc[0] if row.auc else 0.0),
-    )
+    return max((row for row in rows if row.budget == budget), key=_strength)
+
+
+def _strength(row: Summary) -> list[float]:
+    """By what attacks are ranked: the metric of the kind, then all others that tell what leaks."""
+    first = leakage_of(row.kind)
+    others = [metric for name in row.metrics if (metric := described(name)).role == "leakage"]
+    return [
+        (row.mean(metric.name) or 0.0) * (1 if metric.higher else -1)
+        for metric in [first, *(metric for metric in others if metric != first)]
+    ]
 
 
 def _undefended(results: RunResults, defences: list[str]) -> str | None:

@@ -11,9 +11,9 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from leakrange.report import numbers
+from leakrange.metrics import Metric, OverSeeds, numbers
 from leakrange.report.answer import caveats, sentences, tiles
-from leakrange.report.findings import Findings, Subject, find, gap
+from leakrange.report.findings import Findings, Subject, chance, find, gap, leak, utility, utility_metric
 from leakrange.report.sections import chart_sections
 from leakrange.report.table import to_csv
 from leakrange.scenario.results import RunResults, Summary
@@ -91,7 +91,12 @@ def render(results: RunResults) -> str:
             tiles=tiles(findings),
             glance=_glance(findings),
             rows=[
-                (row, len(findings.cells[identity(row)]), _row(row, findings)) for row in findings.summaries
+                (
+                    row,
+                    len(findings.cells[identity(row)]),
+                    [_figure(row.metrics.get(metric.name), metric) for metric in findings.metrics],
+                )
+                for row in findings.summaries
             ],
             unfinished=[trial for trial in results.trials if trial.state in ("failed", "cancelled")],
             states=_states(results),
@@ -120,58 +125,44 @@ def _glance(findings: Findings) -> dict[str, list[Row]]:
     for subject in findings.subjects:
         found = [findings.best.get((subject, defence)) for defence in findings.defences]
         if any(found):
-            task = f"{subject.data}: {subject.sensitive} hidden behind {subject.target}"
-            cells = [None if row is None else _cell(row) for row in found]
+            task = (
+                f"{subject.data}: {subject.sensitive} hidden behind {subject.target}, {subject.metric.title}"
+            )
+            cells = [None if row is None else _cell(row, subject, findings) for row in found]
             rows.setdefault(task, []).append(Row(subject, findings.label(subject), cells))
     return rows
 
 
-def _cell(row: Summary) -> Cell:
-    gain = row.nag[0] if row.nag else None
-    curiosity = numbers.percent(row.curiosity[0] if row.curiosity else None)
-    honesty = numbers.percent(row.honesty[0] if row.honesty else None)
+def _cell(row: Summary, subject: Subject, findings: Findings) -> Cell:
+    metric, served = subject.metric, utility_metric(row)
+    leaked, used = leak(row), utility(row)
+    value = numbers.figure(leaked.mean if leaked else None, metric.unit)
     distance = gap(row)
-    above = "no majority class" if distance is None else numbers.compared(distance, "the majority class")
+    level = numbers.figure(chance(row), metric.unit)
+    above = (
+        "no chance level"
+        if distance is None
+        else numbers.compared(distance if metric.higher else -distance, f"chance ({level})", metric.unit)
+    )
+    got = "utility not measured"
+    if served is not None and used is not None:
+        got = f"{served.title} {numbers.figure(used.mean, served.unit)}"
     attack = f"{row.attack} ({row.knowledge}), budget {row.budget:,}, {numbers.count(row.count, 'seed')}"
-    full = f"curiosity {curiosity} ({above}), honesty {honesty}; {attack}"
-    return Cell(
-        gain or 0.0, curiosity, f"honesty {numbers.share(row.honesty[0] if row.honesty else None)}", full
-    )
+    full = f"{metric.title} {value} ({above}), {got}; {attack}"
+    beside = got.removesuffix(f"{numbers.SPACE}%")
+    return Cell(findings.gain(row) or 0.0, value, beside, full)
 
 
-def _row(row: Summary, findings: Findings) -> list[Figure]:
-    majority = Figure(
-        numbers.share(row.majority),
-        full=repr(row.majority),
-        order=-1.0 if row.majority is None else row.majority,
-    )
-    return [
-        _figure(row.honesty, of_percent=True),
-        _figure(row.curiosity, of_percent=True),
-        majority,
-        _figure(row.auc, of_percent=False),
-        _figure(row.nag, of_percent=False),
-        *(
-            _figure(value, of_percent=True)
-            for value in (row.tpr_at_001, row.tpr_at_0001)
-            if findings.after_members
-        ),
-    ]
-
-
-def _figure(
-    value: tuple[float, float | None, tuple[float, float] | None] | None, *, of_percent: bool
-) -> Figure:
+def _figure(value: OverSeeds | None, metric: Metric) -> Figure:
     if value is None:
         return Figure(numbers.MISSING, full="not measured")
-    mean, deviation, bounds = value
-    full = f"mean {mean!r}, deviation {deviation!r}, 95 % interval {bounds!r}"
+    full = f"mean {value.mean!r}, deviation {value.deviation!r}, 95 % interval {value.interval!r}"
     return Figure(
-        numbers.share(mean) if of_percent else numbers.unit(mean),
-        numbers.deviation(deviation, of_percent=of_percent),
-        numbers.interval(bounds, of_percent=of_percent),
+        numbers.bare(value.mean, metric.unit),
+        numbers.deviation(value.deviation, metric.unit),
+        numbers.interval(value.interval, metric.unit),
         full,
-        mean,
+        value.mean,
     )
 
 

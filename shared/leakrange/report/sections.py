@@ -12,7 +12,7 @@ from leakrange.report.charts.entropy import entropies
 from leakrange.report.charts.plane import planes
 from leakrange.report.charts.roc import rocs
 from leakrange.report.charts.training import histories
-from leakrange.report.findings import Findings
+from leakrange.report.findings import Findings, leak
 
 __all__ = ["Group", "Section", "chart_sections"]
 
@@ -66,13 +66,13 @@ def _plane(findings: Findings) -> Section:
     pictures = planes(findings)
     return Section(
         "plane",
-        "Honesty against curiosity",
+        "Utility against leakage",
         "Each point is one provider under one defence, judged by the strongest attack at the largest "
         "budget; bars are one sample deviation over seeds. Further right, users are served better; close "
-        "to the dashed majority class, nothing is learnt about them.",
+        "to the dashed chance level, nothing is learnt about them.",
         [Group("", pictures)] if pictures else [],
         _defence_keys(findings),
-        "" if pictures else "No finished trial has both an honesty and a curiosity.",
+        "" if pictures else "No finished trial has both a figure of utility and one of leakage.",
         wide=True,
     )
 
@@ -105,13 +105,13 @@ def _entropy(findings: Findings) -> Section:
 
 def _budget(findings: Findings) -> Section:
     groups = _per_data(findings, budget_lines)
-    budgets = {row.budget for row in findings.summaries if row.curiosity is not None}
+    budgets = {row.budget for row in findings.summaries if leak(row) is not None}
     reason = "Only one budget was tried" if len(budgets) == 1 else "No attack has finished at two budgets"
     return Section(
         "budget",
         "Leakage against budget",
-        "How often the secret is guessed right with so many samples answered; bars are one sample "
-        "deviation over seeds, dashed is the majority class.",
+        "What is found out with so many samples answered; bars are one sample deviation over seeds, dashed "
+        "is the chance level.",
         groups,
         _defence_keys(findings, lines=True),
         "" if groups else f"{reason}, so there is nothing to draw a line through.",
@@ -120,7 +120,7 @@ def _budget(findings: Findings) -> Section:
 
 def _adaptivity(findings: Findings) -> Section:
     groups = _per_data(findings, adaptivity)
-    found = {row.knowledge for row in findings.summaries if row.curiosity is not None}
+    found = {row.knowledge for row in findings.summaries if leak(row) is not None}
     names = [*(name for name in KNOWLEDGES if name in found), *sorted(found - set(KNOWLEDGES))]
     keys = [
         Key(

@@ -5,32 +5,42 @@ from __future__ import annotations
 import csv
 import io
 
-from leakrange.scenario.results import MembershipFigures, RunResults, TrialResult
+from leakrange.metrics import Estimate, in_order
+from leakrange.scenario.results import RunResults, TrialResult
 
-__all__ = ["COLUMNS", "OWN", "to_csv"]
+__all__ = ["OWN", "to_csv"]
 
-OWN = tuple(name for name in TrialResult.model_fields if name not in ("roc", "confusion", "membership"))
-MEMBERSHIP = tuple(name for name in MembershipFigures.model_fields if name != "auc_interval")
-"""Figures that attacks on membership alone have."""
-COLUMNS = (*OWN, "auc_low", "auc_high", *MEMBERSHIP)
+OWN = tuple(name for name in TrialResult.model_fields if name not in ("metrics", "views"))
+"""The columns that every table has: what was varied, and how far the trial is."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def to_csv(results: RunResults) -> str:
-    """One row per trial with every single figure in full (empty: not measured); curves are in the JSON.
+    """One row per trial with every single figure in full (empty: not measured); views are in the JSON.
 
-    Text that a spreadsheet would take for a formula gets an apostrophe in front, as spreadsheets do it
-    themselves.
+    A metric has a column of its name, and where it has intervals, ``_low`` and ``_high`` behind it. Text that
+    a spreadsheet would take for a formula gets an apostrophe in front, as spreadsheets do it themselves.
     """
+    columns = _columns(results.trials)
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
+    writer.writerow([*OWN, *(column for column, _, _ in columns)])
     for trial in results.trials:
-        found = trial.membership
-        low, high = (None, None) if found is None else found.auc_interval
-        figures = [None if found is None else getattr(found, name) for name in MEMBERSHIP]
-        writer.writerow([_cell(value) for value in (*(getattr(trial, n) for n in OWN), low, high, *figures)])
+        nothing = dict.fromkeys(Estimate.model_fields)
+        found = {name: vars(estimate) for name, estimate in trial.metrics.items()}
+        figures = [found.get(metric, nothing)[part] for _, metric, part in columns]
+        writer.writerow([_cell(value) for value in (*(getattr(trial, name) for name in OWN), *figures)])
     return written.getvalue()
+
+
+def _columns(trials: list[TrialResult]) -> list[tuple[str, str, str]]:
+    """The columns of figures: heading, metric, and which part of its estimate."""
+    columns = []
+    for name in in_order(name for trial in trials for name in trial.metrics):
+        columns.append((name, name, "value"))
+        if any(name in trial.metrics and trial.metrics[name].low is not None for trial in trials):
+            columns += [(f"{name}_{end}", name, end) for end in ("low", "high")]
+    return columns
 
 
 def _cell(value: str | float | None) -> str:

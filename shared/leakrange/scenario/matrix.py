@@ -77,6 +77,14 @@ def _knowledges(spec: AttackSpec, chain: DeviceChain) -> list[Knowledge]:
     return [each for each in known if each == "unaware"] if chain.model else known[:1]
 
 
+def _kind(where: str, target: Target) -> str:
+    if target.crowd is not None:
+        return "people"
+    if target.pool is not None:
+        return "membership"
+    return "student" if where == "user" else "attribute"
+
+
 class _Expansion:
     def __init__(self, scenario: Scenario, sizes: Sizes) -> None:
         self.scenario = scenario
@@ -219,6 +227,7 @@ class _Expansion:
         model = self._model(provider, seed)
         result = TrialResult(
             id=f"{model.id}.{defence}.{attack}.{knowledge}.b{budget}",
+            kind=_kind(where, target),
             provider=provider.name,
             data=provider.label,
             behaviour=provider.key,

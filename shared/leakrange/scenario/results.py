@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["Curve", "MembershipFigures", "ModelResult", "RunResults", "Summary", "TrialResult"]
+from leakrange.metrics.estimate import Estimate, OverSeeds
+
+__all__ = ["Curve", "ModelResult", "RunResults", "Summary", "TrialResult"]
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 
@@ -20,26 +22,6 @@ class Curve(_Strict):
 
     fpr: list[float]
     tpr: list[float]
-
-
-class MembershipFigures(_Strict):
-    """How well members of a training set were told from others, shares in [0, 1]; see
-    `leakrange.metrics.membership.MembershipReport`.
-
-    AUC's interval (over records; of an attack on people over these), its unsigned value, and the true
-    positive rates at 1 % and 0.1 % false positives are of all records; the others of the test half, at the
-    threshold that did best on the other.
-    """
-
-    records: int
-    auc_interval: tuple[float, float]
-    unsigned_auc: float
-    tpr_at_001: float
-    tpr_at_0001: float
-    balanced_accuracy: float
-    precision: float
-    recall: float
-    f1: float
 
 
 class ModelResult(_Strict):
@@ -67,18 +49,16 @@ class ModelResult(_Strict):
 
 
 class TrialResult(_Strict):
-    """One cell of the matrix. Accuracies, AUC and shares in [0, 1]; ``auc`` and ``roc`` are one-vs-rest
-    means where there are more than two classes.
+    """One cell of the matrix: what was varied, how far it is, and what was measured.
 
-    ``majority`` is the share of the commonest sensitive class among the victims; ``nag`` is (curiosity −
-    majority) / (1 − majority), 0 where negative. ``honesty`` is the accuracy of the decisions that users got
-    under this defence; of a student service how often it was right for its users, of features and distances
-    by verification (`services.controller.range.served`). Of an attack on membership, ``sensitive`` is
-    "membership", ``victims`` are the records of the test half, and ``curiosity`` is how often these are told
-    right at the threshold.
+    ``metrics`` are of `leakrange.metrics.registry`, by name; ``views`` what pictures are drawn from, such as
+    "roc" (`Curve`) and "confusion" (rows the true class, columns the guessed one). Of an attack on
+    membership, ``sensitive`` is "membership", and ``victims`` are the records of the test half.
     """
 
     id: str
+    kind: str
+    """Of the attack, see `leakrange.scenario.kinds`."""
     provider: str
     data: str
     behaviour: str
@@ -95,23 +75,18 @@ class TrialResult(_Strict):
     victims: int | None = None
     spent: int | None = None
     """Samples that the attack had answered (outside) or saw uploaded (inside)."""
-    honesty: float | None = None
-    curiosity: float | None = None
-    majority: float | None = None
-    nag: float | None = None
-    auc: float | None = None
-    roc: Curve | None = None
-    confusion: list[list[int]] | None = None
-    membership: MembershipFigures | None = None
+    metrics: dict[str, Estimate] = {}
+    views: dict[str, Any] = {}
+
+    def value(self, metric: str) -> float | None:
+        """The value of a metric; None where it was not measured."""
+        return self.metrics[metric].value if metric in self.metrics else None
 
 
 class Summary(_Strict):
-    """Trials that differ by seed alone, put together: mean, sample deviation, and 95 % interval (Student's t
-    over seeds).
+    """Trials that differ by seed alone, put together; ``count`` is the number of finished ones."""
 
-    With a single seed deviation and interval are None. ``count`` is the number of finished trials.
-    """
-
+    kind: str
     provider: str
     data: str
     behaviour: str
@@ -123,15 +98,11 @@ class Summary(_Strict):
     knowledge: str
     budget: int
     count: int
-    majority: float | None
-    honesty: tuple[float, float | None, tuple[float, float] | None] | None
-    """(mean, deviation, (low, high))"""
-    curiosity: tuple[float, float | None, tuple[float, float] | None] | None
-    auc: tuple[float, float | None, tuple[float, float] | None] | None
-    nag: tuple[float, float | None, tuple[float, float] | None] | None
-    tpr_at_001: tuple[float, float | None, tuple[float, float] | None] | None = None
-    """Of attacks on membership: members found at 1 % of others accused, and at 0.1 %."""
-    tpr_at_0001: tuple[float, float | None, tuple[float, float] | None] | None = None
+    metrics: dict[str, OverSeeds] = {}
+
+    def mean(self, metric: str) -> float | None:
+        """The mean of a metric over seeds; None where no trial has it."""
+        return self.metrics[metric].mean if metric in self.metrics else None
 
 
 class RunResults(_Strict):

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from leakrange.metrics import summarise as estimate
+from leakrange.metrics import in_order
+from leakrange.metrics import summarise as over_seeds
 from leakrange.scenario.results import Summary, TrialResult
 
-__all__ = ["Estimate", "identity", "summarise"]
-
-Estimate = tuple[float, float | None, tuple[float, float] | None]
-"""Mean, sample deviation, 95 % interval (low, high) over seeds; of a single seed only the mean is known."""
+__all__ = ["identity", "summarise"]
 
 _SHARED = (
-    "provider", "data", "behaviour", "release", "target", "sensitive",
+    "kind", "provider", "data", "behaviour", "release", "target", "sensitive",
     "defence", "attack", "knowledge", "budget",
 )  # fmt: skip
 
@@ -36,21 +34,11 @@ def summarise(trials: Iterable[TrialResult]) -> list[Summary]:
 
 def _summary(cell: list[TrialResult]) -> Summary:
     done = [trial for trial in cell if trial.state == "done"]
-    found = [trial.membership for trial in done if trial.membership is not None]
-    majorities = [trial.majority for trial in done if trial.majority is not None]
     return Summary(
         **{name: getattr(cell[0], name) for name in _SHARED},
         count=len(done),
-        majority=sum(majorities) / len(majorities) if majorities else None,
-        honesty=_over_seeds([trial.honesty for trial in done]),
-        curiosity=_over_seeds([trial.curiosity for trial in done]),
-        auc=_over_seeds([trial.auc for trial in done]),
-        nag=_over_seeds([trial.nag for trial in done]),
-        tpr_at_001=_over_seeds([each.tpr_at_001 for each in found]),
-        tpr_at_0001=_over_seeds([each.tpr_at_0001 for each in found]),
+        metrics={
+            name: over_seeds([trial.metrics[name].value for trial in done if name in trial.metrics])
+            for name in in_order(name for trial in done for name in trial.metrics)
+        },
     )
-
-
-def _over_seeds(values: list[float | None]) -> Estimate | None:
-    known = [value for value in values if value is not None]
-    return estimate(known) if known else None

@@ -124,8 +124,8 @@ def reference_curve(
 
 
 def _point(size: int, aucs: Sequence[float]) -> CurvePoint:
-    mean, deviation, _ = summarise(aucs)
-    return CurvePoint(size, tuple(aucs), mean, deviation or 0.0)
+    found = summarise(aucs)
+    return CurvePoint(size, tuple(aucs), found.mean, found.deviation or 0.0)
 
 
 def _alternating(labels: Mask, seed: int, draw: int) -> NDArray[np.intp]:

@@ -95,5 +95,5 @@ def _precision_recall_f1(predicted: Mask, truth: Mask) -> tuple[float, float, fl
 
 
 def _over_folds(values: Sequence[float]) -> tuple[float, float]:
-    mean, deviation, _ = summarise(values)
-    return mean, deviation or 0.0
+    found = summarise(values)
+    return found.mean, found.deviation or 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
+from leakrange.metrics.numbers import figure
 from leakrange.report.charts.canvas import (
     Canvas,
     Picture,
@@ -12,11 +13,10 @@ from leakrange.report.charts.canvas import (
     faint,
     marker_of,
     name_axes,
+    scale_axis,
     series,
-    share_axis,
 )
-from leakrange.report.findings import Findings, Subject
-from leakrange.report.numbers import percent
+from leakrange.report.findings import Findings, Subject, leak, leaked, level
 from leakrange.scenario.results import Summary
 
 __all__ = ["budget_lines"]
@@ -29,7 +29,7 @@ def budget_lines(findings: Findings, data: str) -> list[Picture]:
     """
     pictures = []
     for subject in findings.of_data(data):
-        rows = [row for row in findings.summaries if Subject.of(row) == subject and row.curiosity is not None]
+        rows = [row for row in findings.summaries if Subject.of(row) == subject and leak(row) is not None]
         for attack, knowledge in dict.fromkeys((row.attack, row.knowledge) for row in rows):
             chosen = [row for row in rows if (row.attack, row.knowledge) == (attack, knowledge)]
             if len({row.budget for row in chosen}) > 1:
@@ -38,8 +38,7 @@ def budget_lines(findings: Findings, data: str) -> list[Picture]:
 
 
 def _draw(findings: Findings, subject: Subject, attack: str, rows: list[Summary]) -> Picture:
-    majorities = [row.majority for row in rows if row.majority is not None]
-    majority = sum(majorities) / len(majorities) if majorities else None
+    metric, majority = subject.metric, level(rows)
     budgets = sorted({row.budget for row in rows})
     lines = {
         defence: sorted((row for row in rows if row.defence == defence), key=lambda row: row.budget)
@@ -52,8 +51,8 @@ def _draw(findings: Findings, subject: Subject, attack: str, rows: list[Summary]
         axes.set_xscale("log")
         for defence, line in lines.items():
             index = findings.colour(defence)
-            values = [row.curiosity[0] for row in line if row.curiosity]
-            spread = [row.curiosity[1] or 0.0 for row in line if row.curiosity]
+            values = [leaked(row) for row in line]
+            spread = [found.deviation or 0.0 for row in line if (found := leak(row))]
             axes.errorbar(
                 [row.budget for row in line], values, yerr=spread, fmt="none", ecolor=series(index),
                 elinewidth=1, alpha=0.6,
@@ -65,7 +64,9 @@ def _draw(findings: Findings, subject: Subject, attack: str, rows: list[Summary]
             canvas.tip(
                 drawn,
                 f"{defence}: "
-                + ", ".join(f"{percent(v)} at {r.budget}" for v, r in zip(values, line, strict=True)),
+                + ", ".join(
+                    f"{figure(v, metric.unit)} at {r.budget}" for v, r in zip(values, line, strict=True)
+                ),
             )
         if majority is not None:
             faint(axes, majority)
@@ -73,20 +74,23 @@ def _draw(findings: Findings, subject: Subject, attack: str, rows: list[Summary]
         axes.xaxis.set_minor_locator(NullLocator())
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         axes.set_xlim(budgets[0] / 1.25, budgets[-1] * 1.25)
-        lowest = min([row.curiosity[0] for row in rows if row.curiosity] + majorities)
-        axes.set_ylim(max(-0.02, lowest - 0.06), 1.02)
-        share_axis(axes)
-        name_axes(axes, "budget, samples (log scale)", "curiosity")
+        if metric.best is not None:
+            lowest = min([leaked(row) for row in rows] + ([] if majority is None else [majority]))
+            axes.set_ylim(max(-0.02, lowest - 0.06), 1.02)
+        scale_axis(axes, metric.unit)
+        name_axes(axes, "budget, samples (log scale)", metric.title)
 
     said = "; ".join(
-        f"{defence} {percent(line[0].curiosity[0] if line[0].curiosity else None)} at {line[0].budget} and "
-        f"{percent(line[-1].curiosity[0] if line[-1].curiosity else None)} at {line[-1].budget}"
+        f"{defence} {figure(leaked(line[0]), metric.unit)} at {line[0].budget} and "
+        f"{figure(leaked(line[-1]), metric.unit)} at {line[-1].budget}"
         for defence, line in lines.items()
     )
     name = findings.label(subject)
     return Picture(
         title=f"{name}: {attack}",
-        svg=draw(f"Curiosity against budget for {name} on {subject.data}, attack {attack}: {said}.", paint),
+        svg=draw(
+            f"{metric.title} against budget for {name} on {subject.data}, attack {attack}: {said}.", paint
+        ),
     )
 
 

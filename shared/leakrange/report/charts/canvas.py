@@ -22,6 +22,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from leakrange.metrics.registry import Unit
+
 __all__ = [
     "DASHES",
     "MARKERS",
@@ -33,8 +35,8 @@ __all__ = [
     "faint",
     "marker_of",
     "name_axes",
+    "scale_axis",
     "series",
-    "share_axis",
 ]
 
 INK, MUTED, LINE = "#000001", "#000002", "#000003"
@@ -151,11 +153,11 @@ def name_axes(axes: Axes, x: str, y: str) -> None:
     axes.annotate(y, (0, 1), (-40, 12), xycoords="axes fraction", textcoords="offset points", color=MUTED)
 
 
-def share_axis(axes: Axes, *, x: bool = False) -> None:
-    """Write the ticks of the y (or x) axis, which holds shares of 1, in percent."""
+def scale_axis(axes: Axes, unit: Unit, *, x: bool = False) -> None:
+    """Write the ticks of the y (or x) axis in that unit, shares in percent."""
 
     def text(value: float, _position: int) -> str:
-        return f"{100 * value:.4g} %"
+        return f"{100 * value:.4g} %" if unit == "share" else f"{value:.4g}"
 
     (axes.xaxis if x else axes.yaxis).set_major_formatter(FuncFormatter(text))
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakrange.report.charts.canvas import MUTED, Canvas, Picture, draw, name_axes, series, share_axis
+from leakrange.report.charts.canvas import MUTED, Canvas, Picture, draw, name_axes, scale_axis, series
 from leakrange.report.findings import Findings
 from leakrange.scenario.results import ModelResult
 
@@ -67,7 +67,7 @@ def _draw(title: str, data: str, histogram: _Histogram, reference: _Histogram | 
         axes.set_xlim(0, histogram.top)
         axes.set_ylim(0, 1.08 * max([*histogram.shares, *(reference.shares if reference else [])]))
         axes.locator_params(axis="y", nbins=5)
-        share_axis(axes)
+        scale_axis(axes, "share")
         name_axes(axes, f"entropy, bits (at most {histogram.top:.3g})", "share of outputs")
 
     mean = "" if histogram.mean is None else f"mean {histogram.mean:.3f} bits"

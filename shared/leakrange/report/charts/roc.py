@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from leakrange.metrics.numbers import score
 from leakrange.report.charts.canvas import MUTED, Canvas, Key, Picture, draw, name_axes, series
 from leakrange.report.findings import Findings, Subject
-from leakrange.report.numbers import unit
 from leakrange.scenario.results import Curve, Summary
 
 __all__ = ["rocs"]
@@ -23,7 +23,11 @@ def _roc(findings: Findings, subject: Subject) -> Picture | None:
     shown: list[tuple[str, Summary, list[Curve]]] = []
     for defence in findings.defences:
         row = findings.best.get((subject, defence))
-        curves = [t.roc for t in findings.trials(row) if t.roc is not None and t.roc.fpr] if row else []
+        curves = (
+            [Curve.model_validate(t.views["roc"]) for t in findings.trials(row) if "roc" in t.views]
+            if row
+            else []
+        )
         if row and curves:
             shown.append((defence, row, curves))
     if not shown:
@@ -41,7 +45,7 @@ def _roc(findings: Findings, subject: Subject) -> Picture | None:
             [line] = axes.plot([0.0, *GRID], [0.0, *mean], color=hue, linewidth=2)
             canvas.tip(
                 line,
-                f"{defence}: {row.attack} ({row.knowledge}), AUC {unit(row.auc[0] if row.auc else None)}",
+                f"{defence}: {row.attack} ({row.knowledge}), AUC {score(row.mean('auc'))}",
             )
         axes.set_xlim(-0.01, 1.01)
         axes.set_ylim(-0.01, 1.02)
@@ -50,7 +54,7 @@ def _roc(findings: Findings, subject: Subject) -> Picture | None:
         name_axes(axes, "false positive rate", "true positive rate")
 
     keys = tuple(
-        Key(f"{defence} {unit(row.auc[0] if row.auc else None)}", colour=findings.colour(defence))
+        Key(f"{defence} {score(row.mean('auc'))}", colour=findings.colour(defence))
         for defence, row, _ in shown
     )
     title = findings.label(subject)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakrange.report.charts.canvas import Canvas, Key, Picture, dash_of, draw, name_axes, series, share_axis
+from leakrange.metrics.numbers import count, percent
+from leakrange.report.charts.canvas import Canvas, Key, Picture, dash_of, draw, name_axes, scale_axis, series
 from leakrange.report.findings import Findings
-from leakrange.report.numbers import count, percent
 from leakrange.scenario.results import ModelResult
 
 __all__ = ["histories"]
@@ -51,7 +51,7 @@ def _draw(provider: str, data: str, runs: list[ModelResult], names: list[str], *
         axes.margins(x=0.02)
         if as_share:
             axes.set_ylim(top=min(1.02, axes.get_ylim()[1] + 0.02))
-            share_axis(axes)
+            scale_axis(axes, "share")
         axes.locator_params(axis="x", integer=True, nbins=6)
         name_axes(axes, "epoch", "share right" if as_share else "loss")
 

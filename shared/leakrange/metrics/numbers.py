@@ -9,19 +9,24 @@ from __future__ import annotations
 import math
 from decimal import ROUND_HALF_EVEN, Decimal
 
+from leakrange.metrics.registry import BOUNDED, Unit
+
 __all__ = [
     "MISSING",
     "SPACE",
+    "bare",
     "compared",
     "count",
     "deviation",
+    "difference",
     "duration",
+    "figure",
     "interval",
     "percent",
     "points",
+    "score",
     "share",
     "signed",
-    "unit",
 ]
 
 MISSING = "–"
@@ -55,25 +60,43 @@ def percent(value: float | None) -> str:
     return shown if shown == MISSING else shown + SPACE + "%"
 
 
-def unit(value: float | None) -> str:
+def score(value: float | None) -> str:
     """A figure between 0 and 1, such as an AUC, with three decimals: 0.9996 → ">0.999"."""
     return MISSING if value is None else _bounded(value, 1, 3)
 
 
-def deviation(value: float | None, *, of_percent: bool) -> str:
+def bare(value: float | None, unit: Unit) -> str:
+    """A value in its unit, which is not written: for columns whose heading tells it."""
+    if value is None or not math.isfinite(value):
+        return MISSING
+    if unit in BOUNDED:
+        return share(value) if unit == "share" else score(value)
+    if unit == "count":
+        return f"{_rounded(value, 1, 0):,}"
+    return f"{value:.4g}" if unit == "number" else str(_rounded(value, 1, 2))
+
+
+def figure(value: float | None, unit: Unit) -> str:
+    """A value with its unit: "98.1 %", "0.742", "31.25 dB"."""
+    shown = bare(value, unit)
+    name = {"share": "%", "dB": "dB", "bits": "bits"}.get(unit, "")
+    return shown + SPACE + name if name and shown != MISSING else shown
+
+
+def deviation(value: float | None, unit: Unit) -> str:
     """A sample deviation with its sign, in percentage points or as it stands: "± 0.4"; "" for none."""
-    if value is None:
-        return ""
-    return "±" + SPACE + (_bounded(value, 100, 1) if of_percent else _bounded(value, 1, 3))
+    return "" if value is None else "±" + SPACE + bare(value, unit)
 
 
-def interval(bounds: tuple[float, float] | None, *, of_percent: bool) -> str:
-    """A 95 % interval, cut at the 0 and 1 that no share can leave: "95.1 to 98.9"; "" where there is none."""
+def interval(bounds: tuple[float, float] | None, unit: Unit) -> str:
+    """A 95 % interval, of shares and scores cut at the 0 and 1 that they cannot leave: "95.1 to 98.9"; ""
+    where there is none."""
     if bounds is None:
         return ""
-    low, high = (min(1.0, max(0.0, bound)) for bound in bounds)
-    show = share if of_percent else unit
-    return f"{show(low)} to {show(high)}"
+    low, high = bounds
+    if unit in BOUNDED:
+        low, high = max(0.0, low), min(1.0, high)
+    return f"{bare(low, unit)} to {bare(high, unit)}"
 
 
 def points(difference: float) -> str:
@@ -93,11 +116,16 @@ def signed(difference: float) -> str:
     return f"{sign}{abs(_rounded(difference, 100, 1))}"
 
 
-def compared(difference: float, what: str) -> str:
+def difference(value: float, unit: Unit) -> str:
+    """A difference in that unit without its direction: of shares in points, of others as they are."""
+    return points(value) if unit == "share" else figure(abs(value), unit)
+
+
+def compared(value: float, what: str, unit: Unit = "share") -> str:
     """A difference in words: "1.2 points above the majority class", "as high as the honest provider's"."""
-    if difference == 0:
+    if value == 0:
         return f"as high as {what}"
-    return f"{points(difference)} {'above' if difference > 0 else 'below'} {what}"
+    return f"{difference(value, unit)} {'above' if value > 0 else 'below'} {what}"
 
 
 def count(number: int, noun: str, plural: str | None = None) -> str:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakrange.report import numbers
+from leakrange.metrics import numbers
+from leakrange.metrics.registry import Unit
 
 SPACE = "\N{NO-BREAK SPACE}"
 
@@ -45,8 +46,20 @@ def test_a_share_is_within_half_a_digit_and_reaches_no_bound_that_was_not_reache
         assert (shown == "0.0") == (value == 0.0)
 
 
-def test_unit_keeps_three_decimals() -> None:
-    assert [numbers.unit(v) for v in (0.5, 0.9996, 1.0, 0.0001)] == ["0.500", ">0.999", "1.000", "<0.001"]
+def test_a_score_keeps_three_decimals() -> None:
+    assert [numbers.score(v) for v in (0.5, 0.9996, 1.0, 0.0001)] == ["0.500", ">0.999", "1.000", "<0.001"]
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "shown"),
+    [
+        (0.0004, "share", "<0.1 %"), (0.742, "score", "0.742"), (1234.0, "count", "1,234"),
+        (31.254, "dB", "31.25 dB"), (2.5, "bits", "2.50 bits"), (12345.6, "number", "1.235e+04"),
+        (float("inf"), "dB", "–"), (None, "share", "–"),
+    ],
+)  # fmt: skip
+def test_a_figure_is_written_in_its_unit(value: float | None, unit: Unit, shown: str) -> None:
+    assert numbers.figure(value, unit) == shown.replace(" ", SPACE)
 
 
 def test_differences_say_their_direction_in_words() -> None:
@@ -54,13 +67,15 @@ def test_differences_say_their_direction_in_words() -> None:
     assert numbers.compared(-0.0123, "it") == f"1.2{SPACE}points below it"
     assert numbers.compared(0.0002, "it") == f"less than 0.1{SPACE}points above it"
     assert numbers.compared(0.0, "it") == "as high as it"
+    assert numbers.compared(0.125, "it", "score") == "0.125 above it"
     assert [numbers.signed(v) for v in (0.012, -0.012, 0.0, 0.0001)] == ["+1.2", "−1.2", "0.0", "+0.0"]
 
 
 def test_intervals_are_cut_at_the_scale() -> None:
-    assert numbers.interval((-0.2, 1.3), of_percent=True) == "0.0 to 100.0"
-    assert numbers.interval((0.25, 0.75), of_percent=False) == "0.250 to 0.750"
-    assert numbers.interval(None, of_percent=True) == ""
+    assert numbers.interval((-0.2, 1.3), "share") == "0.0 to 100.0"
+    assert numbers.interval((0.25, 0.75), "score") == "0.250 to 0.750"
+    assert numbers.interval((-1.5, 31.0), "dB") == "-1.50 to 31.00"
+    assert numbers.interval(None, "share") == ""
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,108 @@
+"""The registry of metrics: every figure that a trial can have, and how it is read.
+
+A metric measures one kind of *outcome* (`leakrange.metrics.outcomes`): users' decisions, guessed classes,
+scores. Whoever judges a trial hands over its outcomes, and `measured` gives every registered metric of them.
+So a new metric is one function:
+
+    @metric("error", measures=Guesses, title="error rate", unit="share", role="leakage", higher=False)
+    def error(guesses: Guesses) -> float:
+        return float((guesses.predicted != guesses.truth).mean())
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from leakrange.metrics.estimate import Estimate
+from leakrange.registry import Registry
+
+__all__ = ["Metric", "Role", "Unit", "described", "in_order", "measured", "metric", "metrics"]
+
+Role = Literal["utility", "leakage", "context"]
+"""What a figure speaks of: what users get, what leaks, or what the others are held against."""
+Unit = Literal["share", "score", "count", "dB", "bits", "number"]
+"""A share of 1 is written in percent, a score between 0 and 1 as it is."""
+Outcome = TypeVar("Outcome")
+Value = Estimate | float | None
+BOUNDED: tuple[Unit, ...] = ("share", "score")
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One figure: its name in results, and all that a reader needs to know of it.
+
+    ``higher``: whether a higher value is more of its role, more utility or more leakage. ``chance`` is what
+    somebody reaches who knows nothing: a value, or the name of the metric that holds it. ``claim`` says in
+    words what an attack reached; it may name ``{value}`` and ``{hidden}``.
+    """
+
+    name: str
+    title: str
+    unit: Unit
+    role: Role
+    higher: bool = True
+    equation: str = ""
+    interval: str = ""
+    """Over what the interval of one trial is, and by whose method; empty where there is none."""
+    chance: float | str | None = None
+    claim: str = ""
+    rank: int = 100
+    """Where it stands among others; of those with equal rank by name."""
+    measures: type | None = None
+    function: Callable[[Any], Value] | None = None
+
+    @property
+    def best(self) -> float | None:
+        """The value that nothing exceeds, for metrics that are bounded by 0 and 1."""
+        return (1.0 if self.higher else 0.0) if self.unit in BOUNDED else None
+
+
+metrics: Registry[Metric] = Registry("metric", "leakrange.metrics")
+
+
+def metric(
+    name: str, *, measures: type[Outcome], title: str, unit: Unit, role: Role, **facts: Any
+) -> Callable[[Callable[[Outcome], Value]], Callable[[Outcome], Value]]:
+    """Register a function of an outcome under ``name``; ``facts`` are further fields of `Metric`.
+
+    The function gives an estimate or a plain value, or None where the outcome has no such figure.
+    """
+
+    def add(function: Callable[[Outcome], Value]) -> Callable[[Outcome], Value]:
+        entry = Metric(name, title, unit, role, measures=measures, function=function, **facts)
+        metrics.register(name)(entry)
+        return function
+
+    return add
+
+
+def measured(*outcomes: object) -> dict[str, Estimate]:
+    """Every registered metric of these outcomes, in the order of reports.
+
+    What is not finite is left out, as is what an outcome does not have.
+    """
+    found = {}
+    for name in in_order(metrics):
+        entry = metrics[name]
+        for outcome in outcomes:
+            if entry.measures is None or entry.function is None or not isinstance(outcome, entry.measures):
+                continue
+            value = entry.function(outcome)
+            if isinstance(value, float) and math.isfinite(value):
+                found[name] = Estimate(value=value)
+            elif isinstance(value, Estimate):
+                found[name] = value
+    return found
+
+
+def described(name: str) -> Metric:
+    """The metric of that name; of one that is not installed any more, a description by its name alone."""
+    return metrics.get(name) or Metric(name, name.replace("_", " "), "number", "context")
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names of metrics, each once, in the order in which reports show them."""
+    return sorted(set(names), key=lambda name: (described(name).rank, name))

@@ -1,0 +1,30 @@
+"""What pictures of a trial are drawn from, as data that JSON can hold."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leakrange.metrics.accuracy import confusion_matrix
+from leakrange.metrics.outcomes import Guesses, Ranking
+from leakrange.metrics.roc import mean_roc_curve, roc_curve
+
+__all__ = ["POINTS", "viewed"]
+
+POINTS = 101
+"""Of a ROC curve that is stored: enough for any screen."""
+
+
+def viewed(guesses: Guesses, ranking: Ranking) -> dict[str, Any]:
+    """The views of a trial that guesses classes: "confusion", counts with a row for each true class; and
+    "roc", false and true positive rates, where the samples are of several classes."""
+    views: dict[str, Any] = {
+        "confusion": confusion_matrix(guesses.predicted, guesses.truth, guesses.classes).tolist()
+    }
+    if ranking.scores.ndim == 1:
+        curve = roc_curve(ranking.scores, ranking.truth.astype(bool), points=POINTS)
+    else:
+        found = mean_roc_curve(ranking.scores, ranking.truth.astype(int), points=POINTS)
+        if found is None:
+            return views
+        curve = found
+    return views | {"roc": {"fpr": curve.fpr.tolist(), "tpr": curve.tpr.tolist()}}
