@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from leakrange.data import ImageSet, datasets, load
+from leakrange.data import Samples, datasets, load
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.jobs.versions import LOOP_VERSION
 from leakrange.nets import nets
@@ -16,6 +16,7 @@ from leakrange.providers import student
 from leakrange.providers.behaviours import behaviours
 from leakrange.providers.training import train
 from leakrange.providers.transfer import fine_tune
+from leakrange.wire.samples import SampleSpec
 from tests.providers.conftest import CASES, recipe
 
 LOSSES: dict[tuple[str, int, int], list[float]] = {
@@ -39,6 +40,8 @@ NETS: dict[tuple[str, int], tuple[int, float]] = {
 
 SETS: dict[tuple[str, int], tuple[str, float]] = {
     ("digits", 1): ("2d6fdfabdf6c16f4", 77.854),
+    ("diabetes", 1): ("2bea24483c5cf1c9", 71.920),
+    ("synthmotion", 1): ("ebc50a63daefcace", 0.33489),
     ("quadrants", 1): ("a8751b5f128122eb", 129.38),
     ("synthfaces", 1): ("f75ddc5dccac20f6", 124.93),
     ("synthpeople", 1): ("84c56ddc325482d5", 124.00),
@@ -47,15 +50,22 @@ SETS: dict[tuple[str, int], tuple[str, float]] = {
 
 SPECS = {
     "digits": DataSpec(name="digits"),
+    "diabetes": DataSpec(name="diabetes"),
+    "synthmotion": DataSpec(name="synthmotion", count=300),
     "quadrants": DataSpec(name="quadrants", count=500),
     "synthfaces": DataSpec(name="synthfaces", count=300, size=32),
     "synthpeople": DataSpec(name="synthpeople", size=16),
 }
-SIDES = {"hbc": 32, "residual": 32, "linear": 16, "inception-resnet-v1": 80}
+SAMPLES = {
+    "hbc": SampleSpec.picture(32, 32, 3),
+    "residual": SampleSpec.picture(32, 32, 3),
+    "linear": SampleSpec.picture(16, 16, 3),
+    "inception-resnet-v1": SampleSpec.picture(80, 80, 3),
+}
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_a_behaviour_trains_as_its_version_says(case: str, images: ImageSet) -> None:
+def test_a_behaviour_trains_as_its_version_says(case: str, images: Samples) -> None:
     name, parameters = CASES[case]
     history = train(recipe(name, parameters, epochs=2), images).history
     found = [entry["loss"] for entry in history]
@@ -66,17 +76,19 @@ def test_all_behaviours_are_looked_after() -> None:
     assert {name for name, _ in CASES.values()} == set(behaviours)
     assert {name for name, _ in NETS} == set(nets)
     assert {name for name, _ in SETS} == {name for name, entry in datasets.items() if entry.procedural()} | {
-        "digits"
+        "digits",
+        "diabetes",
     }
 
 
-@pytest.mark.parametrize("name", SIDES)
+@pytest.mark.parametrize("name", SAMPLES)
 def test_a_net_is_built_as_its_version_says(name: str) -> None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         width = 1.0 if name == "linear" else 0.25
-        net = nets[name].build((SIDES[name], SIDES[name], 3), 5, width).eval()
-        x = torch.rand(4, 3, SIDES[name], SIDES[name]) * 2.0 - 1.0
+        spec = SAMPLES[name]
+        net = nets[name].build(spec, 5, width).eval()
+        x = torch.rand(4, spec.shape[-1], *spec.shape[:-1]) * 2.0 - 1.0
     with torch.inference_mode():
         size = float(net(x).abs().mean())
     parameters, mean = NETS[name, nets[name].version]
@@ -92,15 +104,15 @@ def test_a_data_set_gives_what_its_version_says(name: str) -> None:
         sums.update(np.ascontiguousarray(found.labels[attribute], dtype="<i8").tobytes())
     labels, mean = SETS[name, datasets[name].version]
     assert sums.hexdigest()[:16] == labels
-    assert float(found.images.mean()) == pytest.approx(mean, rel=2e-4)
+    assert float(found.values.mean()) == pytest.approx(mean, rel=2e-4)
 
 
-def test_a_student_learns_as_its_version_says(images: ImageSet) -> None:
+def test_a_student_learns_as_its_version_says(images: Samples) -> None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
-        teacher = nets["linear"].build(images.images.shape[1:], 2).eval()
+        teacher = nets["linear"].build(images.spec, 2).eval()
     chosen = images.where("auxiliary")
-    head = fine_tune(teacher, images.images[chosen], images.labels["bag"][chosen], 3, seed=2).head
+    head = fine_tune(teacher, images.values[chosen], images.labels["bag"][chosen], 3, seed=2).head
     assert student.VERSION == 1
     assert float(head.weight.abs().mean()) == pytest.approx(0.30864, rel=2e-4)
 
