@@ -102,7 +102,7 @@ def test_a_net_refuses_what_it_does_not_take(name: str) -> None:
     given = {
         "picture": SampleSpec.picture(160, 160, 3),
         "table": SampleSpec(encoding="table", shape=(2,), dtype="float32", columns=("a", "b")),
-        "series": SampleSpec(encoding="series", shape=(400, 2), dtype="float32"),
+        "series": SampleSpec(encoding="series", shape=(400, 16), dtype="float32"),
         "vector": SampleSpec(encoding="vector", shape=(16,), dtype="float32"),
     }
     for encoding, spec in given.items():
