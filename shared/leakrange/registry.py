@@ -1,49 +1,64 @@
-"""Registries by decorator, filled from the files of a package.
+"""Registries by decorator, filled from the files of a package and from plugins.
 
 A registry belongs to a package and finds its entries by importing every module of that package the first time
 it is asked. So a new attack, defence, behaviour, metric or data set is one new file with one registered class
 or function, and no list anywhere has to be edited. Registered modules must import without a deep learning
 framework (they import it inside the functions that use it): the controller lists and validates entries in an
 image that has none.
+
+Such a file may also lie in a package of the user's own, which names the module as an entry point. The group
+of the entry point is the package that the registry belongs to::
+
+    [project.entry-points."leakrange.attacks"]
+    my-attack = "my_package.my_attack"
+
+A plugin that cannot be loaded stops nothing: the log names it, and so does whoever is asked for a name that
+is not there. Names of built-in entries are taken.
 """
 
 from __future__ import annotations
 
 import difflib
 import importlib
+import logging
 import pkgutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
-__all__ = ["Registry", "UnknownName", "registry_at"]
+__all__ = ["Registry", "UnknownName", "registry_at", "unknown"]
 
 T = TypeVar("T")
+
+log = logging.getLogger("leakrange.plugins")
 
 
 class UnknownName(LookupError):
     """A name that a registry does not hold; carries what was asked, what there is, and the nearest match."""
 
-    def __init__(self, kind: str, name: str, allowed: tuple[str, ...]) -> None:
+    def __init__(self, kind: str, name: str, allowed: tuple[str, ...], broken: tuple[str, ...] = ()) -> None:
         self.kind, self.name, self.allowed = kind, name, allowed
         near = difflib.get_close_matches(name, allowed, n=1)
         self.suggestion = near[0] if near else None
         hint = f" (did you mean {self.suggestion!r}?)" if self.suggestion else ""
-        super().__init__(f"unknown {kind} {name!r}{hint}; there are: {', '.join(allowed) or 'none'}")
+        there = f"there are: {', '.join(allowed) or 'none'}"
+        super().__init__(f"unknown {kind} {name!r}{hint}; {there}{_of_broken(broken)}")
 
 
 class Registry(Mapping[str, T]):
     """Entries of one kind by name, e.g. ``attacks = Registry[type[Attack]]("attack", "leakrange.attacks")``.
 
-    Reading it (iteration, lookup) imports every module below ``package`` once. ``get`` with an unknown name
-    gives the default as any mapping does; ``registry[name]`` raises `UnknownName`, a `LookupError` that lists
-    what there is.
+    Reading it (iteration, lookup) imports every module below ``package`` and every plugin of that group once.
+    ``get`` with an unknown name gives the default as any mapping does; ``registry[name]`` raises
+    `UnknownName`, a `LookupError` that lists what there is.
     """
 
     def __init__(self, kind: str, package: str) -> None:
         self.kind = kind
         self.package = package
         self._entries: dict[str, T] = {}
+        self._broken: list[str] = []
         self._complete = self._importing = False
         self._lock = threading.RLock()
 
@@ -51,6 +66,8 @@ class Registry(Mapping[str, T]):
         """Decorate a class or function to add it under ``name``; a name that is taken raises `ValueError`."""
 
         def add(entry: T) -> T:
+            if not f"{getattr(entry, '__module__', '')}.".startswith(f"{self.package}."):
+                self._discover()  # built-in entries come first, even where a plugin is imported before them
             if name in self._entries:
                 raise ValueError(f"{self.kind} {name!r} is registered twice")
             self._entries[name] = entry
@@ -70,14 +87,33 @@ class Registry(Mapping[str, T]):
                 package = importlib.import_module(self.package)
                 for module in pkgutil.walk_packages(package.__path__, prefix=f"{self.package}."):
                     importlib.import_module(module.name)
+                for plugin in entry_points(group=self.package):
+                    self._load(plugin)
                 self._complete = True
             finally:
                 self._importing = False
 
+    def _load(self, plugin: EntryPoint) -> None:
+        before = dict(self._entries)
+        try:
+            plugin.load()
+        except (Exception, SystemExit) as error:  # whatever the code of others raises, the range stands
+            self._entries = before
+            package = plugin.dist and f" of {plugin.dist.name} {plugin.dist.version}"
+            why = f"{type(error).__name__}: {error}"
+            self._broken.append(f"plugin {plugin.name!r} ({plugin.value}){package or ''}: {why}")
+            log.warning("%s; mend or uninstall that package", self._broken[-1])
+
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """The plugins of this registry that could not be loaded, and why."""
+        self._discover()
+        return tuple(self._broken)
+
     def __getitem__(self, name: str) -> T:
         self._discover()
         if name not in self._entries:
-            raise UnknownName(self.kind, name, tuple(sorted(self._entries)))
+            raise UnknownName(self.kind, name, tuple(sorted(self._entries)), self.broken)
         return self._entries[name]
 
     def get(self, name: str, default: T | None = None) -> T | None:  # type: ignore[override]
@@ -105,3 +141,13 @@ def registry_at(module: str, name: str) -> Registry[Any]:
     if not isinstance(found, Registry):
         raise TypeError(f"{module}.{name} is no registry")
     return found
+
+
+def unknown(what: str, name: object, *registries: Registry[Any]) -> str:
+    """Say that none of ``registries`` has ``name``, and which of their plugins could not be loaded."""
+    broken = tuple(each for registry in registries for each in registry.broken)
+    return f"unknown {what} {name!r}{_of_broken(broken)}"
+
+
+def _of_broken(broken: tuple[str, ...]) -> str:
+    return f"; what could not be loaded: {'; '.join(broken)}" if broken else ""

@@ -11,6 +11,7 @@ from leakrange.defences.model import ModelDefence, model_defences
 from leakrange.defences.output import Chain, OutputDefence, output_defences
 from leakrange.defences.output.chain import MAX_STAGES
 from leakrange.defences.stages import InvalidChain, kind_of, mistake, name_of, read_stage
+from leakrange.registry import unknown
 from leakrange.wire.digests import digest
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class DeviceChain:
                     model.append(changed)
             elif name is not None and name not in output_defences:
                 known = sorted([*model_defences, *output_defences])
-                mistakes.append(mistake([index], f"unknown defence {name!r}", known))
+                said = unknown("defence", name, model_defences, output_defences)
+                mistakes.append(mistake([index], said, known))
             else:
                 before = name or before
                 if transformed := read_stage(item, index, output_defences, mistakes):

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from leakrange.attacks.people.membership import PeopleAttack
 from leakrange.attacks.people.pairs import pair_count
 from leakrange.jobs.job import Knowledge
+from leakrange.registry import unknown
 from leakrange.scenario import registered
 from leakrange.scenario.crowds import Questions
 from leakrange.scenario.document import AttackSpec
@@ -142,7 +143,7 @@ class _Check:
         known = registered.attacks()
         entry = known.get(self.spec.kind)
         if entry is None:
-            said = f"unknown attack {self.spec.kind!r}"
+            said = unknown("attack", self.spec.kind, known)
             self.mistakes.add((*self.path, "kind"), said, allowed=list(known), given=self.spec.kind)
             self._named()
             return None

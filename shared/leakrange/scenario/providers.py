@@ -10,6 +10,7 @@ from pydantic import BaseModel, ValidationError
 from leakrange.data import Attribute, DataSet, datasets
 from leakrange.data.crowd import CAST
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
+from leakrange.registry import unknown
 from leakrange.scenario import registered
 from leakrange.scenario.document import ClientSpec, ProviderSpec, ServiceSpec
 from leakrange.scenario.draft import Draft
@@ -34,7 +35,8 @@ def check_data(draft: Draft, mistakes: Mistakes) -> dict[str, type[DataSet]]:
         if entry is None:
             # Written short, as "data: name", the name stands where the specification would.
             path = (*draft.data_path(label), "name")
-            mistakes.add(path, f"unknown data set {spec.name!r}", allowed=list(datasets), given=spec.name)
+            said = unknown("data set", spec.name, datasets)
+            mistakes.add(path, said, allowed=list(datasets), given=spec.name)
             continue
         if spec.count is not None and not entry.procedural():
             said = f"{spec.name!r} is given, so its number of images cannot be chosen; 'limit' keeps fewer"
@@ -150,7 +152,7 @@ class _Check:
         families = list(dict.fromkeys(key.partition("/")[0] for key in known))
         methods = [key.partition("/")[2] for key in known if key.startswith(f"{family}/")]
         if family not in families:
-            said = f"unknown behaviour {family!r}"
+            said = unknown("behaviour", family, registered.behaviours())
             self.mistakes.add((*self.path, "behaviour"), said, allowed=families, given=family)
         elif method is None:
             said = f"behaviour {family!r} needs a 'method'"
@@ -264,9 +266,8 @@ class _Check:
         path: Path = (*self.path, "net") if self.spec.net else ("net",)
         entry = nets.get(net.name)
         if entry is None:
-            self.mistakes.add(
-                (*path, "name"), f"unknown net {net.name!r}", allowed=list(nets), given=net.name
-            )
+            said = unknown("net", net.name, nets)
+            self.mistakes.add((*path, "name"), said, allowed=list(nets), given=net.name)
             return
         spec = self.draft.data.get(label) if label is not None else None
         if spec is None or label not in self.entries:
