@@ -35,6 +35,9 @@ NETS: dict[tuple[str, int], tuple[int, float]] = {
     ("residual", 1): (147925, 0.031006),
     ("linear", 1): (3845, 0.21833),
     ("inception-resnet-v1", 1): (1477957, 0.061093),
+    ("mlp", 1): (2421, 0.091586),
+    ("conv-1d", 1): (7629, 0.17671),
+    ("conv-2d", 1): (5801, 0.056639),
 }
 """By net and its version: how many parameters, and the mean size of the logits of a fresh net."""
 
@@ -61,6 +64,9 @@ SAMPLES = {
     "residual": SampleSpec.picture(32, 32, 3),
     "linear": SampleSpec.picture(16, 16, 3),
     "inception-resnet-v1": SampleSpec.picture(80, 80, 3),
+    "mlp": SampleSpec(encoding="vector", shape=(20,), dtype="float32"),
+    "conv-1d": SampleSpec(encoding="series", shape=(64, 3), dtype="float32"),
+    "conv-2d": SampleSpec.picture(32, 32, 3),
 }
 
 

@@ -27,6 +27,7 @@ class Conv1d(Architecture):
     two linear layers."""
 
     name: ClassVar[str] = "conv-1d"
+    version: ClassVar[int] = 1
     summary: ClassVar[str] = "strided convolutions along time, for series of few channels"
     paper: ClassVar[str] = "PASS"
     table: ClassVar[str] = "in place of Table 6's for motion"

@@ -30,6 +30,7 @@ class Conv2d(Architecture):
     """
 
     name: ClassVar[str] = "conv-2d"
+    version: ClassVar[int] = 1
     summary: ClassVar[str] = "small strided convolutions, for pictures and spectra of speech"
     paper: ClassVar[str] = "none"
     table: ClassVar[str] = "none"

@@ -26,6 +26,7 @@ class Mlp(Architecture):
     """
 
     name: ClassVar[str] = "mlp"
+    version: ClassVar[int] = 1
     summary: ClassVar[str] = "three hidden layers with batch norm, for tables and vectors"
     paper: ClassVar[str] = "TAPPFL"
     table: ClassVar[str] = "in place of Table 3's for Loans and Adult"
