@@ -62,11 +62,14 @@ class Registry(Mapping[str, T]):
         self._complete = self._importing = False
         self._lock = threading.RLock()
 
-    def register(self, name: str) -> Callable[[T], T]:
-        """Decorate a class or function to add it under ``name``; a name that is taken raises `ValueError`."""
+    def register(self, name: str, *, module: str | None = None) -> Callable[[T], T]:
+        """Decorate a class or function to add it under ``name``; a name that is taken raises `ValueError`.
+
+        ``module`` is where it was written, for entries that do not say so themselves.
+        """
 
         def add(entry: T) -> T:
-            if not f"{getattr(entry, '__module__', '')}.".startswith(f"{self.package}."):
+            if not f"{module or getattr(entry, '__module__', '')}.".startswith(f"{self.package}."):
                 self._discover()  # built-in entries come first, even where a plugin is imported before them
             if name in self._entries:
                 raise ValueError(f"{self.kind} {name!r} is registered twice")

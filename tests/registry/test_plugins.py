@@ -33,6 +33,13 @@ from leakrange.defences.output import output_defences
 @output_defences.register("round")
 class Mine: ...
 """
+MEASURING = """
+from leakrange.metrics.registry import metric
+
+@metric("auc", measures=object, title="mine", unit="share", role="leakage")
+def mine(_: object) -> float:
+    return 1.0
+"""
 LISTED = """
 import json, sys
 from leakrange.attacks import attacks
@@ -91,10 +98,12 @@ def test_a_plugin_replaces_nothing_that_is_built_in(python: Python, tmp_path: Pa
     assert "'round' is registered twice" in told
 
 
-def test_nor_where_it_is_imported_first(python: Python, tmp_path: Path) -> None:
-    (tmp_path / "own_defence.py").write_text(REPLACING)
+@pytest.mark.parametrize("replacing", [REPLACING, MEASURING], ids=["class", "function"])
+def test_nor_where_it_is_imported_first(python: Python, tmp_path: Path, replacing: str) -> None:
+    (tmp_path / "own_defence.py").write_text(replacing)
     guarded = "try:\n    import own_defence\nexcept ValueError as error:\n    assert 'twice' in str(error)\n"
-    done = python(f"{guarded}else:\n    raise AssertionError\n{LISTED}", GROUPS)
+    listed = f"from leakrange.metrics.registry import metrics\nassert len(metrics)\n{LISTED}"
+    done = python(f"{guarded}else:\n    raise AssertionError\n{listed}", GROUPS)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["round"] == "leakrange.defences.output.round"
 

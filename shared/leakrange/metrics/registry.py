@@ -73,7 +73,7 @@ def metric(
 
     def add(function: Callable[[Outcome], Value]) -> Callable[[Outcome], Value]:
         entry = Metric(name, title, unit, role, measures=measures, function=function, **facts)
-        metrics.register(name)(entry)
+        metrics.register(name, module=function.__module__)(entry)
         return function
 
     return add
