@@ -101,6 +101,9 @@ def test_points_have_one_size_and_want_a_net_that_takes_it() -> None:
     assert (mistake["path"], mistake["allowed"]) == ("net.name", ["linear"])
     [mistake] = mistakes_of(POINTS.replace("net: {name: linear}\n", ""))
     assert "16 pixels" in mistake["message"]
+    # A mistake elsewhere does not make the net that is named another one.
+    [mistake] = mistakes_of(POINTS + "chunk: 500\n")
+    assert mistake["path"] == "chunk"
 
 
 def test_a_mixture_that_cannot_be_is_a_mistake() -> None:

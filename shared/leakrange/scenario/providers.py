@@ -97,8 +97,9 @@ class _Check:
     def provider(self) -> Provider | None:
         label = self._label()
         key = self._behaviour()
-        net = self.spec.net or (self.draft.head.net if self.draft.head else NetSpec())
-        self._net(net, label)
+        net = self.spec.net or (self.draft.head.net if self.draft.head else None)
+        if net is not None:  # else the head has mistakes of its own, and may well name a net that fits
+            self._net(net, label)
         if key is None:
             return None
         behaviour = registered.behaviours()[key]
@@ -124,7 +125,7 @@ class _Check:
             release=release,
             target=self.spec.target,
             sensitive=behaviour.sensitive(parameters) or self.spec.sensitive,
-            net=net,
+            net=net or NetSpec(),
             schedule=_merged(self.draft.head.schedule if self.draft.head else None, self.spec.schedule),
             service=self.spec.service,
         )
