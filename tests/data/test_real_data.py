@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakrange.data import Samples, load
+from leakrange.data import Samples, datasets, load
 from leakrange.jobs.recipe import DataSpec
 
 BESIDE = Path(__file__).parents[3] / "shared" / "data"
@@ -29,7 +29,8 @@ def real(name: str, **options: float) -> Samples:
 
 
 def unchanged(found: Samples, begins: str) -> None:
-    """Who changes what a set gives sees it here."""
+    """A set that gives other samples than before has another version."""
+    assert datasets[found.name].version == 1
     assert found.fingerprint.startswith(begins)
 
 
