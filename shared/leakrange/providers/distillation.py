@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import copy
-import math
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from leakrange.jobs.recipe import NetSpec, Schedule
 from leakrange.nets import nets
-from leakrange.nets.classifier import Classifier, to_input
-from leakrange.nets.optimisers import Adam
+from leakrange.nets.classifier import Classifier
 from leakrange.providers.inference import logits_of
+from leakrange.providers.loop import Fitted, Lessons, Selection, Trainer, scaled, seeded
 from leakrange.providers.losses import distillation_loss
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
@@ -60,27 +61,23 @@ def distil(
         raise InvalidInput(f"{len(samples)} answers are too few to learn from and to choose an epoch on")
     given = torch.from_numpy(np.ascontiguousarray(samples)).to(device)
     soft = torch.from_numpy(np.ascontiguousarray(answers, dtype=np.float32)).to(device)
-    with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
-        torch.manual_seed((STREAM + seed) % 2**63)
+    loss = partial(distillation_loss, temperature=temperature)
+    with seeded((STREAM + seed) % 2**63, device):
         student = _student(net, spec, answers.shape[1], schedule).to(device)
         order = torch.randperm(len(samples)).to(device)
-        unseen, lessons = order[:held], order[held:]
-        optimiser = Adam(student.parameters(), lr=schedule.lr)
-        batch = min(schedule.batch, len(lessons))
-        best, kept = math.inf, copy.deepcopy(student.state_dict())
-        for _ in range(schedule.epochs):
-            student.train()
-            shuffled = lessons[torch.randperm(len(lessons)).to(device)]
-            for start in range(0, len(lessons) - batch + 1, batch):
-                chosen = shuffled[start : start + batch]
-                x = to_input(given[chosen], spec)
-                logits = student(x if schedule.channels_last else x.contiguous())
-                optimiser.descend(distillation_loss(soft[chosen], logits, temperature=temperature))
-            logits = logits_of(student, given[unseen])
-            missed = float(distillation_loss(soft[unseen], logits, temperature=temperature))
-            if missed < best:
-                best, kept = missed, copy.deepcopy(student.state_dict())
-    student.load_state_dict(kept)
+        unseen, lessons = (Lessons(given, soft)[part] for part in (order[:held], order[held:]))
+        trainer = Trainer(
+            Fitted(student, lambda logits, taught: loss(taught, logits), schedule),
+            lessons,
+            batch=min(schedule.batch, len(lessons)),
+            prepare=scaled(spec, schedule),
+        )
+        selection: Selection[dict[str, Tensor]] = Selection()
+        for epoch in range(1, schedule.epochs + 1):
+            trainer.epoch()
+            missed = float(loss(unseen.target, logits_of(student, unseen.inputs)))
+            selection.offer(epoch, -missed, lambda: copy.deepcopy(student.state_dict()))
+    student.load_state_dict(selection.state)
     student.to("cpu", memory_format=torch.contiguous_format)  # type: ignore[call-overload]
     student.requires_grad_(False)
     return student.eval()

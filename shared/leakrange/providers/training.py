@@ -1,4 +1,4 @@
-"""The loop: from a recipe and images to a trained model. It knows no net and no behaviour but through their
+"""From a recipe and samples to a trained model. It knows no net and no behaviour but through their
 registries."""
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from torch import Tensor
 from leakrange.data.samples import Samples
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.nets import nets
-from leakrange.nets.classifier import Classifier, to_input
-from leakrange.providers.behaviour import Behaviour
+from leakrange.nets.classifier import Classifier
 from leakrange.providers.behaviours import behaviours
 from leakrange.providers.decoder import Decoder
 from leakrange.providers.inference import logits_of, outputs
+from leakrange.providers.loop import Lessons, Selection, Trainer, scaled, seeded
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["TrainedModel", "train"]
+__all__ = ["TrainedModel", "Training", "train"]
 
 Progress = Callable[[dict[str, float]], None]
 REPORT_SECONDS = 2.0
@@ -53,163 +53,170 @@ class TrainedModel:
     ascending."""
 
 
+class Training:
+    """The training of ``recipe`` on one device, an epoch at a time.
+
+    ``parts`` are the splits' samples whose labels are known, ``trainee`` is the behaviour at work on a fresh
+    net, and ``trainer`` takes it through the training split, an epoch or a step at a time. ``selection``
+    holds the weights and the decoder to keep. Initial weights and dropout draw from torch's own generator:
+    make it, and call it, within `leakrange.providers.loop.seeded`.
+
+    Raises `InvalidInput` where the recipe does not fit the data, `UnknownName` for an unknown behaviour or
+    net, `pydantic.ValidationError` for wrong parameters.
+    """
+
+    def __init__(self, recipe: TrainingRecipe, samples: Samples, device: str = "cpu") -> None:
+        self.started = time.perf_counter()
+        self.recipe = recipe
+        self.samples = samples
+        self.behaviour = behaviours[recipe.behaviour]
+        self.parameters = self.behaviour.Parameters.model_validate(recipe.parameters)
+        self.behaviour.check(self.parameters, samples.attributes)
+        self.parts = {split: self._part(split, device) for split in ("train", "validation", "test")}
+        schedule, lessons = recipe.schedule, self.parts["train"]
+        if len(lessons) < schedule.batch or not len(self.parts["validation"]):
+            raise InvalidInput(
+                f"data set {samples.name!r} has {len(lessons)} labelled training and "
+                f"{len(self.parts['validation'])} validation samples; needed are at least one batch of "
+                f"{schedule.batch}, and one to choose the epoch on"
+            )
+        sensitive = self.behaviour.sensitive(self.parameters)
+        classes = len(samples.attributes[sensitive].classes) if sensitive else 0
+        self.trainee = self.behaviour(self.parameters, self._net(classes).to(device), classes, schedule)
+        self.trainer = Trainer(
+            self.trainee,
+            lessons,
+            batch=schedule.batch,
+            prepare=scaled(samples.spec, schedule),
+            generator=torch.Generator(device=lessons.inputs.device).manual_seed(recipe.seed),
+        )
+        self.selection: Selection[_Kept] = Selection(schedule.select)
+        self.history: list[dict[str, float]] = []
+
+    def _part(self, split: str, device: str) -> Lessons:
+        """The samples of one split, without those of which a label is unknown."""
+        labels, target = self.samples.labels, self.parameters.target
+        sensitive = self.behaviour.sensitive(self.parameters)
+        chosen = self.samples.where(split)
+        for name in (target, sensitive) if sensitive else (target,):
+            chosen = chosen[labels[name][chosen] >= 0]
+        return Lessons(
+            torch.from_numpy(self.samples.values[chosen]).to(device),
+            torch.from_numpy(labels[target][chosen]).to(device),
+            torch.from_numpy(labels[sensitive][chosen]).to(device) if sensitive else None,
+        )
+
+    def _net(self, sensitive_classes: int) -> Classifier:
+        """The fresh classifier, in the memory layout of the schedule."""
+        net, spec = self.recipe.net, self.samples.spec
+        architecture = nets[net.name]
+        try:
+            classifier = self.behaviour.build(
+                self.parameters,
+                lambda outputs: architecture.build(spec, outputs, net.width),
+                len(self.samples.attributes[self.parameters.target].classes),
+                sensitive_classes,
+            )
+        except ValueError as e:
+            raise InvalidInput(str(e)) from e
+        if self.recipe.schedule.channels_last:
+            classifier.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return classifier
+
+    def epoch(self, after: Callable[[float], None] | None = None) -> dict[str, float]:
+        """Learn through one epoch, judge what came of it on the validation samples, and keep it if it is to
+        be kept; gives its entry of the history. ``after`` is told after each step which share of the epoch
+        is done."""
+        began = time.perf_counter()
+        loss = self.trainer.epoch(after=after)
+        validation = self.parts["validation"]
+        logits = logits_of(self.trainee.classifier, validation.inputs, bf16=self.recipe.schedule.bf16)
+        judgement = self.trainee.judge(logits, validation.target, validation.sensitive)
+        number = len(self.history) + 1
+        self.selection.offer(number, judgement.score, self._state)
+        entry = {"epoch": float(number), "loss": loss, "honesty": judgement.honesty}
+        if judgement.curiosity is not None:
+            entry["curiosity"] = judgement.curiosity
+        entry["seconds"] = time.perf_counter() - began
+        self.history.append(entry)
+        return entry
+
+    def _state(self) -> _Kept:
+        return _Kept(copy.deepcopy(self.trainee.classifier.state_dict()), self.trainee.decoder())
+
+    def result(self) -> TrainedModel:
+        """The epoch that was kept, with its figures; nothing can be trained any further."""
+        kept = self.selection.state
+        classifier = self.trainee.classifier
+        classifier.load_state_dict(kept.weights)
+        classifier.to("cpu", memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+        classifier.eval().requires_grad_(False)
+        release = self.behaviour.release(self.parameters)
+        pooled = self.recipe.data.subset or self.recipe.data.crowd
+        figures = {
+            split: _figures(classifier, kept.decoder, self.parts[split], release)
+            for split in ("validation", "test")
+            if len(self.parts[split])
+        }
+        return TrainedModel(
+            recipe=self.recipe,
+            classifier=classifier,
+            decoder=kept.decoder,
+            history=self.history,
+            figures=figures,
+            chosen_epoch=self.selection.epoch,
+            target_classes=self.samples.attributes[self.parameters.target].classes,
+            default_release=release,
+            seconds=time.perf_counter() - self.started,
+            members=tuple(np.flatnonzero(self.samples.members()).tolist()) if pooled else None,
+        )
+
+
 @dataclass(frozen=True)
-class _Part:
-    """One split on the device: samples (N, *shape), labels (N,); samples with an unknown label are
-    left out."""
-
-    samples: Tensor
-    target: Tensor
-    sensitive: Tensor | None
-
-    def __len__(self) -> int:
-        return len(self.samples)
+class _Kept:
+    weights: dict[str, Tensor]
+    decoder: Decoder | None
 
 
 def train(
     recipe: TrainingRecipe,
-    images: Samples,
+    samples: Samples,
     *,
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> TrainedModel:
-    """Train as ``recipe`` says on the splits of ``images``: learn on train, choose the epoch on validation,
+    """Train as ``recipe`` says on the splits of ``samples``: learn on train, choose the epoch on validation,
     report on test.
 
     The epoch with the highest β^y·honesty + β^s·curiosity on validation is kept (the first of equals), or the
     last one, where the schedule selects that; for F and what decodes it together. The same recipe gives the
     same model on the same machine and number of threads. ``progress`` gets ``{progress, epoch}`` every other
-    second and, after an epoch, its history entry as well. Raises `InvalidInput` where the recipe does not fit
-    the data, `UnknownName` for an unknown behaviour or net, `pydantic.ValidationError` for wrong parameters.
+    second and, after an epoch, its history entry as well. Raises as `Training` does.
     """
-    started = time.perf_counter()
-    behaviour = behaviours[recipe.behaviour]
-    parameters = behaviour.Parameters.model_validate(recipe.parameters)
-    behaviour.check(parameters, images.attributes)
-    sensitive = behaviour.sensitive(parameters)
-    target = images.attributes[parameters.target]
-    parts = {
-        name: _part(images, name, target.name, sensitive, device) for name in ("train", "validation", "test")
-    }
-    batch = recipe.schedule.batch
-    if len(parts["train"]) < batch or not len(parts["validation"]):
-        raise InvalidInput(
-            f"data set {images.name!r} has {len(parts['train'])} labelled training and "
-            f"{len(parts['validation'])} validation images; needed are at least one batch of {batch}, "
-            f"and one to choose the epoch on"
-        )
-
-    # dropout and initial weights draw from torch's own generator: seed a fork, and give it back as it was
-    with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
-        torch.manual_seed(recipe.seed)
-        architecture = nets[recipe.net.name]
-        classes = len(images.attributes[sensitive].classes) if sensitive else 0
-        try:
-            classifier = behaviour.build(
-                parameters,
-                lambda outputs: architecture.build(images.spec, outputs, recipe.net.width),
-                len(target.classes),
-                classes,
-            )
-        except ValueError as e:
-            raise InvalidInput(str(e)) from e
-        if recipe.schedule.channels_last:
-            classifier = classifier.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        classifier = classifier.to(device)
-        trainee = behaviour(parameters, classifier, classes, recipe.schedule)
-        history, best = _epochs(recipe, trainee, parts["train"], parts["validation"], progress)
-
-    classifier.load_state_dict(best.weights)
-    classifier = classifier.to("cpu", memory_format=torch.contiguous_format).eval()  # type: ignore[call-overload]
-    classifier.requires_grad_(False)
-    release = behaviour.release(parameters)
-    pooled = recipe.data.subset or recipe.data.crowd
-    figures = {
-        name: _figures(classifier, best.decoder, parts[name], release)
-        for name in ("validation", "test")
-        if len(parts[name])
-    }
-    return TrainedModel(
-        recipe=recipe,
-        classifier=classifier,
-        decoder=best.decoder,
-        history=history,
-        figures=figures,
-        chosen_epoch=best.epoch,
-        target_classes=target.classes,
-        default_release=release,
-        seconds=time.perf_counter() - started,
-        members=tuple(np.flatnonzero(images.members()).tolist()) if pooled else None,
-    )
-
-
-@dataclass(frozen=True)
-class _Best:
-    epoch: int
-    score: float
-    weights: dict[str, Tensor]
-    decoder: Decoder | None
-
-
-def _epochs(
-    recipe: TrainingRecipe, trainee: Behaviour, lessons: _Part, validation: _Part, progress: Progress | None
-) -> tuple[list[dict[str, float]], _Best]:
-    """All epochs of the schedule; gives the history and the epoch to keep."""
-    schedule = recipe.schedule
-    device = lessons.samples.device
-    generator = torch.Generator(device=device).manual_seed(recipe.seed)
-    steps = len(lessons) // schedule.batch
-    history: list[dict[str, float]] = []
-    best: _Best | None = None
+    epochs = recipe.schedule.epochs
     told = time.perf_counter()
-    for epoch in range(1, schedule.epochs + 1):
-        began = time.perf_counter()
-        total = torch.zeros((), device=device)
-        order = torch.randperm(len(lessons), generator=generator, device=device)
-        for step in range(steps):
-            chosen = order[step * schedule.batch : (step + 1) * schedule.batch]
-            x = to_input(lessons.samples[chosen], trainee.classifier.spec)
-            if not schedule.channels_last:
-                x = x.contiguous()
-            s = None if lessons.sensitive is None else lessons.sensitive[chosen]
-            total += trainee.step(x, lessons.target[chosen], s)
-            if progress and time.perf_counter() - told > REPORT_SECONDS:
+    with seeded(recipe.seed, device):
+        training = Training(recipe, samples, device)
+        for epoch in range(1, epochs + 1):
+
+            def after(share: float, epoch: int = epoch) -> None:
+                nonlocal told
+                if progress and time.perf_counter() - told > REPORT_SECONDS:
+                    told = time.perf_counter()
+                    progress({"progress": (epoch - 1 + share) / epochs, "epoch": float(epoch)})
+
+            entry = training.epoch(after)
+            if progress:
                 told = time.perf_counter()
-                done = (epoch - 1 + (step + 1) / steps) / schedule.epochs
-                progress({"progress": done, "epoch": float(epoch)})
-        logits = logits_of(trainee.classifier, validation.samples, bf16=schedule.bf16)
-        judgement = trainee.judge(logits, validation.target, validation.sensitive)
-        if best is None or judgement.score > best.score or schedule.select == "last":
-            weights = copy.deepcopy(trainee.classifier.state_dict())
-            best = _Best(epoch, judgement.score, weights, trainee.decoder())
-        entry = {"epoch": float(epoch), "loss": float(total) / steps, "honesty": judgement.honesty}
-        if judgement.curiosity is not None:
-            entry["curiosity"] = judgement.curiosity
-        entry["seconds"] = time.perf_counter() - began
-        history.append(entry)
-        if progress:
-            told = time.perf_counter()
-            progress(entry | {"progress": epoch / schedule.epochs})
-    assert best is not None
-    return history, best
+                progress(entry | {"progress": epoch / epochs})
+    return training.result()
 
 
-def _part(images: Samples, split: str, target: str, sensitive: str | None, device: str) -> _Part:
-    chosen = images.where(split)
-    known = images.labels[target][chosen] >= 0
-    if sensitive:
-        known &= images.labels[sensitive][chosen] >= 0
-    chosen = chosen[known]
-    return _Part(
-        torch.from_numpy(images.values[chosen]).to(device),
-        torch.from_numpy(images.labels[target][chosen]).to(device),
-        torch.from_numpy(images.labels[sensitive][chosen]).to(device) if sensitive else None,
-    )
-
-
-def _figures(classifier: Classifier, decoder: Decoder | None, part: _Part, release: str) -> dict[str, float]:
+def _figures(
+    classifier: Classifier, decoder: Decoder | None, part: Lessons, release: str
+) -> dict[str, float]:
     """What the kept model does on one split, through the functions that serve it: float32, on the CPU."""
-    samples: Any = part.samples.cpu().numpy()
+    samples: Any = part.inputs.cpu().numpy()
     logits = outputs(classifier, samples, "logits")
     figures = {
         "samples": float(len(part)),

@@ -13,10 +13,10 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from leakrange.data.samples import Samples
-from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.jobs.recipe import Schedule, TrainingRecipe
 from leakrange.nets.classifier import Classifier
-from leakrange.nets.optimisers import Adam
 from leakrange.providers.inference import outputs
+from leakrange.providers.loop import Fitted, Lessons, Trainer, seeded
 from leakrange.providers.student import EPOCHS
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.errors import InvalidInput
@@ -89,13 +89,17 @@ def fine_tune(
     # the head sees standardised features, and takes the scale into its weights when it has learned
     mean, deviation = features.mean(dim=0), features.std(dim=0).clamp_min(1e-6)
     scaled, truth = (features - mean) / deviation, torch.from_numpy(labels.astype(np.int64))
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+    schedule = Schedule(epochs=epochs, batch=BATCH, lr=LR)
+    with seeded(seed):
         head = nn.Linear(teacher.feature_count, classes)
-        optimiser = Adam(head.parameters(), lr=LR)
-        for _ in range(epochs):
-            for chosen in torch.split(torch.randperm(len(truth)), BATCH):
-                optimiser.descend(cross_entropy(head(scaled[chosen]), truth[chosen]))
+        trainer = Trainer(
+            Fitted(head, cross_entropy, schedule),
+            Lessons(scaled, truth),
+            batch=schedule.batch,
+            remainder=True,
+        )
+        for _ in range(schedule.epochs):
+            trainer.epoch()
     with torch.no_grad():
         head.weight.div_(deviation)
         head.bias.sub_(head.weight @ mean)

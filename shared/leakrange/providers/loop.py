@@ -1,0 +1,166 @@
+"""The loop of every training, in parts that can be called apart: a step, an epoch, the epoch that is kept."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Generic, Literal, Protocol, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from leakrange.jobs.recipe import Schedule
+from leakrange.nets.classifier import to_input
+from leakrange.nets.optimisers import optimiser
+from leakrange.wire.samples import SampleSpec
+
+__all__ = ["Fitted", "Lessons", "Selection", "Trainee", "Trainer", "scaled", "seeded"]
+
+T = TypeVar("T")
+Prepare = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """Samples and what is to be learned of them, on the device; entry i of each tensor is of sample i.
+
+    ``inputs`` (N, ...) are samples as they are stored; ``target`` labels (N,) or soft outputs (N, Y);
+    ``sensitive`` labels (N,).
+    """
+
+    inputs: Tensor
+    target: Tensor
+    sensitive: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def __getitem__(self, chosen: Tensor) -> Lessons:
+        """Those at the places ``chosen`` (B,), in that order."""
+        sensitive = None if self.sensitive is None else self.sensitive[chosen]
+        return Lessons(self.inputs[chosen], self.target[chosen], sensitive)
+
+
+class Trainee(Protocol):
+    """What learns."""
+
+    def step(self, inputs: Tensor, target: Tensor, sensitive: Tensor | None, /) -> Tensor:
+        """Learn from one batch, whose inputs are as the net takes them; gives the loss, detached."""
+        ...
+
+
+class Fitted:
+    """A ``net`` that learns by one ``loss`` of its outputs and the target."""
+
+    def __init__(self, net: nn.Module, loss: Callable[[Tensor, Tensor], Tensor], schedule: Schedule) -> None:
+        self.net = net
+        self.loss = loss
+        self.optimiser = optimiser(net.parameters(), schedule)
+
+    def step(self, inputs: Tensor, target: Tensor, _: Tensor | None = None, /) -> Tensor:
+        """See `Trainee.step`."""
+        self.net.train()
+        return self.optimiser.descend(self.loss(self.net(inputs), target))
+
+
+class Trainer:
+    """Takes a ``trainee`` through its ``lessons`` in batches of ``batch``.
+
+    ``prepare`` makes a net's input of a batch of samples. An epoch goes through the lessons in an order that
+    ``generator`` draws (None: torch's own, on the CPU); what is left after the last whole batch is a batch of
+    its own where ``remainder`` says so, and sits the epoch out where not.
+    """
+
+    def __init__(
+        self,
+        trainee: Trainee,
+        lessons: Lessons,
+        *,
+        batch: int,
+        prepare: Prepare | None = None,
+        generator: torch.Generator | None = None,
+        remainder: bool = False,
+    ) -> None:
+        self.trainee = trainee
+        self.lessons = lessons
+        self.batch = batch
+        self.prepare = prepare
+        self.generator = generator
+        self.remainder = remainder
+
+    def batches(self) -> list[Tensor]:
+        """One epoch, freshly drawn: the places of each batch's lessons."""
+        device = self.generator.device if self.generator else None
+        order = torch.randperm(len(self.lessons), generator=self.generator, device=device)
+        batches = list(torch.split(order.to(self.lessons.inputs.device), self.batch))
+        if not self.remainder and len(batches[-1]) < self.batch:
+            batches.pop()
+        return batches
+
+    def step(self, batch: Tensor) -> Tensor:
+        """Learn from the lessons at the places ``batch``; gives the loss."""
+        lessons = self.lessons[batch]
+        inputs = self.prepare(lessons.inputs) if self.prepare else lessons.inputs
+        return self.trainee.step(inputs, lessons.target, lessons.sensitive)
+
+    def epoch(
+        self, batches: Sequence[Tensor] | None = None, after: Callable[[float], None] | None = None
+    ) -> float:
+        """Learn from ``batches`` (None: those of a new epoch); gives the mean loss.
+
+        ``after`` is told after each step which share of the batches is done.
+        """
+        if batches is None:
+            batches = self.batches()
+        total = torch.zeros((), device=self.lessons.inputs.device)
+        for done, batch in enumerate(batches, 1):
+            total += self.step(batch)
+            if after:
+                after(done / len(batches))
+        return float(total) / len(batches)
+
+
+class Selection(Generic[T]):
+    """What of a training is kept: the state of the epoch with the highest score, or of the "last" one.
+
+    Of equal scores the first is kept; a score that is no number gives way to any other. ``epoch`` is the
+    epoch that is kept, 0 before there is one.
+    """
+
+    def __init__(self, rule: Literal["best", "last"] = "best") -> None:
+        self.rule = rule
+        self.epoch = 0
+        self.score = math.nan
+        self._state: T | None = None
+
+    @property
+    def state(self) -> T:
+        """What is kept; raises `ValueError` before anything was offered."""
+        if self._state is None:
+            raise ValueError("nothing was offered that could be kept")
+        return self._state
+
+    def offer(self, epoch: int, score: float, state: Callable[[], T]) -> None:
+        """Keep what ``state`` gives, a copy, if this epoch is the one to keep so far."""
+        if math.isnan(self.score) or score > self.score or self.rule == "last":
+            self.epoch, self.score, self._state = epoch, score, state()
+
+
+def scaled(spec: SampleSpec, schedule: Schedule) -> Prepare:
+    """How samples of ``spec`` become a net's input: scaled, in the memory layout of the schedule."""
+
+    def prepare(samples: Tensor) -> Tensor:
+        x = to_input(samples, spec)
+        return x if schedule.channels_last else x.contiguous()
+
+    return prepare
+
+
+@contextmanager
+def seeded(seed: int, device: str = "cpu") -> Iterator[None]:
+    """Dropout and initial weights draw from torch's own generator: seed it, and give it back as it was."""
+    with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
+        torch.manual_seed(seed)
+        yield
