@@ -15,7 +15,7 @@ from clients.edge.enrolment import Enrolment, Enrolments
 from clients.edge.metrics import EdgeMetrics
 from clients.edge.sessions import Sessions
 from clients.edge.settings import EdgeSettings
-from leakrange.defences.device import DeviceChain
+from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.session import Session, SessionReply
 from leakrange.service.app import bearer, check_operator
 from leakrange.wire.endpoints import UPLOADED
@@ -68,10 +68,10 @@ class _App:
         self.key = request.api_key.get_secret_value() if request.api_key else None
         self.enrolment = enrolment
         self.release = request.release or enrolment.card.default_release
-        self.chain = DeviceChain.parse(request.defence)
+        self.chain = DefenceChain.parse(request.defence, outputs_at="device")
         if self.release not in UPLOADED:
             raise InvalidInput(f"an edge client uploads {' or '.join(UPLOADED)}, not {self.release!r}")
-        if reason := self.chain.outputs.refuse(self.release):
+        if reason := self.chain.refuse(self.release):
             raise InvalidInput(reason)
 
 

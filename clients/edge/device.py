@@ -1,4 +1,4 @@
-"""On the device: from images to the outputs that may leave it, its own defences included."""
+"""On the device: from samples to the releases that may leave it, its own defences included."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import hmac
 from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import SecretStr
 
 from clients.edge.enrolment import Enrolment
-from leakrange.defences.device import DeviceChain
+from leakrange.defences.chain import DefenceChain
 from leakrange.defences.output import ReleaseContext
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.inference import outputs
@@ -47,35 +48,43 @@ class Device:
         self,
         enrolment: Enrolment,
         release: ReleaseKind,
-        images: NDArray[np.uint8],
-        chain: DeviceChain,
+        samples: NDArray[Any],
+        chain: DefenceChain,
         upload: str,
     ) -> NDArray[np.float32]:
-        """What leaves the device for uint8 images (B, H, W, C): float32 (B, N).
+        """What leaves the device for samples (B, *shape): their outputs, or the samples themselves in their
+        own units, float32 (B, ...).
 
-        Raises `InvalidInput` for another release than outputs, or one that the defence cannot take.
+        Raises `InvalidInput` for what is not uploaded, or what the defence cannot take.
         """
         if release not in UPLOADED:
             raise InvalidInput(
                 f"an edge client uploads {' or '.join(UPLOADED)}, and nothing like {release!r}"
             )
+        if reason := chain.refuse(release):
+            raise InvalidInput(reason)
 
         def run() -> NDArray[np.float32]:
-            values = outputs(self._model(enrolment, chain), images, release, batch=self._batch)
+            seed = _keyed(self._secret, b"draw\0" + upload.encode())
+            draw = np.random.default_rng(int.from_bytes(seed, "little"))
+            shown = chain.obfuscate(samples, enrolment.config.input, draw)
+            if release == "sample":
+                values = shown.astype(np.float32)
+            else:
+                values = outputs(self._model(enrolment, chain), shown, release, batch=self._batch)
             if not chain.outputs.stages:
                 return values
-            seed = _keyed(self._secret, b"draw\0" + upload.encode())
             context = ReleaseContext(
                 release=release,
-                draw=np.random.default_rng(int.from_bytes(seed, "little")),
+                draw=draw,
                 sticky_key=_keyed(self._secret, b"sticky"),
-                digests=_digests(enrolment, chain, release, images) if chain.outputs.needs_digests else None,
+                digests=_digests(enrolment, chain, release, samples) if chain.outputs.needs_digests else None,
             )
             return chain.outputs.apply(values, context)
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
-    def _model(self, enrolment: Enrolment, chain: DeviceChain) -> Classifier:
+    def _model(self, enrolment: Enrolment, chain: DefenceChain) -> Classifier:
         """The downloaded model as the chain has it run; called by the one thread alone."""
         if not chain.model:
             return enrolment.classifier
@@ -97,10 +106,10 @@ def _keyed(key: bytes, message: bytes) -> bytes:
 
 
 def _digests(
-    enrolment: Enrolment, chain: DeviceChain, release: str, images: NDArray[np.uint8]
+    enrolment: Enrolment, chain: DefenceChain, release: str, samples: NDArray[Any]
 ) -> Sequence[bytes]:
-    """One per image, of the model as it is run, the release and the pixels: the same for the same query at
-    any time."""
+    """One per sample, of the model as it is run, the release and the sample's values: the same for the same
+    query at any time."""
     model = enrolment.card.sha256 + (digest(chain.model_spec()) if chain.model else "")
-    query = f"{model}\0{release}\0{images.shape[1:]}\0".encode()
-    return [hashlib.sha256(query + image.tobytes()).digest() for image in images]
+    query = f"{model}\0{release}\0{samples.shape[1:]}\0".encode()
+    return [hashlib.sha256(query + sample.tobytes()).digest() for sample in samples]

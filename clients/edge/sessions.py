@@ -11,7 +11,7 @@ from clients.edge.device import Device
 from clients.edge.enrolment import Enrolments
 from clients.edge.metrics import EdgeMetrics
 from leakrange.data import Samples, load
-from leakrange.defences.device import DeviceChain
+from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.job import Span
 from leakrange.jobs.session import Session, SessionReply
 from leakrange.wire.errors import Conflict, InvalidInput
@@ -49,7 +49,7 @@ class Sessions:
         return await asyncio.shield(task)  # who hangs up does not stop it for the others
 
     async def _play(self, order: Session) -> SessionReply:
-        chain = DeviceChain.parse(order.defence)
+        chain = DefenceChain.parse(order.defence, outputs_at="device")
         images = await asyncio.to_thread(load, order.span.data)
         chosen = _indices(images, order.span)
         enrolment = await self._enrolments.current(order.url, order.api_key, order.model)

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from leakrange.providers.artifact_files import read_files
 from leakrange.providers.decoder import Decoder
-from leakrange.providers.model_file import load_decoder
+from leakrange.providers.inference import outputs
+from leakrange.providers.model_file import load_classifier, load_decoder
 from leakrange.wire.errors import InvalidArtifact, Unavailable
 
 __all__ = ["DecodingProcess"]
@@ -46,7 +47,7 @@ class DecodingProcess:
 
     async def infer(self, folder: Path, values: NDArray[np.float32], kind: str) -> Inferred:
         """Classes (B,) and scores (B, S) that the decoder of the artifact in ``folder`` reads from ``values``
-        (B, N), as `Decoder.infer` gives them.
+        (B, ...), as `Decoder.infer` gives them; from samples by the outputs that its classifier has of them.
 
         Where the process dies, the next one tries once more. Raises `InvalidArtifact`, what `Decoder.infer`
         raises, and `Unavailable` where both processes died.
@@ -103,9 +104,16 @@ def _decode(connection: Connection) -> None:
 
 def _answer(folder: Path, values: NDArray[np.float32], kind: str) -> Inferred | Exception:
     try:
+        if kind == "sample":
+            values, kind = _outputs(folder, values), "logits"
         return _decoder(folder).infer(values, kind)
     except Exception as error:  # the parent raises it
         return error
+
+
+def _outputs(folder: Path, samples: NDArray[np.float32]) -> NDArray[np.float32]:
+    classifier, config = load_classifier(read_files(folder).classifier)
+    return outputs(classifier, config.input.nearest(samples), "logits")
 
 
 @lru_cache(KEPT_DECODERS)

@@ -39,19 +39,23 @@ class Intake:
     async def take_in(
         self, served: ServedModel, release: ReleaseKind, values: NDArray[np.float32], key: str | None
     ) -> Decisions:
-        """Keep outputs (B, N) and decide: the class of the greatest value, the first of equals.
+        """Keep an upload (B, ...) and decide: the class of the greatest output, the first of equals. Of
+        uploaded samples the outputs are computed here.
 
         ``key`` is the client's idempotency key: what is sent again under it gets the first answer again, even
         if its noise differs. Raises `Conflict` where the number of samples differs.
         """
         model = served.card.name
+        outputs = values
+        if release == "sample":
+            outputs = await served.release("logits", served.spec.nearest(values))
         given = StoredUpload(
             upload=key or uuid4().hex,
             model=model,
             artifact=served.deployment.artifact,
             release=release,
             values=values,
-            decisions=values.argmax(axis=1).astype(np.int64),
+            decisions=outputs.argmax(axis=1).astype(np.int64),
         )
         kept, new = await self._store.take_in(given)
         if len(kept.values) != len(values):

@@ -57,6 +57,7 @@ class ServedModel:
         self.deployment = deployment
         self.has_decoder = artifact.decoder is not None
         self.gallery: PersonGallery | None = None
+        self.spec = artifact.config.input
         self.public = b""
         if deployment.service == "classifier":
             self.public = artifacts.public_bytes(artifact, deployment.release)
@@ -70,6 +71,8 @@ class ServedModel:
         )
         self._queues: dict[str, Batcher] = {}
         for release in self.card.releases:
+            if release == "sample":
+                continue  # no net is asked for it
             kind = "features" if release == "score" else release
             net = partial(outputs, artifact.classifier, kind=kind)
             # The first pass is slow; nobody shall wait for it.
@@ -90,11 +93,14 @@ class ServedModel:
     async def release(
         self, kind: str, images: NDArray[np.uint8], marks: list[bytes] | None = None
     ) -> NDArray[np.float32]:
-        """Releases (B, N) of uint8 images (B, H, W, C) of the model's shape; `Unavailable` when full.
+        """Releases (B, ...) of uint8 images (B, H, W, C) of the model's shape; `Unavailable` when full. A
+        "sample" is released as it is.
 
         A student service keeps what it has computed: its users ask about the same faces again and again.
         ``marks`` are the images' `image_marks`, where the caller has them.
         """
+        if kind == "sample":
+            return images.astype(np.float32)
         if self._vectors is not None:
             return await self._vectors.of(images, image_marks(images) if marks is None else marks)
         return await self._pass(kind, images)

@@ -131,8 +131,10 @@ class Forward:
         if (key := asked.request.headers.get("idempotency-key")) is not None:
             headers["Idempotency-Key"] = upload_name(account, key)
         reply = await self._ask(asked, base, "POST", UPLOADS, headers, body, upload.check)
-        samples, classes = upload.values.shape
-        made = decisions(reply.media, reply.body, (samples, classes))
+        classes = upload.values.shape[1]
+        if upload.release == "sample":  # which does not tell: and the model may have been replaced
+            classes = len((await upstream.card(base, asked.model, fresh=True)).classes)
+        made = decisions(reply.media, reply.body, (len(upload.values), classes))
         version = (await upstream.told(base, asked.model)).version
         return _json({"model": asked.model, "version": version, "decisions": made})
 

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from clients.edge.device import Device
 from clients.edge.enrolment import Enrolment
-from leakrange.defences.device import DeviceChain
+from leakrange.defences.chain import DefenceChain
 from leakrange.providers.inference import outputs
 from leakrange.providers.model_file import load_classifier
 from leakrange.wire.schemas import ModelCard
@@ -52,14 +52,14 @@ async def device() -> AsyncIterator[Device]:
 
 
 async def released(device: Device, model: Enrolment, *chain: Any) -> NDArray[np.float32]:
-    return await device.released(model, "logits", IMAGES, DeviceChain.parse(list(chain)), "upload")
+    return await device.released(model, "logits", IMAGES, DefenceChain.parse(list(chain)), "upload")
 
 
 async def test_a_new_version_under_the_same_name_is_pruned_anew(device: Device, models_dir: Path) -> None:
     old, new = enrolled(models_dir, 51, "a"), enrolled(models_dir, 52, "b")
     before = await released(device, old, {"prune": 0.5})
     after = await released(device, new, {"prune": 0.5})
-    pruned = DeviceChain.parse([{"prune": 0.5}]).harden(new.classifier)
+    pruned = DefenceChain.parse([{"prune": 0.5}]).harden(new.classifier)
     np.testing.assert_array_equal(after, outputs(pruned, IMAGES, "logits", batch=16))
     assert np.abs(after - before).max() > 0.01
     np.testing.assert_array_equal(await released(device, old, {"prune": 0.5}), before)
@@ -76,3 +76,16 @@ async def test_sticky_noise_of_one_model_says_nothing_of_anothers(device: Device
     noisy, again, other = [await released(device, model, sticky) for model in (first, first, second)]
     np.testing.assert_array_equal(noisy, again)
     assert np.abs(noisy - other).min() > 1e-4
+
+
+async def test_outputs_are_those_of_the_sample_as_the_input_stage_leaves_it(
+    device: Device, models_dir: Path
+) -> None:
+    model = enrolled(models_dir, 51, "a")
+    chain = DefenceChain.parse([{"gaussian-input": 0.3}])
+    shown = await device.released(model, "sample", IMAGES, chain, "upload")
+    assert np.abs(shown - IMAGES).mean() > 10
+    expected = outputs(model.classifier, shown.astype(np.uint8), "logits", batch=16)
+    np.testing.assert_array_equal(await device.released(model, "logits", IMAGES, chain, "upload"), expected)
+    again = await device.released(model, "sample", IMAGES, chain, "another")
+    assert (again != shown).any()

@@ -256,7 +256,7 @@ def test_the_local_app_is_defended_as_it_was_enrolled(
     enrolled = edge.post("/v1/enrolments", json=body, headers=OPERATOR).json()
     assert enrolled["release"] == "softmax"
     assert enrolled["defence"] == [{"prune": {"amount": 0.2, "scope": "global"}}, {"round": {"decimals": 1}}]
-    images = load(DATA).images[:5]
+    images = load(DATA).values[:5]
     answer = edge.post("/v1/models/model/decisions", json={"inputs": images.tolist()}, headers=OPERATOR)
     assert answer.status_code == 200
     (request,) = [request for request in tap.requests() if request.method == "POST"]

@@ -49,7 +49,7 @@ def test_cards_tell_what_a_client_needs(provider: Provider, digests: dict[str, s
     assert card.model_dump(mode="json") == listed["models"][1]
     assert re.fullmatch("[0-9a-f]{12}", card.version)
     assert (card.task, tuple(card.classes), card.input_shape) == ("digit", CLASSES, SHAPE)
-    assert card.releases == ["logits", "softmax", "features"]
+    assert card.releases == ["logits", "softmax", "features", "sample"]
     assert (card.default_release, card.max_batch) == ("logits", 256)
     classifier, _ = load_classifier(provider.client.get("/v1/models/honest/artifact").content)
     assert card.parameters == sum(p.numel() for p in classifier.parameters())

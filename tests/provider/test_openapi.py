@@ -72,6 +72,7 @@ def test_the_document_knows_every_route(provider: Provider) -> None:
         "/v1/models/{model}/logits": ["post"],
         "/v1/models/{model}/softmax": ["post"],
         "/v1/models/{model}/features": ["post"],
+        "/v1/models/{model}/sample": ["post"],
         "/v1/models/{model}/recognition": ["post"],
         "/v1/models/{model}/verification": ["post"],
         "/v1/models/{model}/gallery": ["get"],

@@ -76,10 +76,11 @@ import sys
 sys.modules["torch"] = None
 from leakrange.attacks import attacks
 from leakrange.data import datasets
+from leakrange.defences.input import input_defences
 from leakrange.defences.model import model_defences
 from leakrange.defences.output import output_defences
 from leakrange.providers.behaviours import behaviours
-for registry in (attacks, datasets, model_defences, output_defences, behaviours):
+for registry in (attacks, datasets, input_defences, model_defences, output_defences, behaviours):
     assert len(registry) > 0, registry.kind
 """
 

@@ -11,8 +11,7 @@ from pydantic import BaseModel
 
 from leakrange.attacks import attacks
 from leakrange.data import datasets
-from leakrange.defences.model import model_defences
-from leakrange.defences.output import output_defences
+from leakrange.defences.chain import STAGES
 from leakrange.providers.behaviours import behaviours
 from leakrange.scenario.schema import scenario_schema
 from leakrange.store.engine import Database
@@ -91,9 +90,9 @@ async def list_behaviours() -> dict[str, list[Entry]]:
 
 @router.get("/defences")
 async def list_defences() -> dict[str, list[Entry]]:
-    """The links of a chain: model defences, which edge clients apply, and output defences."""
-    entries = {**model_defences, **output_defences}
-    return {"defences": [_entry(name, entry) for name, entry in sorted(entries.items())]}
+    """The links of a chain, stage by stage in their order."""
+    stages = STAGES.values()
+    return {"defences": [_entry(name, entry) for stage in stages for name, entry in stage.items()]}
 
 
 @router.get("/models")

@@ -1,21 +1,58 @@
-"""Reading one stage of a chain, whichever registry it is of, with all mistakes that are in it."""
+"""What all defences are, and reading one link of a chain, whichever registry it is of."""
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["InvalidChain", "Parameters", "kind_of", "mistake", "name_of", "read_stage"]
+__all__ = [
+    "Defence",
+    "InvalidChain",
+    "Nothing",
+    "P",
+    "Parameters",
+    "kind_of",
+    "mistake",
+    "name_of",
+    "read_stage",
+]
 
 
 class Parameters(BaseModel):
     """Base of every defence's parameters: unknown names are refused, values never change."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Nothing(Parameters):
+    """For defences without parameters."""
+
+
+P = TypeVar("P", bound=Parameters)
+
+
+class Defence(ABC, Generic[P]):
+    """One link of a chain. Each stage has a kind of its own, which says what it changes."""
+
+    Parameters: ClassVar[type[Parameters]]
+    summary: ClassVar[str]
+    paper: ClassVar[str] = ""
+    equation: ClassVar[str] = ""
+    shorthand: ClassVar[str | None] = None
+    """The parameter that a bare value sets, as in ``{temperature: 2}``."""
+
+    def __init__(self, parameters: P) -> None:
+        self.parameters = parameters
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether doing it again gives the same, so that an attacker gains nothing by averaging."""
+        return True
 
 
 class InvalidChain(InvalidInput):
@@ -31,14 +68,7 @@ class InvalidChain(InvalidInput):
         self.mistakes = mistakes
 
 
-class _Stage(Protocol):
-    Parameters: ClassVar[type[Parameters]]
-    shorthand: ClassVar[str | None]
-
-    def __init__(self, parameters: Any) -> None: ...
-
-
-D = TypeVar("D", bound=_Stage)
+D = TypeVar("D", bound=Defence[Any])
 
 
 def name_of(item: Any) -> str | None:
@@ -83,7 +113,7 @@ def read_stage(
         return None
 
 
-def _names(defence: type[_Stage]) -> tuple[str, ...]:
+def _names(defence: type[Defence[Any]]) -> tuple[str, ...]:
     return tuple(defence.Parameters.model_fields)
 
 

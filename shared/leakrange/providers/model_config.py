@@ -63,7 +63,7 @@ class ClassifierConfig(_Config):
         "softmax",
         "features",
     )
-    default_release: Literal["logits", "softmax", "features"]
+    default_release: Literal["logits", "softmax", "features", "sample"]
     features: Features
     mixture: MixtureConfig | None = None
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from leakrange.defences.device import DeviceChain
+from leakrange.defences.chain import DefenceChain
 from leakrange.defences.output import Chain
 from leakrange.jobs.job import Knowledge, Span, Split
 from leakrange.scenario import registered
@@ -65,7 +65,7 @@ def expand(scenario: Scenario, sizes: Sizes = split_sizes) -> Plan:
     return plan
 
 
-def _knowledges(spec: AttackSpec, chain: DeviceChain) -> list[Knowledge]:
+def _knowledges(spec: AttackSpec, chain: DefenceChain) -> list[Knowledge]:
     """What an attacker can know of a defence.
 
     Of no defence there is nothing to know: one attacker stands for all. What devices do to their model shows
@@ -89,14 +89,14 @@ class _Expansion:
     def __init__(self, scenario: Scenario, sizes: Sizes) -> None:
         self.scenario = scenario
         self.client: ClientSpec = next(iter(scenario.clients.values()))
-        self.local = DeviceChain.parse(self.client.defence)
+        self.local = DefenceChain.parse(self.client.defence)
         self.sizes = {label: known_sizes(label, spec, sizes) for label, spec in scenario.data.items()}
         self.requests = Requests(scenario.chunk)
         self.providers = {
             name: resolve(name, spec, scenario.data[str(spec.data)])
             for name, spec in scenario.providers.items()
         }
-        self.chains = {name: DeviceChain.parse(spec) for name, spec in scenario.defences.items()}
+        self.chains = {name: DefenceChain.parse(spec) for name, spec in scenario.defences.items()}
         self.undefended = next((name for name, chain in self.chains.items() if not chain), "none")
         self.asked = {name: self._asked(name) for name in self.chains}
         """Under which defence an attacker asks who knows the one of that name."""

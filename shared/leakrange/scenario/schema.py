@@ -16,8 +16,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from leakrange.data import datasets
-from leakrange.defences.model import model_defences
-from leakrange.defences.output import output_defences
+from leakrange.defences.chain import STAGES
 from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario import registered
 from leakrange.scenario.document import NAME, AttackSpec, ClientSpec, Head, ProviderSpec
@@ -31,7 +30,7 @@ Schema = dict[str, Any]
 def scenario_schema() -> Schema:
     """The schema (draft 2020-12)."""
     behaviours, attacks = registered.behaviours(), registered.attacks()
-    defences: dict[str, Any] = {**model_defences, **output_defences}
+    defences: dict[str, Any] = {name: one for stage in STAGES.values() for name, one in stage.items()}
     parameters = [entry.Parameters for entry in (*behaviours.values(), *attacks.values())]
     parameters += [entry.Parameters for entry in defences.values()]
     models: list[type[BaseModel]] = [Head, DataSpec, ProviderSpec, ClientSpec, AttackSpec, *parameters]

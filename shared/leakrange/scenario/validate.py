@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from leakrange.defences.device import DeviceChain
+from leakrange.defences.chain import DefenceChain
 from leakrange.defences.stages import InvalidChain, name_of
 from leakrange.scenario.attacks import check_attacks
 from leakrange.scenario.bounds import check_bounds
@@ -49,9 +49,9 @@ def _check(source: Source, mistakes: Mistakes) -> Scenario:
     )
 
 
-def _chain(spec: Any, path: Path, mistakes: Mistakes) -> DeviceChain | None:
+def _chain(spec: Any, path: Path, mistakes: Mistakes) -> DefenceChain | None:
     try:
-        return DeviceChain.parse(spec)
+        return DefenceChain.parse(spec)
     except InvalidChain as error:
         for mistake in error.mistakes:
             where = (*path, *mistake["path"])
@@ -84,7 +84,7 @@ def _check_defences(draft: Draft, providers: dict[str, Provider], mistakes: Mist
         same = digests.setdefault(chain.digest(), name)
         if same != name:
             mistakes.add(path, f"the same chain as {same!r}", key=True)
-        refusals = {each.release: chain.outputs.refuse(each.release) for each in providers.values()}
+        refusals = {each.release: chain.refuse(each.release) for each in providers.values()}
         if refusals and all(refusals.values()):
             mistakes.add(path, next(reason for reason in refusals.values() if reason), key=True)
         found[name] = chain.spec()
@@ -101,7 +101,7 @@ def _check_clients(draft: Draft, providers: dict[str, Provider], mistakes: Mista
         if chain is None:
             continue
         for provider in providers.values():
-            if reason := chain.outputs.refuse(provider.release):
+            if reason := chain.refuse(provider.release):
                 mistakes.add(path, f"{reason} (provider {provider.name!r})")
         found[name] = spec.model_copy(update={"defence": chain.spec()})
     return found

@@ -50,9 +50,10 @@ ENDPOINTS: Mapping[str, Endpoint] = {
     "logits": Endpoint(("classifier",), "logits"),
     "softmax": Endpoint(("classifier",), "softmax"),
     "features": Endpoint(("classifier", "features"), "features"),
+    "sample": Endpoint(("classifier",), "sample"),
     "verification": Endpoint(("verification",), "score"),
     "recognition": Endpoint(("recognition",), "softmax"),
-    UPLOADS: Endpoint(("classifier",), takes=("logits", "softmax")),
+    UPLOADS: Endpoint(("classifier",), takes=("logits", "softmax", "sample")),
     ARTIFACT: Endpoint(("classifier",)),
     GALLERY: Endpoint(("verification",)),
 }

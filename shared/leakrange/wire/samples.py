@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 __all__ = ["Encoding", "SampleSpec"]
@@ -51,6 +53,13 @@ class SampleSpec(BaseModel):
         if self.encoding != "picture":
             raise ValueError(f"a {self.encoding} has no size in pixels")
         return self.model_copy(update={"shape": (size, size, self.shape[2])})
+
+    def nearest(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The samples that are nearest to numbers (B, *shape) of any type: rounded and cut to what ``dtype``
+        holds."""
+        if self.dtype == "uint8":
+            values = np.clip(np.rint(values), 0, 255)
+        return values.astype(self.dtype)
 
     @model_validator(mode="after")
     def _of_one_piece(self) -> Self:

@@ -126,7 +126,7 @@ Values = list[list[Any]]
 
 
 class Releases(_Strict):
-    """JSON answer of ``logits``, ``softmax``, ``features`` and ``recognition``. As npy: float32 of the same
+    """JSON answer of every endpoint but ``verification`` that releases something. As npy: float32 of the same
     shape."""
 
     model: str

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.defences.stages import Parameters
+from leakrange.defences.stages import Defence, Nothing, P, Parameters
 from leakrange.registry import Registry
 from leakrange.wire.releases import ReleaseKind
 
@@ -22,10 +22,6 @@ Values = NDArray[np.float64]
 
 ANY_RELEASE: frozenset[Release] = frozenset({"logits", "softmax", "features", "score", "sample"})
 CLASS_SCORES: frozenset[Release] = frozenset({"logits", "softmax"})
-
-
-class Nothing(Parameters):
-    """For defences without parameters."""
 
 
 @dataclass(frozen=True)
@@ -45,30 +41,15 @@ class ReleaseContext:
     stage: bytes = b""
 
 
-P = TypeVar("P", bound=Parameters)
-
-
-class OutputDefence(ABC, Generic[P]):
+class OutputDefence(Defence[P]):
     """A transform of releases. Subclasses set the class variables and register themselves in
     `output_defences`.
     """
 
-    Parameters: ClassVar[type[Parameters]]
-    summary: ClassVar[str]
     consumes: ClassVar[frozenset[Release]] = ANY_RELEASE
     """Release kinds on which it means something; a policy refuses the others."""
     vectors: ClassVar[bool] = False
     """Whether it takes vectors alone; without, releases of any rank."""
-    shorthand: ClassVar[str | None] = None
-    """The parameter that a bare value sets, as in ``{temperature: 2}``."""
-
-    def __init__(self, parameters: P) -> None:
-        self.parameters = parameters
-
-    @property
-    def deterministic(self) -> bool:
-        """Whether asking again gives the same answer, so that an attacker gains nothing by averaging."""
-        return True
 
     @property
     def needs_digests(self) -> bool:

@@ -1,0 +1,152 @@
+"""Chains as scenarios and edge clients have them: stages in the order in which a sample passes them, each at
+its site.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.defences.input import InputDefence, input_defences
+from leakrange.defences.model import ModelDefence, model_defences
+from leakrange.defences.output import Chain, Release, output_defences
+from leakrange.defences.output.chain import MAX_STAGES
+from leakrange.defences.stages import Defence, InvalidChain, kind_of, mistake, name_of, read_stage
+from leakrange.registry import Registry, unknown
+from leakrange.wire.digests import digest
+from leakrange.wire.samples import SampleSpec
+
+if TYPE_CHECKING:
+    from leakrange.nets.classifier import Classifier
+
+__all__ = ["STAGES", "DefenceChain", "Site"]
+
+Site = Literal["device", "proxy"]
+"""Where a stage runs."""
+
+STAGES: Mapping[str, Registry[Any]] = {
+    "input": input_defences,
+    "model": model_defences,
+    "output": output_defences,
+}
+"""The stages in their order, each with its registry. Representations will be between model and output."""
+NO_CHAIN = Chain()
+
+
+@dataclass(frozen=True)
+class DefenceChain:
+    """Input defences, model defences and output defences.
+
+    The device of the user runs the first two, since nobody else has the sample or the model that it runs.
+    The outputs' part runs at ``outputs_at``: that of a scenario's defence is the proxy's policy, that of an
+    edge client's own chain runs on the device, too.
+    """
+
+    inputs: tuple[tuple[str, InputDefence[Any]], ...] = ()
+    model: tuple[tuple[str, ModelDefence[Any]], ...] = ()
+    outputs: Chain = NO_CHAIN
+    outputs_at: Site = "proxy"
+
+    @classmethod
+    def parse(cls, spec: Any, *, outputs_at: Site = "proxy") -> DefenceChain:
+        """Read a list as `Chain.parse` does, with the stages in their order.
+
+        E.g. ``[{gaussian-input: 0.2}, {prune: {amount: 0.5}}, {round: 1}]``. Raises `InvalidChain` with every
+        mistake.
+        """
+        if not isinstance(spec, list):
+            raise InvalidChain([mistake([], f"a chain is a list of defences, not {kind_of(spec)}")])
+        mistakes: list[dict[str, Any]] = []
+        if len(spec) > MAX_STAGES:
+            mistakes.append(mistake([], f"at most {MAX_STAGES} defences in a chain, not {len(spec)}"))
+        order = list(STAGES)
+        read: dict[str, list[tuple[str, Any]]] = {stage: [] for stage in order}
+        first: dict[str, str] = {}
+        for index, item in enumerate(spec):
+            name = name_of(item)
+            stage = next((stage for stage in order if name in STAGES[stage]), None)
+            if name is not None and stage is None:
+                known = sorted(name for registry in STAGES.values() for name in registry)
+                mistakes.append(mistake([index], unknown("defence", name, *STAGES.values()), known))
+                continue
+            stage = stage or order[-1]  # of what is no defence at all, the form is told
+            for later in order[order.index(stage) + 1 :]:
+                if later in first:
+                    said = f"{name} is of the {stage} stage, which is before the {later} stage"
+                    mistakes.append(mistake([index], f"{said}: put it before {first[later]!r}"))
+                    break
+            first.setdefault(stage, str(name))
+            if link := read_stage(item, index, STAGES[stage], mistakes):
+                read[stage].append(link)
+        if mistakes:
+            raise InvalidChain(mistakes)
+        inputs, model, outputs = (tuple(read[stage]) for stage in order)
+        return cls(inputs, model, Chain(outputs), outputs_at)
+
+    def __bool__(self) -> bool:
+        return bool(self.inputs or self.model or self.outputs.stages)
+
+    @property
+    def policy(self) -> Chain:
+        """What the proxy does."""
+        return self.outputs if self.outputs_at == "proxy" else NO_CHAIN
+
+    @property
+    def on_device(self) -> DefenceChain:
+        """What the device does."""
+        return replace(self, outputs=self.outputs if self.outputs_at == "device" else NO_CHAIN)
+
+    def then(self, other: DefenceChain) -> DefenceChain:
+        """Both chains as one, stage by stage: this one's defences of a stage before the other's."""
+        outputs = Chain((*self.outputs.stages, *other.outputs.stages))
+        return replace(
+            self, inputs=self.inputs + other.inputs, model=self.model + other.model, outputs=outputs
+        )
+
+    @property
+    def deterministic(self) -> bool:
+        """Whether the same sample gives the same release every time."""
+        links = (*self.inputs, *self.model, *self.outputs.stages)
+        return all(link.deterministic for _, link in links)
+
+    def refuse(self, release: Release) -> str | None:
+        """Why the chain cannot stand before releases of that kind, or None when it can."""
+        if release == "sample" and self.model:
+            return f"{self.model[0][0]} changes a model that no device runs which sends samples"
+        return self.outputs.refuse(release)
+
+    def input_spec(self) -> list[dict[str, Any]]:
+        """The canonical form of what is done to samples."""
+        return _spec(self.inputs)
+
+    def model_spec(self) -> list[dict[str, Any]]:
+        """The canonical form of what is done to the model."""
+        return _spec(self.model)
+
+    def spec(self) -> list[dict[str, Any]]:
+        """The canonical form of the whole, which `parse` reads."""
+        return self.input_spec() + self.model_spec() + self.outputs.spec()
+
+    def digest(self) -> str:
+        """The chain's identity (SHA-256, hex); of outputs alone that of their part."""
+        return digest(self.spec())
+
+    def obfuscate(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:
+        """The samples (B, *shape) of ``spec`` as they leave the input stage, of the same dtype and shape."""
+        for _, link in self.inputs:
+            samples = link.apply(samples, spec, draw)
+        return samples
+
+    def harden(self, classifier: Classifier) -> Classifier:
+        """The classifier as this device runs it: itself where nothing is done to it, else a changed copy."""
+        for _, link in self.model:
+            classifier = link.apply(classifier)
+        return classifier
+
+
+def _spec(links: tuple[tuple[str, Defence[Any]], ...]) -> list[dict[str, Any]]:
+    return [{name: link.parameters.model_dump(mode="json", exclude_none=True)} for name, link in links]
