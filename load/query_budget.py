@@ -3,7 +3,7 @@
     LEAKRANGE_KEY=lr_... LEAKRANGE_MODEL=honest-s0-... \
         locust -f load/query_budget.py --host http://127.0.0.1:8701 --headless -u 64 -t 60s
 
-Every attacker asks for batches of ``LEAKRANGE_BATCH`` random images, or pairs of images with
+Every attacker asks for batches of ``LEAKRANGE_BATCH`` random samples, or pairs of them with
 ``LEAKRANGE_RELEASE=verification``. Answers under the budget are successes,
 the 429 problem details after it are counted apart, anything else is a failure. The test stops by itself when
 the budget is spent; exit status 1 where the proxy ever answered anything but 200 and 429.
@@ -19,6 +19,7 @@ import numpy as np
 from locust import FastHttpUser, constant, events, task
 from locust.env import Environment
 
+from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import NPY, encode_npy
 
 __all__ = ["Attacker"]
@@ -60,17 +61,17 @@ class Attacker(FastHttpUser):  # type: ignore[misc]
     wait_time = constant(0)
 
     def on_start(self) -> None:
-        """Learn the input shape from the model's card, and draw a batch of noise."""
+        """Learn what a sample looks like from the model's card, and draw a batch of noise."""
         if not MODEL or not KEY:
             raise SystemExit(
                 "set LEAKRANGE_MODEL and LEAKRANGE_KEY: 'leakrange models list', 'leakrange keys create'"
             )
         self.headers = {"Authorization": f"Bearer {KEY}", "Accept": NPY, "Content-Type": NPY}
         with self.client.get(f"/v1/models/{MODEL}", headers=self.headers, name="card") as answer:
-            shape = answer.json()["input_shape"]
+            spec = SampleSpec.model_validate(answer.json()["input"])
         generator = np.random.default_rng()
-        sample = (2, *shape) if RELEASE == "verification" else shape
-        self.samples = generator.integers(0, 256, (BATCH, *sample), dtype=np.uint8)
+        sample = (2, *spec.shape) if RELEASE == "verification" else spec.shape
+        self.samples = generator.integers(0, 256, (BATCH, *sample)).astype(spec.dtype)
         self.batch = BATCH
 
     @task

@@ -18,12 +18,13 @@ from clients.edge.settings import EdgeSettings
 from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.session import Session, SessionReply
 from leakrange.service.app import bearer, check_operator
+from leakrange.wire.codecs import sample_steps
 from leakrange.wire.endpoints import UPLOADED
 from leakrange.wire.errors import Forbidden, InvalidInput, UnknownModel
-from leakrange.wire.images import ImageLimits, image_steps
+from leakrange.wire.openapi import sample_body
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Decisions
-from leakrange.wire.tensors import JSON, NPY, encode_npy
+from leakrange.wire.tensors import encode_npy
 from leakrange.wire.turns import in_turns
 
 __all__ = ["EnrolmentReply", "EnrolmentRequest", "edge_routes"]
@@ -84,7 +85,6 @@ def edge_routes(
 ) -> APIRouter:
     """All routes of an edge client."""
     apps: dict[str, _App] = {}
-    limits = ImageLimits(samples=settings.max_batch)
 
     async def check(request: Request) -> None:
         check_operator(request.headers.get("authorization"), settings.operator_key)
@@ -112,7 +112,11 @@ def edge_routes(
             bytes=enrolment.size,
         )
 
-    @router.post("/models/{model}/decisions", openapi_extra=_IMAGES, dependencies=[bearer_scheme])
+    @router.post(
+        "/models/{model}/decisions",
+        openapi_extra={"requestBody": sample_body()},
+        dependencies=[bearer_scheme],
+    )
     async def decide(model: str, request: Request) -> Decisions:
         """What the local app asks: run the model here, send its outputs, give the provider's decisions.
 
@@ -132,10 +136,12 @@ def edge_routes(
             )
         card = app.enrolment.card
         body = await request.body()
-        read = image_steps(request.headers.get("content-type"), body, shape=card.input_shape, limits=limits)
-        images = await in_turns(read, len(body))
+        read = sample_steps(
+            request.headers.get("content-type"), body, spec=card.input, most=settings.max_batch
+        )
+        samples = await in_turns(read, len(body))
         upload = uuid4().hex
-        values = await device.released(app.enrolment, app.release, images, app.chain, upload)
+        values = await device.released(app.enrolment, app.release, samples, app.chain, upload)
         client = enrolments.client(app.url, app.key)
         decisions = await client.upload(model, app.release, values, idempotency_key=upload)
         metrics.uploaded(model, len(values), len(encode_npy(values)))
@@ -149,18 +155,3 @@ def edge_routes(
         return reply
 
     return router
-
-
-_BINARY = {"schema": {"type": "string", "format": "binary"}}
-_IMAGES = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            JSON: {"schema": {"type": "object", "required": ["inputs"], "properties": {"inputs": {}}}},
-            NPY: _BINARY,
-            "image/png": _BINARY,
-            "image/jpeg": _BINARY,
-            "multipart/form-data": {"schema": {"type": "object"}},
-        },
-    }
-}

@@ -95,6 +95,6 @@ def _is(content: bytes, card: ModelCard) -> bool:
 
 
 def _agree(card: ModelCard, config: ClassifierConfig) -> None:
-    said = (card.task, tuple(card.classes), card.input_shape, card.features)
-    if said != (config.target, config.classes, config.input.shape, config.features):
+    said = (card.task, tuple(card.classes), card.input, card.features)
+    if said != (config.target, config.classes, config.input, config.features):
         raise InvalidArtifact(f"the model file of {card.name!r} does not fit its card")

@@ -42,7 +42,7 @@ def create_edge(settings: EdgeSettings) -> FastAPI:
         max_body=settings.max_body,
         lifespan=lifespan,
         registry=registry,
-        description="A device with a provider's model on it: images stay here, outputs leave.",
+        description="A device with a provider's model on it: samples stay here, outputs leave.",
     )
     app.include_router(edge_routes(settings, enrolments, device, sessions, metrics))
     return app

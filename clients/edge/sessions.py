@@ -50,11 +50,11 @@ class Sessions:
 
     async def _play(self, order: Session) -> SessionReply:
         chain = DefenceChain.parse(order.defence, outputs_at="device")
-        images = await asyncio.to_thread(load, order.span.data)
-        chosen = _indices(images, order.span)
+        data = await asyncio.to_thread(load, order.span.data)
+        chosen = _indices(data, order.span)
         enrolment = await self._enrolments.current(order.url, order.api_key, order.model)
-        pixels = images.values[chosen]
-        values = await self._device.released(enrolment, order.release, pixels, chain, order.upload)
+        samples = data.values[chosen]
+        values = await self._device.released(enrolment, order.release, samples, chain, order.upload)
         client = self._enrolments.client(order.url, order.api_key)
         decisions = await client.upload(order.model, order.release, values, idempotency_key=order.upload)
         sent = len(encode_npy(values))
@@ -63,18 +63,18 @@ class Sessions:
             upload=order.upload,
             samples=len(values),
             decisions=decisions,
-            labels={name: labels[chosen].tolist() for name, labels in images.labels.items()},
-            input_bytes=pixels.nbytes,
+            labels={name: labels[chosen].tolist() for name, labels in data.labels.items()},
+            input_bytes=samples.nbytes,
             sent_bytes=sent,
         )
 
 
-def _indices(images: Samples, span: Span) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _indices(data: Samples, span: Span) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The samples of a span; raises `InvalidInput` where the split has fewer."""
-    there = images.where(span.split)
+    there = data.where(span.split)
     if not span.start < span.stop <= len(there):
         raise InvalidInput(
-            f"split {span.split!r} of {images.name!r} has {len(there)} samples; "
+            f"split {span.split!r} of {data.name!r} has {len(there)} samples; "
             f"{span.start} to {span.stop} are not among them"
         )
     return there[span.start : span.stop]

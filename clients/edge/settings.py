@@ -17,9 +17,9 @@ class EdgeSettings(ServiceSettings):
     """Variables ``LEAKRANGE_PORT``, ...; data sets are found through ``LEAKRANGE_DATA``."""
 
     max_batch: Positive = 256
-    """Most images of one request of the local app."""
+    """Most samples of one request of the local app."""
     batch: Positive = 64
-    """Images that go through the net at once."""
+    """Samples that go through the net at once."""
     enrolled: Positive = 16
     """Models kept in memory; the one that was used longest ago makes room."""
     attempts: Positive = 8

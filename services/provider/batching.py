@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +21,13 @@ from services.provider.metrics import ProviderMetrics
 
 __all__ = ["Batcher"]
 
-Images = NDArray[np.uint8]
+Samples = NDArray[Any]
 Values = NDArray[np.float32]
 
 
 @dataclass(eq=False, slots=True)
 class _Request:
-    images: Images
+    samples: Samples
     answer: asyncio.Future[Values]
     taken: int = 0
     done: int = 0
@@ -45,14 +46,14 @@ class _Part:
 class Batcher:
     """The queue of one model and release, worked off in batches of at most ``cap`` samples.
 
-    ``run`` takes uint8 (B, H, W, C) and gives float32 (B, N), sample by sample. At most ``limit`` samples
+    ``run`` takes samples (B, *shape) and gives float32 (B, N), sample by sample. At most ``limit`` samples
     wait; a request that finds the queue empty is always taken. A request of more than ``cap`` samples is
     cut, and its parts take turns with the other requests.
     """
 
     def __init__(
         self,
-        run: Callable[[Images], Awaitable[Values]],
+        run: Callable[[Samples], Awaitable[Values]],
         *,
         cap: int,
         limit: int,
@@ -70,24 +71,24 @@ class Batcher:
         self._gauge = metrics.waiting.labels(model, release)
         self._refused = metrics.refused.labels(model, release)
 
-    async def answer(self, images: Images) -> Values:
-        """The values (B, N) of ``images``, in their order. Raises `Unavailable` where the queue is full."""
-        if self._waiting and self._waiting + len(images) > self._limit:
+    async def answer(self, samples: Samples) -> Values:
+        """The values (B, N) of ``samples``, in their order. Raises `Unavailable` where the queue is full."""
+        if self._waiting and self._waiting + len(samples) > self._limit:
             self._refused.inc()
             raise Unavailable(
                 f"{self._waiting} samples wait already; at most {self._limit}",
                 hint="ask again later, or send fewer requests at once",
                 retry_after=1.0,
             )
-        request = _Request(images, asyncio.get_running_loop().create_future())
-        self._count(len(images))
+        request = _Request(samples, asyncio.get_running_loop().create_future())
+        self._count(len(samples))
         self._queue.append(request)
         if self._worker is None:
             self._worker = asyncio.create_task(self._work())
         try:
             return await request.answer
         finally:
-            self._count(-len(images))
+            self._count(-len(samples))
 
     def _count(self, samples: int) -> None:
         self._waiting += samples
@@ -96,7 +97,7 @@ class Batcher:
     async def _work(self) -> None:
         while parts := self._take():
             begun = time.perf_counter()
-            batch = [part.request.images[part.start : part.start + part.count] for part in parts]
+            batch = [part.request.samples[part.start : part.start + part.count] for part in parts]
             try:
                 values = await self._run(batch[0] if len(batch) == 1 else np.concatenate(batch))
             except (
@@ -121,11 +122,11 @@ class Batcher:
             request = self._queue.popleft()
             if request.answer.done():  # given up, or failed in an earlier part
                 continue
-            count = min(room, len(request.images) - request.taken)
+            count = min(room, len(request.samples) - request.taken)
             parts.append(_Part(request, request.taken, count))
             request.taken += count
             room -= count
-            if request.taken < len(request.images):
+            if request.taken < len(request.samples):
                 rest.append(request)
         self._queue.extend(rest)
         return parts
@@ -137,10 +138,10 @@ class Batcher:
             request, found = part.request, values[place : place + part.count]
             place += part.count
             request.done += part.count
-            if part.count < len(request.images):
+            if part.count < len(request.samples):
                 if request.values is None:
-                    request.values = np.empty((len(request.images), values.shape[1]), dtype=np.float32)
+                    request.values = np.empty((len(request.samples), values.shape[1]), dtype=np.float32)
                 request.values[part.start : part.start + part.count] = found
                 found = request.values
-            if request.done == len(request.images) and not request.answer.done():
+            if request.done == len(request.samples) and not request.answer.done():
                 request.answer.set_result(found)

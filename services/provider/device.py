@@ -5,13 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["Device"]
 
-Images = NDArray[np.uint8]
+Samples = NDArray[Any]
 Values = NDArray[np.float32]
 
 
@@ -25,9 +26,9 @@ class Device:
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="device")
 
-    async def run(self, net: Callable[[Images], Values], images: Images) -> Values:
-        """``net(images)``."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, net, images)
+    async def run(self, net: Callable[[Samples], Values], samples: Samples) -> Values:
+        """``net(samples)``."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, net, samples)
 
     def close(self) -> None:
         """Let the batch in work finish, and end the thread."""

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import structlog
@@ -19,7 +20,7 @@ from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import UPLOADED, check_endpoint
 from leakrange.wire.errors import Conflict, InvalidInput, LeakrangeError, NotFound, UnknownModel
 from leakrange.wire.names import PublicNames
-from leakrange.wire.pairs import image_marks
+from leakrange.wire.pairs import sample_marks
 from leakrange.wire.schemas import Deployment, ModelCard
 from services.provider.batching import Batcher
 from services.provider.device import Device
@@ -76,7 +77,7 @@ class ServedModel:
             kind = "features" if release == "score" else release
             net = partial(outputs, artifact.classifier, kind=kind)
             # The first pass is slow; nobody shall wait for it.
-            net(np.zeros((1, *self.card.input_shape), np.uint8))
+            net(np.zeros((1, *self.card.input.shape), self.card.input.dtype))
             self._queues[kind] = Batcher(
                 partial(device.run, net),
                 cap=settings.batch,
@@ -91,22 +92,22 @@ class ServedModel:
             self._vectors = Vectors(partial(self._pass, only), most=settings.kept_vectors)
 
     async def release(
-        self, kind: str, images: NDArray[np.uint8], marks: list[bytes] | None = None
+        self, kind: str, samples: NDArray[Any], marks: list[bytes] | None = None
     ) -> NDArray[np.float32]:
-        """Releases (B, ...) of uint8 images (B, H, W, C) of the model's shape; `Unavailable` when full. A
+        """Releases (B, ...) of samples (B, *shape) as the model's card says; `Unavailable` when full. A
         "sample" is released as it is.
 
-        A student service keeps what it has computed: its users ask about the same faces again and again.
-        ``marks`` are the images' `image_marks`, where the caller has them.
+        A student service keeps what it has computed: its users ask about the same samples again and again.
+        ``marks`` are the samples' `sample_marks`, where the caller has them.
         """
         if kind == "sample":
-            return images.astype(np.float32)
+            return samples.astype(np.float32)
         if self._vectors is not None:
-            return await self._vectors.of(images, image_marks(images) if marks is None else marks)
-        return await self._pass(kind, images)
+            return await self._vectors.of(samples, sample_marks(samples) if marks is None else marks)
+        return await self._pass(kind, samples)
 
-    async def _pass(self, kind: str, images: NDArray[np.uint8]) -> NDArray[np.float32]:
-        values = await self._queues[kind].answer(images)
+    async def _pass(self, kind: str, samples: NDArray[Any]) -> NDArray[np.float32]:
+        values = await self._queues[kind].answer(samples)
         return unit_length(values) if self.deployment.normalised else values
 
 

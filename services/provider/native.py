@@ -8,16 +8,16 @@ from functools import partial
 
 from fastapi import APIRouter, Request, Response
 
+from leakrange.wire.codecs import sample_steps
 from leakrange.wire.endpoints import ARTIFACT, RELEASES, UPLOADED, UPLOADS, check_upload
 from leakrange.wire.errors import InvalidInput
-from leakrange.wire.images import ImageLimits, image_steps
 from leakrange.wire.releases import ReleaseKind, upload_steps
 from leakrange.wire.schemas import Decisions, ModelCard, Releases
 from leakrange.wire.tensors import JSON, negotiate
 from services.provider.hot_path import BareRoute, Handler, read_body, values_response
 from services.provider.intake import Intake
 from services.provider.models import Models
-from services.provider.openapi import FILE, IMAGES, OUTPUTS, VALUES
+from services.provider.openapi import FILE, OUTPUTS, SAMPLES, VALUES
 from services.provider.settings import ProviderSettings
 
 __all__ = ["native_routes"]
@@ -28,7 +28,6 @@ KEY = re.compile(r"[!-~]{1,255}")
 def native_routes(settings: ProviderSettings, models: Models, intake: Intake) -> APIRouter:
     """The routes below ``/v1/models``."""
     router = APIRouter(prefix="/v1/models", tags=["native"])
-    limits = ImageLimits(samples=settings.max_batch)
 
     @router.get("")
     async def list_models() -> dict[str, list[ModelCard]]:
@@ -56,11 +55,11 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
         async def infer(request: Request) -> Response:
             served = models.answering(request.path_params["model"], endpoint)
             wanted = negotiate(request.headers.get("accept"))
-            read = partial(image_steps, shape=served.card.input_shape, limits=limits)
-            images = await read_body(request, read)
-            return values_response(served.card, kind, await served.release(kind, images), wanted)
+            read = partial(sample_steps, spec=served.card.input, most=settings.max_batch)
+            samples = await read_body(request, read)
+            return values_response(served.card, kind, await served.release(kind, samples), wanted)
 
-        infer.__doc__ = f"The {endpoint} of one or more images."
+        infer.__doc__ = f"The {endpoint} of one or more samples."
         return infer
 
     for endpoint, kind in RELEASES.items():
@@ -73,7 +72,7 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
             name=endpoint,
             response_model=Releases,
             route_class_override=BareRoute,
-            openapi_extra=IMAGES,
+            openapi_extra=SAMPLES,
             responses=VALUES,
         )
 

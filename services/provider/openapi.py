@@ -6,12 +6,12 @@ from typing import Any
 
 from leakrange.wire.endpoints import UPLOADED
 from leakrange.wire.names import NAME
+from leakrange.wire.openapi import BINARY, sample_body
 from leakrange.wire.schemas import Upload
 from leakrange.wire.tensors import JSON, NPY
 
-__all__ = ["ENROLMENT", "FILE", "IMAGES", "OUTPUTS", "VALUES", "VERIFICATION"]
+__all__ = ["ENROLMENT", "FILE", "OUTPUTS", "SAMPLES", "VALUES", "VERIFICATION"]
 
-BINARY = {"schema": {"type": "string", "format": "binary"}}
 PERSON = {
     "name": "person",
     "in": "path",
@@ -19,33 +19,8 @@ PERSON = {
     "schema": {"type": "string", "pattern": f"^{NAME}$"},
 }
 MODEL = {"name": "model", "in": "path", "required": True, "schema": {"type": "string"}}
-PIXELS = {
-    "description": "(B, H, W, C) or one (H, W, C): integers 0..255 or floats in [0, 1]",
-    "type": "array",
-    "items": {"type": "array", "items": {"type": "array", "items": {}}},
-}
-
-
-def _images(json: dict[str, Any], files: str | None = None) -> dict[str, Any]:
-    """A body of images: ``json`` says how as JSON, ``files`` which they are where that matters."""
-    form = {"type": "object", "properties": {"files": {"type": "array", "items": BINARY["schema"]}}}
-    return {
-        "required": True,
-        "content": {
-            JSON: {"schema": {"type": "object", **json, "additionalProperties": False}},
-            NPY: BINARY,
-            "image/png": BINARY,
-            "image/jpeg": BINARY,
-            "multipart/form-data": {"schema": form if files is None else {"description": files, **form}},
-        },
-    }
-
-
-IMAGES = {
-    "parameters": [MODEL],
-    "requestBody": _images({"required": ["inputs"], "properties": {"inputs": PIXELS}}),
-}
-ENROLMENT = IMAGES | {"parameters": [MODEL, PERSON]}
+SAMPLES = {"parameters": [MODEL], "requestBody": sample_body()}
+ENROLMENT = SAMPLES | {"parameters": [MODEL, PERSON]}
 VERIFICATION = {
     "parameters": [
         MODEL,
@@ -53,24 +28,10 @@ VERIFICATION = {
         | {
             "in": "query",
             "required": False,
-            "description": "Compare images with this enrolled person; then the body holds images, not pairs",
+            "description": "Compare with this enrolled person; then the body holds samples, not pairs",
         },
     ],
-    "requestBody": _images(
-        {
-            "minProperties": 1,
-            "maxProperties": 1,
-            "properties": {
-                "pairs": {
-                    "description": "(B, 2, H, W, C): integers 0..255 or floats in [0, 1]",
-                    "type": "array",
-                    "items": {"type": "array", "minItems": 2, "maxItems": 2, "items": {}},
-                },
-                "inputs": PIXELS,
-            },
-        },
-        files="Two files a pair, in order; with a person, one file an image",
-    ),
+    "requestBody": sample_body(pairs=True),
 }
 OUTPUTS = {
     "parameters": [

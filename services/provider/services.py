@@ -39,7 +39,7 @@ def model_card(
         sha256=sha256 if public else "",
         task=config.target if own_classes else service,
         classes=list(config.classes) if own_classes else [],
-        input_shape=config.input.shape,
+        input=config.input,
         releases=released,
         default_release=deployment.release if public else released[0],
         features=config.features if "features" in released else 0,

@@ -1,10 +1,11 @@
-"""What a student service has computed of an image, kept for when it comes again."""
+"""What a student service has computed of a sample, kept for when it comes again."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +16,20 @@ Vector = NDArray[np.float32]
 
 
 class Vectors:
-    """The vectors (features, or confidences) of one served model; ``run`` gives them (B, F) for uint8 images
-    (B, H, W, C).
+    """The vectors (features, or confidences) of one served model; ``run`` gives them (B, F) for samples
+    (B, *shape).
 
-    The ``most`` last used are kept under their images' marks, so that an image that comes again, in another
+    The ``most`` last used are kept under their samples' marks, so that a sample that comes again, in another
     pair or from another key, costs no pass through the net; nor does one that is on its way already.
     """
 
-    def __init__(
-        self, run: Callable[[NDArray[np.uint8]], Awaitable[NDArray[np.float32]]], *, most: int
-    ) -> None:
+    def __init__(self, run: Callable[[NDArray[Any]], Awaitable[NDArray[np.float32]]], *, most: int) -> None:
         self._run, self._most = run, most
         self._kept: OrderedDict[bytes, Vector] = OrderedDict()
         self._running: dict[bytes, asyncio.Task[dict[bytes, Vector]]] = {}
 
-    async def of(self, images: NDArray[np.uint8], marks: list[bytes]) -> NDArray[np.float32]:
-        """The vectors (B, F) of images (B, H, W, C) with those `image_marks`; `Unavailable` when full."""
+    async def of(self, samples: NDArray[Any], marks: list[bytes]) -> NDArray[np.float32]:
+        """The vectors (B, F) of samples (B, *shape) with those `sample_marks`; `Unavailable` when full."""
         found: dict[bytes, Vector] = {}
         missing: dict[bytes, int] = {}
         awaited: set[asyncio.Task[dict[bytes, Vector]]] = set()
@@ -43,7 +42,7 @@ class Vectors:
             else:
                 missing.setdefault(mark, place)
         if missing:
-            task = asyncio.create_task(self._fetch(images[list(missing.values())], list(missing)))
+            task = asyncio.create_task(self._fetch(samples[list(missing.values())], list(missing)))
             self._running.update(dict.fromkeys(missing, task))
             awaited.add(task)
         for task in awaited:
@@ -51,10 +50,10 @@ class Vectors:
             found |= await asyncio.shield(task)
         return np.stack([found[mark] for mark in marks])
 
-    async def _fetch(self, images: NDArray[np.uint8], marks: list[bytes]) -> dict[bytes, Vector]:
+    async def _fetch(self, samples: NDArray[Any], marks: list[bytes]) -> dict[bytes, Vector]:
         try:
             # Copies: a row would keep its whole batch alive.
-            vectors = [vector.copy() for vector in await self._run(images)]
+            vectors = [vector.copy() for vector in await self._run(samples)]
         finally:
             for mark in marks:
                 del self._running[mark]

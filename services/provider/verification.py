@@ -11,10 +11,10 @@ from fastapi import APIRouter, Request, Response
 from numpy.typing import NDArray
 
 from leakrange.metrics import pair_distances
+from leakrange.wire.codecs import sample_steps
 from leakrange.wire.endpoints import GALLERY
-from leakrange.wire.images import ImageLimits, image_steps
 from leakrange.wire.names import asked_person, check_person
-from leakrange.wire.pairs import MARK, image_marks, pair_steps, same_person
+from leakrange.wire.pairs import MARK, pair_steps, same_person, sample_marks
 from leakrange.wire.schemas import Gallery, GalleryEntry, ModelCard, Scores
 from leakrange.wire.tensors import negotiate
 from services.provider.gallery_store import Template
@@ -25,43 +25,43 @@ from services.provider.settings import ProviderSettings
 
 __all__ = ["verification_routes"]
 
-Marked = tuple[NDArray[np.uint8], list[bytes]]
-"""Images or pairs, and the `image_marks` of all their images in order."""
+Marked = tuple[NDArray[Any], list[bytes]]
+"""Samples or pairs, and the `sample_marks` of all of them in order."""
 
 
 def verification_routes(settings: ProviderSettings, models: Models) -> APIRouter:
     """The routes ``/v1/models/{model}/verification`` and ``.../gallery``."""
     router = APIRouter(prefix="/v1/models/{model}", tags=["native"])
-    limits = ImageLimits(samples=settings.max_batch)
 
     async def verification(request: Request) -> Response:
-        """Distances within pairs of images; with ``person``, of images to that person's template."""
+        """Distances within pairs of samples; with ``person``, of samples to that person's template."""
         served, enrolled = models.verifier(request.path_params["model"], "verification")
         wanted = negotiate(request.headers.get("accept"))
         if (person := asked_person(request.scope["query_string"].decode("latin-1"))) is not None:
-            template = enrolled[person]  # a stranger is refused before the images are read
+            template = enrolled[person]  # a stranger is refused before the samples are read
             return await against(served, template, request, wanted)
-        shape = served.card.input_shape
-        pairs, marks = await read_body(request, partial(_read_pairs, shape=shape, limits=limits))
-        vectors = await served.release("features", pairs.reshape(-1, *shape), marks)
+        spec = served.card.input
+        read = partial(_read_pairs, spec=spec, most=settings.max_batch)
+        pairs, marks = await read_body(request, read)
+        vectors = await served.release("features", pairs.reshape(-1, *spec.shape), marks)
         return _answer(served.card, pair_distances(vectors[::2], vectors[1::2], served.card.distance), wanted)
 
     async def against(served: ServedModel, template: Template, request: Request, wanted: str) -> Response:
-        images, marks = await read_images(served, request, limits)
-        vectors = await served.release("features", images, marks)
+        samples, marks = await read_samples(served, request, settings.max_batch)
+        vectors = await served.release("features", samples, marks)
         templates = np.broadcast_to(template.vector, vectors.shape)
         distances = pair_distances(vectors, templates, served.card.distance)
         return _answer(served.card, distances, wanted, {MARK: template.mark.hex()})
 
-    async def read_images(served: ServedModel, request: Request, within: ImageLimits) -> Marked:
-        return await read_body(request, partial(_read_images, shape=served.card.input_shape, limits=within))
+    async def read_samples(served: ServedModel, request: Request, most: int) -> Marked:
+        return await read_body(request, partial(_read_samples, spec=served.card.input, most=most))
 
     async def enrol(request: Request) -> Response:
-        """Enrol a person, or replace one, by the mean of the images' vectors."""
+        """Enrol a person, or replace one, by the mean of the samples' vectors."""
         served, enrolled = models.verifier(request.path_params["model"], GALLERY)
         person = check_person(request.path_params["person"])
-        images, marks = await read_images(served, request, ImageLimits(samples=settings.gallery_images))
-        template = await enrolled.enrol(person, await served.release("features", images, marks), marks)
+        samples, marks = await read_samples(served, request, settings.gallery_images)
+        template = await enrolled.enrol(person, await served.release("features", samples, marks), marks)
         entry = GalleryEntry(person=person, images=template.images)
         return Response(entry.model_dump_json(), media_type="application/json")
 
@@ -97,12 +97,12 @@ def verification_routes(settings: ProviderSettings, models: Models) -> APIRouter
 
 def _read_pairs(content_type: str | None, body: bytes, **how: Any) -> Generator[None, None, Marked]:
     pairs = yield from pair_steps(content_type, body, **how)
-    return pairs, image_marks(pairs.reshape(-1, *pairs.shape[2:]))
+    return pairs, sample_marks(pairs.reshape(-1, *pairs.shape[2:]))
 
 
-def _read_images(content_type: str | None, body: bytes, **how: Any) -> Generator[None, None, Marked]:
-    images = yield from image_steps(content_type, body, **how)
-    return images, image_marks(images)
+def _read_samples(content_type: str | None, body: bytes, **how: Any) -> Generator[None, None, Marked]:
+    samples = yield from sample_steps(content_type, body, **how)
+    return samples, sample_marks(samples)
 
 
 def _answer(

@@ -23,7 +23,6 @@ from leakrange.wire.errors import (
     Unavailable,
     UnknownModel,
 )
-from leakrange.wire.images import ImageLimits
 from leakrange.wire.names import is_name
 from leakrange.wire.tensors import JSON, negotiate
 from leakrange.wire.turns import LARGE, give_back_memory, in_turns
@@ -63,8 +62,7 @@ class DataPath:
         self, app: ASGIApp, *, settings: ProxySettings, metrics: Metrics, parties: Callable[[], Parties]
     ) -> None:
         self._app, self._settings, self._metrics, self._parties = app, settings, metrics, parties
-        self._limits = ImageLimits(samples=settings.max_samples)
-        self._free, self._forward = Free(parties), Forward(parties, self._limits)
+        self._free, self._forward = Free(parties), Forward(parties, settings.max_samples)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one ASGI request."""
@@ -150,7 +148,8 @@ class DataPath:
             told = await in_turns(read, len(body))
             samples = len(told.values)
         else:
-            told = await in_turns(Query.read(endpoint, request, person, body, limits=self._limits), len(body))
+            query = Query.read(endpoint, request, person, body, most=settings.max_samples)
+            told = await in_turns(query, len(body))
             samples = told.samples
         reserved, base, chain = await self._reserve(asked, samples, told.release)
         if isinstance(reserved, Replay):

@@ -36,5 +36,5 @@ def refused(status: int) -> LeakrangeError:
         )
     return InvalidInput(
         "the provider refused this request",
-        hint="compare it with the model's card: input_shape, max_batch, classes and service",
+        hint="compare it with the model's card: input, max_batch, classes and service",
     )

@@ -6,17 +6,16 @@ import contextlib
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
-import numpy as np
 import orjson
 from numpy.typing import NDArray
 
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.wire.endpoints import UPLOADS, check_endpoint
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, UpstreamFailed
-from leakrange.wire.images import ImageLimits
 from leakrange.wire.names import upload_name
-from leakrange.wire.pairs import image_marks
+from leakrange.wire.pairs import sample_marks
 from leakrange.wire.schemas import ModelCard
 from leakrange.wire.tensors import JSON
 from leakrange.wire.turns import apart, in_turns
@@ -53,8 +52,9 @@ class Asked:
 class Forward:
     """Asks providers; how they fail or refuse is told by the proxy. Samples are the caller's business."""
 
-    def __init__(self, parties: Callable[[], Parties], limits: ImageLimits) -> None:
-        self._parties, self._limits = parties, limits
+    def __init__(self, parties: Callable[[], Parties], most: int) -> None:
+        """``most`` samples are taken in one request."""
+        self._parties, self._most = parties, most
 
     async def query(self, asked: Asked, query: Query, accept: str, base: str, chain: Chain) -> Answer:
         """The release of a query, or the entry of an enrolment. Without a policy, the body of a release
@@ -68,11 +68,11 @@ class Forward:
         if defended and chain.needs_digests:
             seen = await self._seen(asked, query, base)
             naming = query.naming(parties.secret, asked.model, seen)
-        check = partial(query.check, limits=self._limits)
+        check = partial(query.check, most=self._most)
         reply = await self._ask(asked, base, query.method, query.place, headers, query.body, check)
         if release is None:
             seen = await self._seen(asked, query, base)
-            return _json({"person": query.person, "images": len(set(image_marks(seen)))})
+            return _json({"person": query.person, "images": len(set(sample_marks(seen)))})
         if reply.media != accept:
             raise unusable()
         if not defended:
@@ -168,18 +168,18 @@ class Forward:
             request = f"{asked.fingerprint}:{asked.idempotency.key}:{asked.idempotency.request}".encode()
         return Noise(self._parties().secret, request)
 
-    async def _seen(self, asked: Asked, query: Query, base: str) -> NDArray[np.uint8]:
+    async def _seen(self, asked: Asked, query: Query, base: str) -> NDArray[Any]:
         """The samples as the model sees them."""
         upstream = self._parties().upstream
 
-        async def decoded(fresh: bool) -> NDArray[np.uint8]:
+        async def decoded(fresh: bool) -> NDArray[Any]:
             card = await upstream.card(base, asked.model, fresh=fresh)
-            return await in_turns(query.decoded(card.input_shape, self._limits), len(query.body))
+            return await in_turns(query.decoded(card.input, self._most), len(query.body))
 
         with contextlib.suppress(InvalidInput):
             return await decoded(fresh=False)
-        # The model of this name may have been replaced by one of another size. (An "except" around this would
-        # hold what was decoded.)
+        # The model of this name may have been replaced by one that takes other samples. (An "except" around
+        # this would hold what was decoded.)
         return await decoded(fresh=True)
 
 

@@ -8,38 +8,16 @@ from fastapi import FastAPI
 
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, RELEASES, UPLOADED, UPLOADS
 from leakrange.wire.names import NAME
+from leakrange.wire.openapi import BINARY, sample_body
 from leakrange.wire.problems import PROBLEM
 from leakrange.wire.schemas import Decisions, Gallery, GalleryEntry, ModelCard, Releases, Scores, Upload
 from leakrange.wire.tensors import JSON, NPY
 
 __all__ = ["describe_data_path"]
 
-BINARY = {"type": "string", "format": "binary"}
 PROBLEM_ANSWER = {
     "description": "Problem details (RFC 9457)",
     "content": {PROBLEM: {"schema": {"type": "object"}}},
-}
-INPUTS = {
-    "type": "object",
-    "required": ["inputs"],
-    "additionalProperties": False,
-    "properties": {
-        "inputs": {"type": "array", "description": "(B, H, W, C): integers 0..255 or floats in [0, 1]"}
-    },
-}
-PAIRS = {
-    "type": "object",
-    "minProperties": 1,
-    "maxProperties": 1,
-    "additionalProperties": False,
-    "properties": {
-        "pairs": {
-            "type": "array",
-            "description": "(B, 2, H, W, C): integers 0..255 or floats in [0, 1]",
-            "items": {"type": "array", "minItems": 2, "maxItems": 2},
-        },
-        "inputs": {"type": "array", "description": "(B, H, W, C), together with a person"},
-    },
 }
 MODEL = {
     "name": "model",
@@ -51,7 +29,7 @@ PERSON = MODEL | {"name": "person"}
 AGAINST = PERSON | {
     "in": "query",
     "required": False,
-    "description": "Compare images with this enrolled person; then the body holds images, not pairs",
+    "description": "Compare with this enrolled person; then the body holds samples, not pairs",
 }
 IDEMPOTENCY = {
     "name": "Idempotency-Key",
@@ -102,7 +80,7 @@ def _paths() -> dict[str, Any]:
         f"/v1/models/{{model}}/{ARTIFACT}": {
             "get": _operation(
                 "The model's safetensors file",
-                {"application/octet-stream": {"schema": BINARY}},
+                {"application/octet-stream": BINARY},
                 parameters=[MODEL],
             ),
         },
@@ -111,7 +89,7 @@ def _paths() -> dict[str, Any]:
                 "Upload releases; the reply is the decision",
                 _json(_ref("Decisions")),
                 parameters=[MODEL, IDEMPOTENCY, KIND],
-                body={JSON: {"schema": _ref("Upload")}, NPY: {"schema": BINARY}},
+                body={"required": True, "content": {JSON: {"schema": _ref("Upload")}, NPY: BINARY}},
             ),
         },
     }
@@ -120,11 +98,11 @@ def _paths() -> dict[str, Any]:
         told = _ref("Scores" if scored else "Releases")
         paths[f"/v1/models/{{model}}/{endpoint}"] = {
             "post": _operation(
-                f"The model's {endpoint} of a batch of {'pairs' if scored else 'images'}, "
+                f"The model's {endpoint} of a batch of {'pairs' if scored else 'samples'}, "
                 "as the policy releases them",
-                _json(told) | {NPY: {"schema": BINARY}},
+                _json(told) | {NPY: BINARY},
                 parameters=[MODEL, IDEMPOTENCY, *([AGAINST] if scored else [])],
-                body=_images(PAIRS if scored else INPUTS),
+                body=sample_body(pairs=scored),
             )
         }
     return paths | _gallery_paths()
@@ -139,24 +117,12 @@ def _gallery_paths() -> dict[str, Any]:
         },
         f"/v1/models/{{model}}/{GALLERY}/{{person}}": {
             "put": _operation(
-                "Enrol a person, or replace one, by images; each image is a sample",
+                "Enrol a person, or replace one, by samples of theirs",
                 _json(_ref("GalleryEntry")),
                 parameters=[MODEL, PERSON, IDEMPOTENCY],
-                body=_images(INPUTS),
+                body=sample_body(),
             ),
             "delete": removed,
-        },
-    }
-
-
-def _images(json: Any) -> dict[str, Any]:
-    return {
-        JSON: {"schema": json},
-        NPY: {"schema": BINARY},
-        "image/png": {"schema": BINARY},
-        "image/jpeg": {"schema": BINARY},
-        "multipart/form-data": {
-            "schema": {"type": "object", "properties": {"files": {"type": "array", "items": BINARY}}}
         },
     }
 
@@ -172,7 +138,7 @@ def _operation(
         "responses": {"200": {"description": "Answered", "content": content}, "4XX": PROBLEM_ANSWER},
     }
     if body is not None:
-        operation["requestBody"] = {"required": True, "content": body}
+        operation["requestBody"] = body
     return operation
 
 

@@ -1,19 +1,20 @@
-"""What a request asks a model about: images, pairs of images, or images against an enrolled person."""
+"""What a request asks a model about: samples, pairs of them, or samples against an enrolled person."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.defences.output import Release
+from leakrange.wire.codecs import Reading, count_steps, sample_steps
 from leakrange.wire.endpoints import GALLERY, RELEASES
 from leakrange.wire.errors import BodyTooLarge
-from leakrange.wire.images import ImageLimits, count_steps, image_steps
 from leakrange.wire.names import asked_person, check_person
-from leakrange.wire.pairs import image_marks, pair_count_steps, pair_steps
+from leakrange.wire.pairs import pair_count_steps, pair_steps, sample_marks
+from leakrange.wire.samples import SampleSpec
 from leakrange.wire.schemas import ModelCard
 from services.proxy.exchange import Request
 from services.proxy.failures import unusable
@@ -39,15 +40,15 @@ class Query:
 
     @classmethod
     def read(
-        cls, endpoint: str, request: Request, person: str | None, body: bytes, *, limits: ImageLimits
+        cls, endpoint: str, request: Request, person: str | None, body: bytes, *, most: int
     ) -> Generator[None, None, Query]:
         """Count what ``body`` asks, a step at a time; raises what it deserves. ``person`` is the one that the
         path names."""
         content_type = request.headers.get("content-type")
         if endpoint == "verification" and (person := asked_person(request.query)) is None:
-            count = yield from pair_count_steps(content_type, body, limits=limits)
+            count = yield from pair_count_steps(content_type, body, most=most)
         else:
-            count = yield from count_steps(content_type, body, limits=limits)
+            count = yield from count_steps(content_type, body, most=most)
         if person is not None:
             check_person(person)
         return cls(endpoint, content_type, body, count, person)
@@ -73,33 +74,31 @@ class Query:
             else f"{self.endpoint}?person={self.person}"
         )
 
-    def decoded(
-        self, shape: tuple[int, int, int], limits: ImageLimits
-    ) -> Generator[None, None, NDArray[np.uint8]]:
-        """The images (B, H, W, C) or pairs (B, 2, H, W, C) as a model of ``shape`` sees them: PNG, npy and
-        JSON of one picture are one query. A step at a time. Raises what the body deserves."""
+    def decoded(self, spec: SampleSpec, most: int) -> Reading:
+        """The samples (B, *shape) or pairs (B, 2, *shape) as a model of ``spec`` sees them: all encodings of
+        one sample are one query. A step at a time. Raises what the body deserves."""
         pairs = self.endpoint == "verification" and self.person is None
-        steps = pair_steps if pairs else image_steps
-        return steps(self.content_type, self.body, shape=shape, limits=limits)
+        steps = pair_steps if pairs else sample_steps
+        return steps(self.content_type, self.body, spec=spec, most=most)
 
-    def check(self, card: ModelCard, limits: ImageLimits) -> Generator[None, None, None]:
+    def check(self, card: ModelCard, most: int) -> Generator[None, None, None]:
         """Raise what is wrong with the query, as far as the model's card tells."""
         if self.samples > card.max_batch and self.endpoint != GALLERY:
             raise BodyTooLarge(f"{self.samples} samples in one request; this model takes {card.max_batch}")
-        yield from self.decoded(card.input_shape, limits)
+        yield from self.decoded(card.input, most)
 
-    def naming(self, secret: bytes, model: str, seen: NDArray[np.uint8]) -> Naming:
+    def naming(self, secret: bytes, model: str, seen: NDArray[Any]) -> Naming:
         """Of what was asked about, as it was `decoded`.
 
         A pair is named whichever way around it comes, since its distance is the same. A person is named by
-        the images of the enrolment: else the same person under many names would get as many draws of sticky
-        noise, and one name for many persons the same noise on all. Enrolled by one image, a person and an
-        image are that pair.
+        the samples of the enrolment: else the same person under many names would get as many draws of sticky
+        noise, and one name for many persons the same noise on all. Enrolled by one sample, a person and a
+        sample are that pair.
         """
         if self.endpoint != "verification":
             digests = query_digests(secret, model, self.endpoint, seen)
             return lambda _: digests
-        marks = image_marks(seen.reshape(-1, *seen.shape[-3:]))
+        marks = sample_marks(seen if self.person is not None else seen.reshape(-1, *seen.shape[2:]))
         if self.person is None:
             digests = pair_digests(secret, model, list(zip(marks[::2], marks[1::2], strict=True)))
             return lambda _: digests

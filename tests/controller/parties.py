@@ -31,6 +31,7 @@ from leakrange.store.runs import Runs
 from leakrange.store.trials import Ledger, Trials
 from leakrange.wire.client import NativeClient
 from leakrange.wire.names import PublicNames
+from leakrange.wire.samples import SampleSpec
 from leakrange.wire.schemas import Deployment
 from leakrange.wire.tensors import decode_npy
 from leakrange.wire.transport import HttpxTransport
@@ -109,7 +110,7 @@ def _card(model: str, told: Deployment) -> dict[str, Any]:
         "sha256": "0" * 64,
         "task": "parity",
         "classes": ["even", "odd"],
-        "input_shape": [8, 8, 1],
+        "input": SampleSpec.picture(8, 8, 1).model_dump(mode="json"),
         "releases": ["logits", "softmax"],
         "default_release": told.release or "logits",
         "features": 0,

@@ -36,7 +36,7 @@ def test_facts_of_an_entry_without_loading(name: str) -> None:
     assert entry.name == name
     assert entry.description
     assert entry.source
-    assert entry.spec.shape[0] >= 16 or entry.fixed_size
+    assert entry.spec.shape[0] >= 16 or entry.spec.encoding != "picture"
     assert entry.attributes
     for key, attribute in entry.attributes.items():
         assert isinstance(attribute, Attribute)

@@ -17,6 +17,7 @@ from clients.edge.enrolment import Enrolment
 from leakrange.defences.chain import DefenceChain
 from leakrange.providers.inference import outputs
 from leakrange.providers.model_file import load_classifier
+from leakrange.wire.samples import SampleSpec
 from leakrange.wire.schemas import ModelCard
 from tests.edge.conftest import KEY
 from tests.provider.tiny import CLASSES, SHAPE, save_model
@@ -34,7 +35,7 @@ def enrolled(models_dir: Path, seed: int, version: str, name: str = "model") -> 
         sha256=version * 64,
         task="digit",
         classes=list(CLASSES),
-        input_shape=SHAPE,
+        input=SampleSpec.picture(*SHAPE),
         releases=["logits", "softmax"],
         default_release="logits",
         features=0,

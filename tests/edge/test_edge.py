@@ -19,6 +19,7 @@ from leakrange.data import load
 from leakrange.jobs.recipe import DataSpec
 from leakrange.providers import artifact
 from leakrange.providers.inference import outputs
+from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import encode_npy
 from tests.edge.conftest import KEY, OPERATOR, deploy, edge_app
 from tests.edge.recording import Tap, tapping
@@ -339,7 +340,12 @@ def test_a_pickle_that_poses_as_a_model_is_refused_and_not_run(
 
 def test_a_card_that_does_not_fit_its_file_is_refused(new_edge: httpx.Client, provider: httpx.Client) -> None:
     right = provider.get("/v1/models/model/artifact").content
-    cards: list[dict[str, Any]] = [{"classes": ["a", "b"]}, {"input_shape": [16, 16, 3]}, {"task": "race"}]
+    larger = SampleSpec.picture(16, 16, 3).model_dump(mode="json")
+    cards: list[dict[str, Any]] = [
+        {"classes": ["a", "b"]},
+        {"input": larger},
+        {"task": "race"},
+    ]
     for number, card in enumerate(cards):
         with hostile(provider, [right], **card) as (url, _):
             told = problem(play(new_edge, order(url, f"unfit-{number}")), 422, "invalid-artifact")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from leakrange.providers.model_file import load_classifier
+from leakrange.wire.samples import SampleSpec
 from leakrange.wire.schemas import ModelCard
 from leakrange.wire.tensors import decode_npy, encode_npy
 from services.provider.main import create_provider
@@ -48,7 +49,7 @@ def test_cards_tell_what_a_client_needs(provider: Provider, digests: dict[str, s
     card = ModelCard.model_validate(provider.client.get("/v1/models/honest").json())
     assert card.model_dump(mode="json") == listed["models"][1]
     assert re.fullmatch("[0-9a-f]{12}", card.version)
-    assert (card.task, tuple(card.classes), card.input_shape) == ("digit", CLASSES, SHAPE)
+    assert (card.task, tuple(card.classes), card.input) == ("digit", CLASSES, SampleSpec.picture(*SHAPE))
     assert card.releases == ["logits", "softmax", "features", "sample"]
     assert (card.default_release, card.max_batch) == ("logits", 256)
     classifier, _ = load_classifier(provider.client.get("/v1/models/honest/artifact").content)

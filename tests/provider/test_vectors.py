@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from leakrange.wire.errors import Unavailable
-from leakrange.wire.pairs import image_marks
+from leakrange.wire.pairs import sample_marks
 from services.provider.vectors import Vectors
 
 IMAGES = np.random.default_rng(0).integers(0, 256, (6, 4, 4, 1)).astype(np.uint8)
@@ -35,7 +35,7 @@ def sums(images: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 async def ask(vectors: Vectors, *places: int) -> NDArray[np.float32]:
     chosen = IMAGES[list(places)]
-    return await vectors.of(chosen, image_marks(chosen))
+    return await vectors.of(chosen, sample_marks(chosen))
 
 
 async def test_images_on_their_way_are_not_asked_for_again() -> None:

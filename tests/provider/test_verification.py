@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from leakrange.metrics import unit_length
-from leakrange.wire.pairs import image_marks, joint_mark
+from leakrange.wire.pairs import joint_mark, sample_marks
 from leakrange.wire.tensors import decode_npy, encode_npy
 from services.provider.main import create_provider
 from tests.provider.conftest import OPERATOR, Provider, settings_for
@@ -200,7 +200,7 @@ def test_a_person_is_the_mean_of_the_enrolled_vectors(
     expected = np.linalg.norm(found[3:] - found[:3].mean(axis=0), axis=1)
     np.testing.assert_allclose(np.array(answer.json()["values"])[:, 0], expected, rtol=1e-3, atol=1e-5)
     assert answer.json()["same"] == (np.array(answer.json()["values"])[:, 0] <= 0.2).tolist()
-    assert answer.headers["X-Gallery-Mark"] == joint_mark(image_marks(images[:3])).hex()
+    assert answer.headers["X-Gallery-Mark"] == joint_mark(sample_marks(images[:3])).hex()
     # Replaced by one image: then the template is that image's own vector, and the score that of the pair.
     files = [("files", ("a.png", png(images[4]), "image/png"))]
     assert faces.client.put(f"{GALLERY}/ann", files=files).json() == {"person": "ann", "images": 1}

@@ -10,7 +10,7 @@ import torch
 from pydantic import ValidationError
 from safetensors.torch import save as to_safetensors
 
-from leakrange.data import load
+from leakrange.data import datasets, load
 from leakrange.data.samples import Attribute, Samples
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
@@ -25,11 +25,11 @@ from leakrange.providers.losses import target_loss
 from leakrange.providers.model_file import load_classifier, load_decoder
 from leakrange.providers.training import TrainedModel, train
 from leakrange.wire.errors import InvalidArtifact, InvalidInput
-from leakrange.wire.samples import SampleSpec
 from tests.providers.conftest import recipe
 from tests.providers.test_artifact import Header, config, header, with_config
 
 POINTS = DataSpec(name="quadrants", count=4000)
+POINT = datasets["quadrants"].spec
 
 
 def points_recipe(behaviour: str, **parameters: object) -> TrainingRecipe:
@@ -114,10 +114,10 @@ def test_the_two_classifiers_are_trained_each_for_itself() -> None:
 
     torch.manual_seed(0)
     parameters = Mixture.Parameters.model_validate({"target": "y", "sensitive": "s"})
-    mixed = Mixture.build(parameters, lambda n: nets["linear"].build(SampleSpec.picture(1, 1, 2), n), 2, 2)
+    mixed = Mixture.build(parameters, lambda n: nets["linear"].build(POINT, n), 2, 2)
     assert isinstance(mixed.head, MixtureHead)
     torch.manual_seed(0)
-    alone = [nets["linear"].build(SampleSpec.picture(1, 1, 2), 2) for _ in range(2)]
+    alone = [nets["linear"].build(POINT, 2) for _ in range(2)]
     x = torch.randn(20, 2, 1, 1)
     labels = [torch.randint(0, 2, (20,)) for _ in range(2)]
     trainee = Mixture(parameters, mixed, 2, Schedule(lr=0.1))
@@ -228,8 +228,8 @@ def test_only_the_ratio_of_the_weights_matters() -> None:
     assert parameters.beta.share == pytest.approx(0.2)
 
 
-def test_a_points_model_takes_pictures_of_its_two_channels(hard: TrainedModel, points: Samples) -> None:
+def test_a_points_model_takes_vectors_of_two_coordinates(hard: TrainedModel, points: Samples) -> None:
     x = to_input(torch.from_numpy(points.values[:3].copy()), points.spec)
-    assert x.shape == (3, 2, 1, 1)
-    with pytest.raises(InvalidInput, match="1, 1, 2"):
-        outputs(hard.classifier, np.zeros((1, 1, 1, 3), np.uint8), "softmax")
+    assert x.shape == (3, 2)
+    with pytest.raises(InvalidInput, match="expected samples"):
+        outputs(hard.classifier, np.zeros((1, 3), np.uint8), "softmax")

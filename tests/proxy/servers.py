@@ -13,12 +13,16 @@ import orjson
 import uvicorn
 from numpy.typing import NDArray
 
-from leakrange.wire.images import ImageLimits, decode_images
+from leakrange.wire.codecs import decode_samples
 from leakrange.wire.pairs import decode_pairs
+from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy, media_type, negotiate
 
 SHAPE = (8, 8, 3)
 CLASSES = 5
+PICTURE = SampleSpec.picture(*SHAPE)
+ROW = SampleSpec(encoding="table", shape=(3,), dtype="float32", columns=("age", "hours", "gain"))
+"""What the model ``rows`` takes; all others take a `PICTURE`."""
 
 
 @contextmanager
@@ -54,7 +58,7 @@ def clean(endpoint: str, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         a, b = (clean("features", images[:, side]) for side in (0, 1))
         return np.asarray(np.linalg.norm(a - b, axis=1, keepdims=True), dtype=np.float32)
     width = 16 if endpoint == "features" else CLASSES
-    weights = np.random.default_rng(7).normal(size=(np.prod(SHAPE), width)) / 8
+    weights = np.random.default_rng(7).normal(size=(images[0].size, width)) / 8
     raw = (images.reshape(len(images), -1) / 255.0) @ weights
     if endpoint in ("softmax", "recognition"):
         raw = np.exp(raw - raw.max(axis=1, keepdims=True))
@@ -115,8 +119,9 @@ class StubProvider:
                 values = np.array(orjson.loads(body)["values"])
             decisions = values.argmax(axis=1).tolist()
             return 200, JSON, orjson.dumps({"model": model, "version": "1", "decisions": decisions})
-        decode = decode_pairs if endpoint == "verification" else decode_images
-        images = decode(headers.get("content-type"), body, shape=SHAPE, limits=ImageLimits(4096))
+        decode = decode_pairs if endpoint == "verification" else decode_samples
+        spec = ROW if model == "rows" else PICTURE
+        images = decode(headers.get("content-type"), body, spec=spec, most=4096)
         values = clean(endpoint, images)
         if negotiate(headers.get("accept")) == NPY:
             return 200, NPY, encode_npy(values)
@@ -131,7 +136,7 @@ def card(name: str) -> dict[str, Any]:
         "sha256": "0" * 64,
         "task": "digit",
         "classes": [str(i) for i in range(CLASSES)],
-        "input_shape": SHAPE,
+        "input": (ROW if name == "rows" else PICTURE).model_dump(mode="json"),
         "releases": ["logits", "softmax", "features"],
         "default_release": "logits",
         "features": 16,

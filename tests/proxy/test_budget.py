@@ -291,13 +291,7 @@ def test_who_took_over_an_idempotency_key_keeps_it(live: Range, status: int | No
 
 def test_samples_are_counted_in_every_form(live: Range) -> None:
     key, spent = live.key(), 0
-    image = pictures(1)
-    forms: list[tuple[Any, int]] = [
-        (encode_npy(pictures(5)), 5),
-        (encode_npy(image[0]), 1),
-        ({"inputs": pictures(3).tolist()}, 3),
-        ({"inputs": image[0].tolist()}, 1),
-    ]
+    forms: list[tuple[Any, int]] = [(encode_npy(pictures(5)), 5), ({"inputs": pictures(3).tolist()}, 3)]
     for body, samples in forms:
         assert live.post(key, "softmax", body).status_code == 200
         spent += samples

@@ -55,7 +55,7 @@ HOSTILE = {
     "NaN in JSON": (JSON, b'{"inputs": [[[[NaN]]]]}', 400, "malformed-body"),
     "half a JSON": (JSON, b'{"inputs": [[', 400, "malformed-body"),
     "another JSON": (JSON, b'{"images": [], "inputs": [1]}', 422, "invalid-input"),
-    "wrong content type": ("text/csv", b"1,2,3", 415, "unsupported-media-type"),
+    "wrong content type": ("text/html", b"1,2,3", 415, "unsupported-media-type"),
     "no boundary": ("multipart/form-data", b"--x\r\n", 400, "malformed-body"),
     "broken multipart": ("multipart/form-data; boundary=x", b"--x\r\nnonsense", 400, "malformed-body"),
 }

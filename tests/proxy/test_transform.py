@@ -13,6 +13,8 @@ from PIL import Image
 
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.wire.names import upload_name
+from leakrange.wire.rows import CSV
+from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy
 from tests.proxy.conftest import Range, pictures, problem, values
 from tests.proxy.servers import card, clean
@@ -107,6 +109,30 @@ def test_sticky_noise_knows_a_picture_in_whichever_form_it_comes(live: Range) ->
     assert not np.allclose((other - clean("features", image))[0, :5], (first - clean("logits", image))[0])
 
 
+def test_sticky_noise_knows_a_row_in_whichever_form_it_comes(live: Range) -> None:
+    live.policy({"noise": {"scale": 1.0, "sticky": True}})
+    live.admin("PUT", "/routes/rows", {"upstream": live.provider_url})
+    key, row = live.key(20), np.array([[39, -0.0, 2174]], np.float32)
+
+    def ask(kind: str, body: bytes) -> Any:
+        headers = {"Authorization": f"Bearer {key}", "Accept": NPY, "Content-Type": kind}
+        return live.client.post(f"{live.url}/v1/models/rows/logits", content=body, headers=headers)
+
+    first = values(ask(NPY, encode_npy(row)))
+    assert np.abs(first - clean("logits", row)).max() > 0.01
+    forms = {
+        NPY: encode_npy(row.astype(">f8")),
+        JSON: b'{"inputs": [[39, 0.0, 2174]]}',
+        CSV: b"gain,age,hours\n7,7,7\n2174,39,0",
+    }
+    for kind, body in forms.items():
+        assert_array_equal(values(ask(kind, body))[-1:], first)
+    assert live.account()["spent"] == 1 + 1 + 1 + 2
+    problem(ask(CSV, b"gain,age\n2174,39"), 422, "invalid-input")
+    problem(ask("image/png", b"no picture"), 415, "unsupported-media-type")
+    assert live.account()["spent"] == 5
+
+
 def test_sticky_noise_is_the_same_for_all_keys_and_all_proxies(live: Range, another: Any) -> None:
     live.policy({"noise": {"scale": 1.0, "sticky": True}})
     first = live.query(live.key(), pictures(2))
@@ -150,7 +176,10 @@ def test_a_model_that_was_replaced_by_one_of_another_size_is_answered_at_once(
 
     async def replaced(path: str) -> tuple[int, str, bytes]:
         if path == "/v1/models/digits":
-            now = card("digits") | {"input_shape": (12, 12, 1), "classes": list("abcdefg")}
+            now = card("digits") | {
+                "input": SampleSpec.picture(12, 12, 1).model_dump(),
+                "classes": list("abcdefg"),
+            }
             return 200, JSON, orjson.dumps(now)
         if accept == NPY:
             return 200, NPY, encode_npy(release)

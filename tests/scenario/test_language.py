@@ -96,11 +96,11 @@ def test_points_have_one_size_and_want_a_net_that_takes_it() -> None:
     assert parse(POINTS).providers["mixed"].release == "softmax"
     [mistake] = mistakes_of(POINTS.replace("quadrants}", "quadrants, size: 16}"))
     assert mistake["path"] == "data.size"
-    assert "no other size" in mistake["message"]
+    assert "a vector has no size" in mistake["message"]
     [mistake] = mistakes_of(POINTS.replace("linear", "hbc"))
-    assert (mistake["path"], mistake["allowed"]) == ("net.name", ["linear"])
+    assert (mistake["path"], mistake["allowed"]) == ("net.name", ["linear", "mlp"])
     [mistake] = mistakes_of(POINTS.replace("net: {name: linear}\n", ""))
-    assert "16 pixels" in mistake["message"]
+    assert "takes picture, not vector" in mistake["message"]
     # A mistake elsewhere does not make the net that is named another one.
     [mistake] = mistakes_of(POINTS + "chunk: 500\n")
     assert mistake["path"] == "chunk"

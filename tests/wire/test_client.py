@@ -20,6 +20,7 @@ from leakrange.service.app import create_app
 from leakrange.wire import transport as transports
 from leakrange.wire.calling import HELD_OVER, Tries
 from leakrange.wire.client import NativeClient, call
+from leakrange.wire.codecs import decode_samples
 from leakrange.wire.errors import (
     LONGEST_HELD,
     BudgetExhausted,
@@ -32,19 +33,20 @@ from leakrange.wire.errors import (
     UnknownModel,
     UpstreamFailed,
 )
-from leakrange.wire.images import ImageLimits, decode_images
+from leakrange.wire.samples import SampleSpec
 from leakrange.wire.schemas import ModelCard
 from leakrange.wire.tensors import decode_npy, encode_npy
 from leakrange.wire.transport import AiohttpTransport, HttpxTransport, Transport
 from tests.serving import serving
 
+SPEC = SampleSpec.picture(2, 2, 1)
 CARD = ModelCard(
     name="m",
     version="v1",
     sha256="0" * 64,
     task="parity",
     classes=["even", "odd"],
-    input_shape=(2, 2, 1),
+    input=SPEC,
     releases=["logits"],
     default_release="logits",
     features=4,
@@ -95,7 +97,7 @@ def fake_provider(seen: list[dict[str, Any]]) -> FastAPI:
         if request.url.path.endswith("outputs"):
             decisions = decode_npy(body).argmax(axis=1).tolist()
             return Response(orjson.dumps({"model": model, "version": "v1", "decisions": decisions}))
-        images = decode_images(request.headers["content-type"], body, shape=None, limits=ImageLimits())
+        images = decode_samples(request.headers["content-type"], body, spec=SPEC, most=256)
         values = images.reshape(len(images), -1)[:, :2].astype(np.float32) / 2
         packed = gzip.compress(encode_npy(values))
         headers = {"Content-Encoding": "gzip"}

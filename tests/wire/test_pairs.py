@@ -13,12 +13,12 @@ from hypothesis.extra import numpy as some
 from numpy.typing import NDArray
 
 from leakrange.wire.errors import BodyTooLarge, InvalidInput, LeakrangeError, MalformedBody, UnsupportedMedia
-from leakrange.wire.images import ImageLimits
-from leakrange.wire.pairs import count_pairs, decode_pairs, image_marks, joint_mark, same_person
+from leakrange.wire.pairs import count_pairs, decode_pairs, joint_mark, same_person, sample_marks
+from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, encode_npy
-from tests.wire.test_images import file, multipart
+from tests.wire.test_pictures import file, multipart
 
-LIMITS = ImageLimits(samples=4, pixels=4096)
+MOST = 4
 couples = some.arrays(
     dtype=np.uint8,
     shape=st.tuples(
@@ -35,7 +35,7 @@ def as_json(pairs: NDArray[Any]) -> bytes:
 @given(couples)
 def test_every_encoding_gives_the_same_pairs(pairs: NDArray[np.uint8]) -> None:
     images = pairs.reshape(-1, *pairs.shape[2:])
-    shape = (images.shape[1], images.shape[2], images.shape[3])
+    spec = SampleSpec.picture(*images.shape[1:])
     for kind, body in (
         (NPY, encode_npy(pairs)),
         (NPY, encode_npy(pairs.astype(np.float64) / 255)),
@@ -43,8 +43,8 @@ def test_every_encoding_gives_the_same_pairs(pairs: NDArray[np.uint8]) -> None:
         (JSON, as_json(pairs / 255)),
         multipart([file(image) for image in images]),
     ):
-        assert count_pairs(kind, body, limits=LIMITS) == len(pairs)
-        decoded = decode_pairs(kind, body, shape=shape, limits=LIMITS)
+        assert count_pairs(kind, body, most=MOST) == len(pairs)
+        decoded = decode_pairs(kind, body, spec=spec, most=MOST)
         assert decoded.dtype == np.uint8
         np.testing.assert_array_equal(decoded, pairs)
 
@@ -55,6 +55,7 @@ def pickled() -> bytes:
     return stream.getvalue()
 
 
+SMALL = SampleSpec.picture(3, 3, 1)
 ONE = np.zeros((1, 2, 3, 3, 1), np.uint8)
 PNG = file(np.zeros((3, 3, 1), np.uint8))
 BAD: dict[str, tuple[str | None, bytes, type[LeakrangeError]]] = {
@@ -85,15 +86,15 @@ BAD: dict[str, tuple[str | None, bytes, type[LeakrangeError]]] = {
 def test_what_holds_no_pairs_is_refused(name: str) -> None:
     kind, body, error = BAD[name]
     with pytest.raises(error):
-        decode_pairs(kind, body, shape=(3, 3, 1), limits=LIMITS)
+        decode_pairs(kind, body, spec=SMALL, most=MOST)
 
 
 @given(st.binary(max_size=60), st.sampled_from([NPY, JSON, "multipart/form-data; boundary=b"]))
 def test_no_bytes_crash_it(body: bytes, kind: str) -> None:
     for start in (b"", encode_npy(ONE)[:-10], b'{"pairs": '):
         for read in (
-            lambda given: count_pairs(kind, given, limits=LIMITS),
-            lambda given: decode_pairs(kind, given, shape=None, limits=LIMITS),
+            lambda given: count_pairs(kind, given, most=MOST),
+            lambda given: decode_pairs(kind, given, spec=SMALL, most=MOST),
         ):
             with contextlib.suppress(LeakrangeError):
                 read(start + body)
@@ -101,11 +102,11 @@ def test_no_bytes_crash_it(body: bytes, kind: str) -> None:
 
 def test_marks_name_pixels_and_sets_of_images() -> None:
     images = np.random.default_rng(0).integers(0, 256, (3, 4, 2, 1)).astype(np.uint8)
-    a, b, c = image_marks(images)
+    a, b, c = sample_marks(images)
     assert len({a, b, c}) == 3
-    assert image_marks(images[1:2]) == [b]
-    assert image_marks(np.asfortranarray(images)) == [a, b, c]
-    assert image_marks(images.reshape(3, 2, 4, 1))[0] != a  # the same bytes, another picture
+    assert sample_marks(images[1:2]) == [b]
+    assert sample_marks(np.asfortranarray(images)) == [a, b, c]
+    assert sample_marks(images.reshape(3, 2, 4, 1))[0] != a  # the same bytes, another picture
     assert joint_mark([a]) == joint_mark([a, a]) == a
     assert joint_mark([a, b]) == joint_mark([b, a, b])
     assert len({joint_mark([a, b]), joint_mark([a, c]), joint_mark([a, b, c]), a, b, c}) == 6

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from leakrange.data.samples import Attribute
 from leakrange.jobs.recipe import DataSpec
 from leakrange.registry import Registry
+from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
 
 __all__ = ["Content", "DataSet", "GivenSet", "Outline", "datasets"]
@@ -67,8 +68,6 @@ class DataSet(ABC):
     attributes: ClassVar[Mapping[str, Attribute]]
     spec: ClassVar[SampleSpec]
     """What a sample looks like; of a picture, where the specification names no size."""
-    fixed_size: ClassVar[bool] = False
-    """Whether a specification that names a size is refused: its samples are none that could be scaled."""
     source: ClassVar[str]
     """Where it comes from and under which licence."""
     official_split: ClassVar[bool] = False
@@ -80,8 +79,12 @@ class DataSet(ABC):
 
     @classmethod
     def sized(cls, size: int | None) -> SampleSpec:
-        """What a sample looks like where the specification names this size."""
-        return cls.spec if size is None else cls.spec.resized(size)
+        """What a sample looks like where the specification names this size; raises `InvalidInput` for a size
+        of what is no picture."""
+        try:
+            return cls.spec if size is None else cls.spec.resized(size)
+        except ValueError as error:
+            raise InvalidInput(f"data set {cls.name!r}: {error}", hint="leave out 'size'") from error
 
     @classmethod
     def procedural(cls) -> bool:

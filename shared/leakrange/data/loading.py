@@ -79,8 +79,7 @@ def _checked(spec: DataSpec) -> type[DataSet]:
             f"data set {spec.name!r} is given, its number of images cannot be chosen",
             hint="leave out 'count'; 'limit' keeps fewer images of each split",
         )
-    if spec.size is not None and entry.fixed_size:
-        raise InvalidInput(f"data set {spec.name!r} has no other size", hint="leave out 'size'")
+    entry.sized(spec.size)
     return entry
 
 
@@ -114,10 +113,17 @@ def _load(spec: DataSpec, _data_root: str, _cache_root: str) -> Samples:
     _check(entry, content)
     found, keep = _cut(entry, content, spec)
     values = content.values if keep is None else content.values[keep]
-    if not entry.fixed_size:
-        values = resized(values, entry.sized(spec.size).shape[0])
+    sample = entry.sized(spec.size)
+    if sample.encoding == "picture":
+        values = resized(values, sample.shape[0])
+    if values.dtype != sample.dtype or values.shape[1:] != sample.shape:
+        raise DataUnavailable(
+            f"data set {entry.name!r} holds {values.dtype} of shape {values.shape[1:]}, "
+            f"not {sample.dtype} of {sample.shape}",
+            hint="the file is not of the documented layout: pack or download it again",
+        )
     notes = entry.notes + content.notes + _moved(content)
-    return _valued(found, values, entry.sized(spec.size), notes)
+    return _valued(found, values, sample, notes)
 
 
 def _cut(entry: type[DataSet], told: Outline, spec: DataSpec) -> tuple[Labelled, NDArray[np.intp] | None]:

@@ -20,7 +20,6 @@ class PlacedSet(GivenSet):
     Every layout gives the same samples in the same order, so the fingerprint does not tell which was read.
     """
 
-    fixed_size = True
     folder: ClassVar[str]
     layouts: ClassVar[tuple[tuple[str, ...], ...]]
     """Each a way of having the set: names of files or folders that must all be there. The first one that is

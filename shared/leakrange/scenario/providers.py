@@ -41,9 +41,10 @@ def check_data(draft: Draft, mistakes: Mistakes) -> dict[str, type[DataSet]]:
         if spec.count is not None and not entry.procedural():
             said = f"{spec.name!r} is given, so its number of images cannot be chosen; 'limit' keeps fewer"
             mistakes.add((*draft.data_path(label), "count"), said, key=True)
-        if spec.size is not None and entry.fixed_size:
-            said = f"{spec.name!r} has no other size"
-            mistakes.add((*draft.data_path(label), "size"), said, key=True)
+        try:
+            entry.sized(spec.size)
+        except InvalidInput as error:
+            mistakes.add((*draft.data_path(label), "size"), error.detail, key=True)
         if spec.crowd is not None and not set(entry.attributes) >= CAST:
             said = f"{spec.name!r} has no cast people to make a crowd of"
             cast = [name for name, each in datasets.items() if set(each.attributes) >= CAST]
@@ -274,9 +275,9 @@ class _Check:
         if spec is None or label not in self.entries:
             return
         data = self.entries[label]
-        sample = data.spec if data.fixed_size else data.sized(spec.size)
+        sample = data.sized(spec.size) if data.spec.encoding == "picture" else data.spec
         if reason := entry.misfit(sample):
-            if sample.encoding in entry.encodings and not data.fixed_size:
+            if sample.encoding == "picture" and sample.encoding in entry.encodings:
                 self.mistakes.add((*self.draft.data_path(str(label)), "size"), reason)
             else:
                 fit = [name for name, each in nets.items() if each.misfit(sample) is None]

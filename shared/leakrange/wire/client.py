@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -62,37 +63,36 @@ class NativeClient:
         self,
         model: str,
         endpoint: str,
-        samples: NDArray[np.uint8],
+        samples: NDArray[Any],
         *,
         idempotency_key: str | None = None,
     ) -> NDArray[np.float32]:
-        """What an endpoint releases (samples, N) of uint8 images (samples, H, W, C): a recognition its
-        confidences in its identities, a verification the distances (samples, 1) within pairs of images
-        (samples, 2, H, W, C)."""
+        """What an endpoint releases (B, N) of samples (B, *shape): a recognition its confidences in its
+        identities, a verification the distances (B, 1) within pairs (B, 2, *shape)."""
         return await self._released(f"{model}/{endpoint}", samples, idempotency_key)
 
     async def verify_person(
-        self, model: str, person: str, images: NDArray[np.uint8], *, idempotency_key: str | None = None
+        self, model: str, person: str, samples: NDArray[Any], *, idempotency_key: str | None = None
     ) -> NDArray[np.float32]:
-        """The distances (samples, 1) of uint8 images (samples, H, W, C) to an enrolled person."""
+        """The distances (B, 1) of samples (B, *shape) to an enrolled person."""
         asked = f"{model}/verification?person={quote(person, safe='')}"
-        return await self._released(asked, images, idempotency_key)
+        return await self._released(asked, samples, idempotency_key)
 
     async def enrol(
-        self, model: str, person: str, images: NDArray[np.uint8], *, idempotency_key: str | None = None
+        self, model: str, person: str, samples: NDArray[Any], *, idempotency_key: str | None = None
     ) -> GalleryEntry:
-        """Enrol a person with a verification by uint8 images (samples, H, W, C), or replace one."""
+        """Enrol a person with a verification by samples (B, *shape), or replace one."""
         answer = await self._call(
             "PUT",
             f"/v1/models/{model}/{GALLERY}/{quote(person, safe='')}",
-            body=encode_npy(images),
+            body=encode_npy(samples),
             idempotency_key=idempotency_key,
         )
         with _understanding(self.url):
             return GalleryEntry.model_validate_json(answer.body)
 
     async def _released(
-        self, asked: str, samples: NDArray[np.uint8], idempotency_key: str | None
+        self, asked: str, samples: NDArray[Any], idempotency_key: str | None
     ) -> NDArray[np.float32]:
         answer = await self._call(
             "POST",

@@ -203,7 +203,7 @@ class UnsupportedMedia(LeakrangeError):
     """415: a content type that this endpoint does not read."""
 
     status, slug, title = 415, "unsupported-media-type", "Unsupported media type"
-    default_hint = "send application/json, application/x-npy or multipart/form-data with PNG or JPEG files"
+    default_hint = "send application/json or application/x-npy"
 
 
 class WrongHost(LeakrangeError):

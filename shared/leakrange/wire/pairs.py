@@ -1,109 +1,109 @@
-"""Pairs of images over HTTP, which a verification compares; and what names an image, a pair, a person."""
+"""Pairs of samples over HTTP, which a verification compares; and what names a sample, a pair, a person."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Generator, Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.wire.codecs import (
+    Reading,
+    checked_shape,
+    count_steps,
+    json_values,
+    npy_values,
+    sample_steps,
+)
 from leakrange.wire.digests import digest_each
 from leakrange.wire.errors import BodyTooLarge, InvalidInput, UnsupportedMedia
-from leakrange.wire.images import ImageLimits, checked_shape, image_steps, json_pixels, pixels
-from leakrange.wire.multipart import MULTIPART, multipart_files
+from leakrange.wire.multipart import MULTIPART
 from leakrange.wire.numbers import finish, list_shape
-from leakrange.wire.tensors import JSON, NPY, media_type, npy_header, npy_view
+from leakrange.wire.rows import CSV
+from leakrange.wire.samples import SampleSpec
+from leakrange.wire.tensors import JSON, NPY, media_type, npy_header
 
 __all__ = [
     "MARK",
     "count_pairs",
     "decode_pairs",
-    "image_marks",
     "joint_mark",
     "pair_count_steps",
     "pair_steps",
     "same_person",
+    "sample_marks",
 ]
 
+ONE_BY_ONE = (MULTIPART, CSV)
+"""Media types that hold samples one after the other: two are a pair."""
 MARK = "X-Gallery-Mark"
-"""Header of a provider's answer about an enrolled person, in hexadecimal: the `joint_mark` of the images that
-the person was enrolled by. A proxy keeps it to itself."""
+"""Header of a provider's answer about an enrolled person, in hexadecimal: the `joint_mark` of the samples
+that the person was enrolled by. A proxy keeps it to itself."""
 
 
-def decode_pairs(
-    content_type: str | None, body: bytes, *, shape: tuple[int, int, int] | None, limits: ImageLimits
-) -> NDArray[np.uint8]:
-    """The pairs of a request body as uint8 (B, 2, H, W, C); ``limits.samples`` counts pairs.
+def decode_pairs(content_type: str | None, body: bytes, *, spec: SampleSpec, most: int) -> NDArray[Any]:
+    """The pairs of a request body, (B, 2, *shape) of the type that ``spec`` names, ``most`` pairs at most.
 
-    npy holds (B, 2, H, W, C), JSON ``{"pairs": [[image, image], ...]}``, multipart 2·B files in order.
-    Otherwise as `decode_images`.
+    npy holds (B, 2, *shape), JSON ``{"pairs": [[sample, sample], ...]}``, multipart 2·B files in order, a CSV
+    2·B rows. Otherwise as `decode_samples`.
     """
-    pairs: NDArray[np.uint8] = finish(pair_steps(content_type, body, shape=shape, limits=limits))
+    pairs: NDArray[Any] = finish(pair_steps(content_type, body, spec=spec, most=most))
     return pairs
 
 
-def pair_steps(
-    content_type: str | None, body: bytes, *, shape: tuple[int, int, int] | None, limits: ImageLimits
-) -> Generator[None, None, NDArray[np.uint8]]:
+def pair_steps(content_type: str | None, body: bytes, *, spec: SampleSpec, most: int) -> Reading:
     """`decode_pairs`, a step at a time."""
-    within = ImageLimits(samples=2 * limits.samples, pixels=limits.pixels)
     kind = media_type(content_type)
-    if kind == MULTIPART:
-        yield from pair_count_steps(content_type, body, limits=limits)
-        images = yield from image_steps(content_type, body, shape=shape, limits=within)
-        return images.reshape(-1, 2, *images.shape[1:])
     if kind == JSON:
-        values = yield from json_pixels(body, "pairs")
-        count, found = _check(values.shape, limits), values.shape
-    else:
-        count = yield from pair_count_steps(content_type, body, limits=limits)
-        found = npy_header(body)[0]
-    fitting = checked_shape((2 * count, *found[2:]), shape, within)
-    if kind != JSON:
-        values = pixels(npy_view(body))
-    return values.reshape(count, 2, *fitting[1:])
+        values = yield from json_values(body, "pairs", spec)
+        _check(values.shape, most)
+        checked_shape(values.shape, spec, (2,))
+        return values
+    yield from pair_count_steps(content_type, body, most=most)
+    if kind == NPY:
+        checked_shape(npy_header(body)[0], spec, (2,))
+        return (yield from npy_values(body, spec))
+    samples = yield from sample_steps(content_type, body, spec=spec, most=2 * most)
+    return samples.reshape(-1, 2, *spec.shape)
 
 
-def count_pairs(content_type: str | None, body: bytes, *, limits: ImageLimits) -> int:
+def count_pairs(content_type: str | None, body: bytes, *, most: int) -> int:
     """How many pairs a request holds, from its headers where they tell; errors as of `decode_pairs`."""
-    count: int = finish(pair_count_steps(content_type, body, limits=limits))
+    count: int = finish(pair_count_steps(content_type, body, most=most))
     return count
 
 
-def pair_count_steps(
-    content_type: str | None, body: bytes, *, limits: ImageLimits
-) -> Generator[None, None, int]:
+def pair_count_steps(content_type: str | None, body: bytes, *, most: int) -> Generator[None, None, int]:
     """`count_pairs`, a step at a time."""
     kind = media_type(content_type)
     if kind == NPY:
-        return _check(npy_header(body)[0], limits)
+        return _check(npy_header(body)[0], most)
     if kind == JSON:
-        return _check((yield from list_shape(body, "pairs")), limits)
-    if kind == MULTIPART:
-        files = len(multipart_files(content_type or "", body, most=2 * limits.samples))
-        if files % 2:
-            raise InvalidInput(
-                f"{files} files are no pairs", hint="send two files a pair, one after the other"
-            )
-        count = files // 2
-    else:
+        return _check((yield from list_shape(body, "pairs")), most)
+    if kind not in ONE_BY_ONE:
         raise UnsupportedMedia(
             f"content type {kind or 'none'!r} holds no pairs",
-            hint=f"send {JSON}, {NPY} or {MULTIPART} with two files a pair",
+            hint=f"send {JSON}, {NPY}, {MULTIPART} with two files a pair, or {CSV} with two rows",
         )
-    return _within(count, limits)
+    samples = yield from count_steps(content_type, body, most=2 * most)
+    if samples % 2:
+        raise InvalidInput(
+            f"{samples} samples are no pairs", hint="send two files or rows a pair, one after the other"
+        )
+    return _within(samples // 2, most)
 
 
-def image_marks(images: NDArray[np.uint8]) -> list[bytes]:
-    """What names each image of uint8 (B, H, W, C): 32 bytes, the same for the same pixels in every party."""
-    named = hashlib.blake2b(repr(images.shape[1:]).encode(), digest_size=32, person=b"image")
-    return digest_each(named, (np.ascontiguousarray(image).data for image in images))
+def sample_marks(samples: NDArray[Any]) -> list[bytes]:
+    """What names each sample of (B, *shape): 32 bytes, the same for the same values in every party."""
+    named = hashlib.blake2b(repr(samples.shape[1:]).encode(), digest_size=32, person=b"image")
+    return digest_each(named, (np.ascontiguousarray(sample).data for sample in samples))
 
 
 def joint_mark(marks: Iterable[bytes]) -> bytes:
-    """What names a set of images, whatever their order and however often each comes; one image keeps its own
-    mark."""
+    """What names a set of samples, whatever their order and however often each comes; one sample keeps its
+    own mark."""
     distinct = sorted(set(marks))
     if len(distinct) == 1:
         return distinct[0]
@@ -116,15 +116,15 @@ def same_person(distances: NDArray[np.float32], threshold: float) -> list[bool]:
     return within
 
 
-def _check(shape: tuple[int, ...], limits: ImageLimits) -> int:
-    if len(shape) != 5 or shape[1] != 2:
-        raise InvalidInput(f"pairs of images must have shape (B, 2, H, W, C); these have {shape}")
-    return _within(shape[0], limits)
+def _check(shape: tuple[int, ...], most: int) -> int:
+    if len(shape) < 3 or shape[1] != 2:
+        raise InvalidInput(f"pairs must have shape (B, 2, ...), the sample's own last; these have {shape}")
+    return _within(shape[0], most)
 
 
-def _within(count: int, limits: ImageLimits) -> int:
+def _within(count: int, most: int) -> int:
     if count == 0:
         raise InvalidInput("the request holds no pairs")
-    if count > limits.samples:
-        raise BodyTooLarge(f"{count} pairs in one request; at most {limits.samples}")
+    if count > most:
+        raise BodyTooLarge(f"{count} pairs in one request; at most {most}")
     return count

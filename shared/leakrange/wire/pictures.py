@@ -16,11 +16,16 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from leakrange.wire.errors import BodyTooLarge, InvalidInput, MalformedBody
+from leakrange.wire.samples import SampleSpec
 
-__all__ = ["MODES", "read_picture"]
+__all__ = ["PICTURES", "read_picture"]
+
+PICTURES = ("image/png", "image/jpeg")
 
 MODES = {1: "L", 2: "LA", 3: "RGB"}
 """How Pillow reads a picture for a model of so many channels; two are those of a PNG with grey and alpha."""
+MOST_PIXELS: Final = 4_194_304
+"""Height × width of a picture, as its header declares it."""
 
 PNG: Final = b"\x89PNG\r\n\x1a\n"
 JPEG: Final = b"\xff\xd8"
@@ -34,14 +39,13 @@ MAX_EXTRAS: Final = 1_048_576
 """Bytes beside the pixels: texts, profiles, thumbnails."""
 
 
-def read_picture(
-    file: bytes | memoryview, number: int, shape: tuple[int, int, int] | None, *, most: int
-) -> NDArray[np.uint8]:
+def read_picture(file: bytes | memoryview, number: int, spec: SampleSpec) -> NDArray[np.uint8]:
     """The pixels (H, W, C) of a PNG or JPEG file, the ``number``-th of its request.
 
-    ``shape``: what the model takes; None leaves it open. Raises `BodyTooLarge` for more than ``most`` pixels
-    or too much beside them, `InvalidInput` for another size, `MalformedBody`.
+    Raises `BodyTooLarge` for more than `MOST_PIXELS` or too much beside them, `InvalidInput` for another size
+    than that of ``spec``, `MalformedBody`.
     """
+    rows, columns, channels = spec.shape
     _check_parts(file, number)
     data = bytes(file)
     if data.startswith(JPEG) and data.count(b"\xff\xda") > MAX_SEGMENTS:  # each is a pass over all pixels
@@ -49,20 +53,19 @@ def read_picture(
     try:
         with Image.open(io.BytesIO(data), formats=("PNG", "JPEG")) as picture:
             width, height = picture.size  # from the header: nothing is decompressed yet
-            if width * height > most:
+            if width * height > MOST_PIXELS:
                 raise BodyTooLarge(
-                    f"picture {number} declares {width} x {height} pixels; at most {most} in all",
+                    f"picture {number} declares {width} x {height} pixels; at most {MOST_PIXELS} in all",
                     hint="shrink the picture to the model's input size",
                 )
-            if shape is not None and (height, width) != shape[:2]:
+            if (height, width) != (rows, columns):
                 raise InvalidInput(
-                    f"picture {number} is {height} x {width}; the model takes {shape[0]} x {shape[1]}"
+                    f"picture {number} is {height} x {width}; the model takes {rows} x {columns}"
                 )
-            channels = shape[2] if shape is not None else 1 if picture.mode in ("1", "L") else 3
             pixels = np.asarray(picture.convert(MODES[channels]), dtype=np.uint8)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise BodyTooLarge(
-            f"picture {number} declares too many pixels; at most {most} in all",
+            f"picture {number} declares too many pixels; at most {MOST_PIXELS} in all",
             hint="shrink the picture to the model's input size",
         ) from error
     except (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error, OverflowError) as error:

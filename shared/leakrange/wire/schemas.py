@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from leakrange.wire.digests import digest
 from leakrange.wire.releases import ReleaseKind
+from leakrange.wire.samples import SampleSpec
 
 __all__ = [
     "MAX_BATCH",
@@ -61,15 +62,15 @@ class ModelCard(_Strict):
     """The target attribute; "features" or "verification" for these services, whose teacher's stays untold."""
     classes: list[str]
     """Empty for the services "features" and "verification"."""
-    input_shape: tuple[int, int, int]
-    """Height, width, channels; uint8 0..255, or float32 in [0, 1]."""
+    input: SampleSpec
+    """What a sample looks like."""
     releases: list[ReleaseKind]
     default_release: ReleaseKind
     """What an edge client uploads."""
     features: int
     """Length of a ``features`` release; 0 where there is none."""
     max_batch: int
-    """Most samples of one request: images, or pairs of images."""
+    """Most samples of one request, or pairs of them."""
     parameters: int
     """Of the net; 0 where nobody may have it."""
     service: Service = "classifier"
@@ -83,7 +84,7 @@ class ModelCard(_Strict):
     def shape_of(self, release: ReleaseKind) -> tuple[int, ...]:
         """The shape of one sample's release."""
         if release == "sample":
-            return self.input_shape
+            return self.input.shape
         return ({"score": 1, "features": self.features}.get(release, len(self.classes)),)
 
 

@@ -42,7 +42,6 @@ class Diabetes(GivenSet):
         }
     )
     spec = table(INPUTS)
-    fixed_size = True
     source = "scikit-learn load_diabetes: Efron, Hastie, Johnstone and Tibshirani, 2004"
     notes = (
         "442 patients only: accuracies on its 88 test samples are coarse",

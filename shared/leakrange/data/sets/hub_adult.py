@@ -28,7 +28,6 @@ class HubAdult(GivenSet):
     description = "48,842 people of a census, downloaded from OpenML"
     attributes = ADULT_ATTRIBUTES
     spec = table(ADULT_INPUTS)
-    fixed_size = True
     source = "adult, version 2, on OpenML; UCI Machine Learning Repository, CC BY 4.0"
     notes = (
         "no official split: 20 % test, drawn with the data seed",

@@ -21,7 +21,7 @@ LEVELS = 128 - GAP
 
 @datasets.register("quadrants")
 class Quadrants(DataSet):
-    """Points of the square [−1, 1]², as pictures of one pixel whose two channels are the coordinates.
+    """Points of the square [−1, 1]², as vectors of their two coordinates.
 
     A net sees level u as u / 127.5 − 1, so the middle of the square lies between levels 127 and 128. y is
     the sign of the first coordinate, s that of the second; no point has a coordinate nearer than .05 to 0
@@ -53,15 +53,14 @@ class Quadrants(DataSet):
     description = "points of a square with two independent attributes, each linearly separable (HBC Fig. 2)"
     attributes = MappingProxyType(
         {
-            "y": Attribute("y", ("left", "right"), "sign of the first coordinate (first channel)"),
-            "s": Attribute("s", ("below", "above"), "sign of the second coordinate (second channel)"),
+            "y": Attribute("y", ("left", "right"), "sign of the first coordinate"),
+            "s": Attribute("s", ("below", "above"), "sign of the second coordinate"),
         }
     )
-    spec = SampleSpec.picture(1, 1, 2)
-    fixed_size = True
+    spec = SampleSpec(encoding="vector", shape=(2,), dtype="uint8", scale=127.5, offset=-1.0)
     source = "drawn by Leakrange from a seed; HBC Fig. 2 shows such points without giving their formula"
     default_count = 20_000
-    notes = ("points of a square, not pictures: one pixel of two channels; a margin of .05 around both axes",)
+    notes = ("points of a square, with a margin of .05 around both axes",)
 
     @classmethod
     def available(cls) -> str | None:
@@ -82,7 +81,7 @@ class Quadrants(DataSet):
             outward[members] = np.stack([cell // LEVELS, cell % LEVELS], axis=1)
         level = np.where(label == 1, 128 + GAP + outward, 127 - GAP - outward)
         return Content(
-            values=level.astype(np.uint8).reshape(count, 1, 1, 2),
+            values=level.astype(np.uint8),
             labels={"y": label[:, 0], "s": label[:, 1]},
             group=level[:, 0] * 256 + level[:, 1],
         )

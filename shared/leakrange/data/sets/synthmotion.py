@@ -42,7 +42,6 @@ class SynthMotion(DataSet):
         }
     )
     spec = SampleSpec(encoding="series", shape=(STEPS, 3), dtype="float32", rate=RATE)
-    fixed_size = True
     source = "drawn by Leakrange from a seed; nobody moved"
     default_count = 4000
     notes = ("drawn motion: much easier than a sensor's",)
