@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+from tests.plugins import Python, plugged_in
+
+__all__ = ["plugged_in"]
 
 ATTACK = """
 from leakrange.attacks import Attack, attacks
@@ -47,38 +47,13 @@ from leakrange.defences.output import output_defences
 print(json.dumps({"attacks": list(attacks), "defences": list(output_defences), "broken": attacks.broken
     + output_defences.broken, "round": output_defences["round"].__module__, "torch": "torch" in sys.modules}))
 """
-Python = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def python(tmp_path: Path) -> Python:
-    """Run code where a package is installed whose modules are the files of ``tmp_path``."""
-
-    def run(code: str, entry_points: dict[str, str]) -> subprocess.CompletedProcess[str]:
-        info = tmp_path / "leakrange_own-1.2.dist-info"
-        info.mkdir(exist_ok=True)
-        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: leakrange-own\nVersion: 1.2\n")
-        groups = "".join(f"[{group}]\n{module} = {module}\n" for module, group in entry_points.items())
-        (info / "entry_points.txt").write_text(groups)
-        path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
-        return subprocess.run(
-            [sys.executable, "-c", code],
-            env=os.environ | {"PYTHONPATH": path},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
-
-    return run
-
-
 GROUPS = {"own_attack": "leakrange.attacks", "own_defence": "leakrange.defences.output"}
 
 
-def test_a_plugin_is_listed_beside_what_is_built_in(python: Python, tmp_path: Path) -> None:
+def test_a_plugin_is_listed_beside_what_is_built_in(plugged_in: Python, tmp_path: Path) -> None:
     (tmp_path / "own_attack.py").write_text(ATTACK.format(name="mine"))
     (tmp_path / "own_defence.py").write_text(ROUNDED)
-    done = python(LISTED, GROUPS)
+    done = plugged_in(LISTED, GROUPS)
     assert done.returncode == 0, done.stderr
     listed = json.loads(done.stdout)
     assert {"mine", "attribute-inference"} <= set(listed["attacks"])
@@ -87,9 +62,9 @@ def test_a_plugin_is_listed_beside_what_is_built_in(python: Python, tmp_path: Pa
     assert done.stderr == ""
 
 
-def test_a_plugin_replaces_nothing_that_is_built_in(python: Python, tmp_path: Path) -> None:
+def test_a_plugin_replaces_nothing_that_is_built_in(plugged_in: Python, tmp_path: Path) -> None:
     (tmp_path / "own_defence.py").write_text(REPLACING)
-    done = python(LISTED, {"own_defence": GROUPS["own_defence"]})
+    done = plugged_in(LISTED, {"own_defence": GROUPS["own_defence"]})
     assert done.returncode == 0, done.stderr
     listed = json.loads(done.stdout)
     assert listed["round"] == "leakrange.defences.output.round"
@@ -99,11 +74,11 @@ def test_a_plugin_replaces_nothing_that_is_built_in(python: Python, tmp_path: Pa
 
 
 @pytest.mark.parametrize("replacing", [REPLACING, MEASURING], ids=["class", "function"])
-def test_nor_where_it_is_imported_first(python: Python, tmp_path: Path, replacing: str) -> None:
+def test_nor_where_it_is_imported_first(plugged_in: Python, tmp_path: Path, replacing: str) -> None:
     (tmp_path / "own_defence.py").write_text(replacing)
     guarded = "try:\n    import own_defence\nexcept ValueError as error:\n    assert 'twice' in str(error)\n"
     listed = f"from leakrange.metrics.registry import metrics\nassert len(metrics)\n{LISTED}"
-    done = python(f"{guarded}else:\n    raise AssertionError\n{listed}", GROUPS)
+    done = plugged_in(f"{guarded}else:\n    raise AssertionError\n{listed}", GROUPS)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["round"] == "leakrange.defences.output.round"
 
@@ -118,11 +93,11 @@ def test_nor_where_it_is_imported_first(python: Python, tmp_path: Path, replacin
     ],
 )
 def test_a_broken_plugin_is_named_and_stops_nothing(
-    python: Python, tmp_path: Path, code: str, why: str
+    plugged_in: Python, tmp_path: Path, code: str, why: str
 ) -> None:
     (tmp_path / "own_attack.py").write_text(code)
     (tmp_path / "own_defence.py").write_text(ROUNDED)
-    done = python(LISTED, GROUPS)
+    done = plugged_in(LISTED, GROUPS)
     assert done.returncode == 0, done.stderr
     listed = json.loads(done.stdout)
     assert "attribute-inference" in listed["attacks"]
@@ -133,17 +108,17 @@ def test_a_broken_plugin_is_named_and_stops_nothing(
     assert "mend or uninstall that package" in done.stderr
 
 
-def test_a_scenario_that_needs_a_broken_plugin_says_which(python: Python, tmp_path: Path) -> None:
+def test_a_scenario_that_needs_a_broken_plugin_says_which(plugged_in: Python, tmp_path: Path) -> None:
     (tmp_path / "own_attack.py").write_text("import no_such_framework")
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(
-        "name: needs a plugin\ndata: {name: synthfaces}\n"
+        "name: needs-a-plugin\ndata: {name: synthfaces}\n"
         "providers: {honest: {behaviour: honest, target: smile}}\n"
         "clients: {phones: {kind: edge, count: 5, uploads: logits}}\n"
         "attacks: {own: {kind: mine, sensitive: hair}}\nbudgets: [10]\n"
     )
     command = f"import sys; sys.argv[1:] = ['scenario', 'check', {str(scenario)!r}]"
-    done = python(f"{command}; from clients.cli.main import main; main()", GROUPS)
+    done = plugged_in(f"{command}; from clients.cli.main import main; main()", GROUPS)
     assert done.returncode == 2
     said = " ".join(done.stderr.split())
     assert "unknown attack 'mine'" in said

@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Knowledge
 
-__all__ = ["Distillation"]
+__all__ = ["Distillation", "DistillationParameters"]
 
 FEWEST = 50
 

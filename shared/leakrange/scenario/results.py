@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from leakrange.metrics.estimate import Estimate, OverSeeds
 
-__all__ = ["Curve", "ModelResult", "RunResults", "Summary", "TrialResult"]
+__all__ = ["Curve", "ModelResult", "RunResults", "State", "Summary", "TrialResult"]
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 

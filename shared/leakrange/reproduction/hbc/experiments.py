@@ -17,7 +17,7 @@ from leakrange.reproduction.hbc.paper import PaperRow
 from leakrange.reproduction.work import Progress
 from leakrange.wire.errors import DataUnavailable, InvalidInput
 
-__all__ = ["ModelWork", "Settings", "Trial", "check", "require_data", "trials", "works"]
+__all__ = ["SETS", "ModelWork", "Settings", "Trial", "check", "require_data", "trials", "works"]
 
 SETS = {"celeba": "celeba_sub-hair", "utkface": "utkface"}
 """CelebA is cut to the images with one of black, blond and brown hair, as the paper's marginals prove."""
