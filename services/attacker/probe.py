@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.data.spans import span_of
 from leakrange.jobs.job import ProbeJob
 from leakrange.store.files import FolderStore, put_array, whole
 from leakrange.wire.client import NativeClient
@@ -17,7 +18,6 @@ from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.keys import api_key
 from leakrange.wire.transport import AiohttpTransport
 from services.attacker.settings import FleetSettings
-from services.attacker.spans import span_of
 from services.attacker.task import JobContext, fleet_task
 
 __all__ = ["probe"]

@@ -20,6 +20,7 @@ import orjson
 import structlog
 
 from leakrange.data import load
+from leakrange.data.spans import span_of
 from leakrange.jobs.job import TrainJob
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.providers.student import STUDENT
@@ -30,7 +31,6 @@ from leakrange.wire.errors import LeakrangeError, NotFound
 from services.attacker.artifacts import find_whole
 from services.attacker.parent import die_with
 from services.attacker.settings import FleetSettings
-from services.attacker.spans import span_of
 
 if TYPE_CHECKING:
     from leakrange.nets.classifier import Classifier

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,16 +55,13 @@ def upstream(worker: Worker) -> Iterator[tuple[Upstream, str]]:
         app.release()
 
 
-def fit_job(**changes: object) -> FitJob:
+def fit_job(evidence: dict[str, object], **changes: object) -> FitJob:
+    span = Span(data=FACES, split="auxiliary", start=10, stop=80).model_dump(mode="json")
     fields: dict[str, object] = {
         "attack": "attribute-inference",
         "parameters": {"sensitive": "smile"},
         "knowledge": "averaging",
-        "sensitive": "smile",
-        "auxiliary": [],
-        "auxiliary_count": 70,
-        "span": Span(data=FACES, split="auxiliary", start=10, stop=90),
-        "observed": [],
+        "evidence": {"sensitive": "smile", "span": span, **evidence},
     }
     return FitJob.model_validate(fields | changes)
 
@@ -243,10 +241,9 @@ def test_a_fit_reads_the_hidden_attribute_from_releases_that_carry_it(fleet: Fle
         chunks.append([digest([start, draw]) for draw in range(3)])
         for identity, values in zip(chunks[-1], draws[:, start:stop], strict=True):
             put_array(fleet.releases, f"{identity}.npy", values)
-    job = fit_job(auxiliary=chunks[:2], observed=chunks[2:])
+    job = fit_job({"auxiliary": chunks[:2], "observed": chunks[2:]})
     done = fleet.end_of(fleet.send(job))
     assert done.state == "done", done
-    assert (done.data["auxiliary"], done.data["observed"]) == (70, 60)
     found = get_arrays(fleet.releases, f"{job.identity()}.npz")
     assert found["scores"].shape == (60, 2)
     np.testing.assert_array_equal(found["predicted"], found["scores"].argmax(axis=1))
@@ -257,18 +254,20 @@ def test_a_fit_reads_the_hidden_attribute_from_releases_that_carry_it(fleet: Fle
     ("change", "told"),
     [
         ({"attack": "atribute-inference"}, "did you mean 'attribute-inference'"),
-        ({"sensitive": "height"}, "no attribute 'height'"),
+        ({"evidence": {"sensitive": "height"}}, "no attribute 'height'"),
         ({"parameters": {"sensitive": "smile", "speed": 3}}, "speed"),
-        ({"observed": [[digest("never stored")]]}, "nothing is stored"),
+        ({"evidence": {"observed": [[digest("never stored")]]}}, "nothing is stored"),
+        ({"evidence": {"observed": []}}, "cannot use the job's evidence: observed: "),
     ],
 )
 def test_a_fit_that_cannot_be_done_says_why(
-    fleet: Fleet, worker: Worker, change: dict[str, object], told: str
+    fleet: Fleet, worker: Worker, change: dict[str, Any], told: str
 ) -> None:
     identity = digest("some releases")
     if not fleet.releases.exists(f"{identity}.npy"):
         put_array(fleet.releases, f"{identity}.npy", np.zeros((80, 6), np.float32))
-    job = fit_job(**({"auxiliary": [[identity]], "observed": [[identity]]} | change))
+    evidence = {"auxiliary": [[identity]], "observed": [[identity]], **change.get("evidence", {})}
+    job = fit_job(evidence, **{key: value for key, value in change.items() if key != "evidence"})
     failed = fleet.end_of(fleet.send(job))
     assert failed.state == "failed"
     assert told in failed.message

@@ -5,6 +5,8 @@ from sklearn.linear_model import LogisticRegression
 
 from leakrange.attacks import Evidence, attacks
 from leakrange.attacks.attribute_inference import AttributeInference, AttributeInferenceParameters
+from leakrange.attacks.kinds import kind_of
+from leakrange.jobs.job import FitJob
 from leakrange.wire.errors import InvalidInput
 
 VICTIMS = 2000
@@ -176,7 +178,8 @@ def test_what_the_registry_says_of_the_attacks() -> None:
         assert entry.grants
         assert set(entry.consumes) <= {"logits", "softmax", "features", "score", "sample"}
         assert set(entry.knowledge) <= {"unaware", "aware", "averaging"}
-    assert (attacks["curious-decoder"].where, attacks["attribute-inference"].where) == ("provider", "fleet")
+        assert kind_of(entry).name == entry.kind
+    assert attacks["curious-decoder"].kind == "decoder"
 
 
 def test_parameters_are_judged() -> None:
@@ -194,7 +197,8 @@ def test_parameters_are_judged() -> None:
     assert attacks["curious-decoder"].Parameters.model_validate({}).model_dump() == {}
 
 
-def test_what_a_provider_does_itself_the_fleet_cannot(rng: np.random.Generator) -> None:
-    s = population(rng)
-    with pytest.raises(NotImplementedError, match="provider"):
-        attacks["curious-decoder"]().infer(evidence(rng.normal(size=(3000, 2)), s))
+def test_what_a_provider_does_itself_the_fleet_cannot() -> None:
+    entry = attacks["curious-decoder"]
+    job, kind = FitJob(attack="curious-decoder", evidence={}), kind_of(entry)
+    with pytest.raises(NotImplementedError, match="fit nothing in the fleet"):
+        kind.infer(entry(), kind.Evidence(), job, lambda _: np.zeros((1, 1), np.float32))

@@ -10,7 +10,7 @@ from leakrange.attacks import attacks
 
 def test_it_is_a_user_who_distils_and_a_provider_who_reads() -> None:
     entry = attacks["distillation"]
-    assert (entry.where, entry.consumes, entry.knowledge) == ("user", ("softmax",), ("aware",))
+    assert (entry.kind, entry.consumes, entry.knowledge) == ("student", ("softmax",), ("aware",))
     assert "labels" not in " ".join(entry.grants)
 
 

@@ -197,10 +197,13 @@ class Worker:
         elif isinstance(job, ProbeJob):
             self._answer(job.identity(), job.samples)
         else:
-            observed = [get_array(self._releases, f"{draws[0]}.npy") for draws in job.observed]
-            victims = sum(map(len, observed))
-            scores = np.random.default_rng(victims).normal(size=(victims, 1 if job.candidates else 2))
-            found = {"scores": scores.astype(np.float32), "predicted": scores.argmax(axis=1)}
+            users = "observed" in job.evidence  # else they are records of a pool
+            chunks = job.evidence["observed" if users else "answers"]
+            victims = sum(len(get_array(self._releases, f"{draws[0]}.npy")) for draws in chunks)
+            scores = np.random.default_rng(victims).normal(size=(victims, 2)).astype(np.float32)
+            found = (
+                {"scores": scores, "predicted": scores.argmax(axis=1)} if users else {"scores": scores[:, 0]}
+            )
             put_arrays(self._releases, f"{job.identity()}.npz", found)
 
     def _answer(self, identity: str, count: int) -> None:

@@ -94,9 +94,10 @@ async def test_who_averages_gets_every_draw_of_every_chunk(told: ControllerSetti
             jobs = run.worker.fits(knowledge)
             assert len(jobs) == 2  # one of each provider
             for job in jobs:
-                assert [len(draws) for draws in job.auxiliary] == [times, times]
-                assert [len(draws) for draws in job.observed] == [times, times]
-                every = [name for draws in (*job.auxiliary, *job.observed) for name in draws]
+                auxiliary, observed = job.evidence["auxiliary"], job.evidence["observed"]
+                assert [len(draws) for draws in auxiliary] == [times, times]
+                assert [len(draws) for draws in observed] == [times, times]
+                every = [name for draws in (*auxiliary, *observed) for name in draws]
                 assert len(set(every)) == len(every)
 
 

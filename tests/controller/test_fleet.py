@@ -12,8 +12,7 @@ import orjson
 import pytest
 import redis.asyncio as aioredis
 
-from leakrange.jobs.job import CANCEL, LEASE, REPORTS, FitJob, JobReport, Span
-from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.job import CANCEL, LEASE, REPORTS, FitJob, JobReport
 from leakrange.wire.errors import Unavailable
 from services.controller.range import fleet as module
 from services.controller.range.fleet import Fleet, JobFailed
@@ -23,11 +22,7 @@ from tests.conftest import start_redis
 def job(seed: int = 0) -> FitJob:
     return FitJob(
         attack="attribute-inference",
-        sensitive="large",
-        auxiliary=[["a" * 64]],
-        auxiliary_count=8,
-        span=Span(data=DataSpec(name="digits"), split="auxiliary", start=0, stop=8),
-        observed=[["b" * 64]],
+        evidence={"auxiliary": [["a" * 64]], "observed": [["b" * 64]]},
         seed=seed,
     )
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from leakrange.metrics import Metric
+from leakrange.attacks.kinds import kinds
+from leakrange.metrics import Metric, metrics
 from leakrange.report.findings import Findings, Subject, find, gap
-from leakrange.scenario import kinds
 from leakrange.scenario.results import TrialResult
 from tests.report.build import estimates, run
 
@@ -106,9 +106,13 @@ def test_attacks_of_all_kinds_are_found_each_by_its_own_metric() -> None:
 
 def test_a_metric_that_falls_with_leakage_is_read_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """The best of two attacks is the one with the smaller error, though its figure is the lower one."""
-    monkeypatch.setattr(kinds, "_LEAKAGE", {"sample": "distance"})
+
+    class Samples(kinds["attribute"]):
+        leakage = "distance"
+
     error = Metric("distance", "distance", "share", "leakage", higher=False, chance=0.8)
-    monkeypatch.setattr(kinds, "described", {"distance": error}.__getitem__)
+    monkeypatch.setitem(kinds._entries, "sample", Samples)
+    monkeypatch.setitem(metrics._entries, "distance", error)
     findings, subjects = found(
         *(
             trial("honest", 0, 0.9, attack=name, kind="sample", metrics=estimates({"distance": value}))

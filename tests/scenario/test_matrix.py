@@ -16,7 +16,7 @@ from leakrange.scenario.sizes import split_sizes
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidScenario
 from leakrange.wire.names import PublicNames
-from tests.scenario.planned import NAMES, trial
+from tests.scenario.planned import NAMES, asked, probed, trial
 
 TEXT = """\
 name: matrix
@@ -76,8 +76,8 @@ def test_everything_that_a_trial_needs_is_planned_and_nothing_else(plan: Plan) -
     models, policies = {m.id for m in plan.models}, {p.defence for p in plan.policies}
     assert {t.model for t in plan.trials} == models
     assert {t.result.defence for t in plan.trials} <= policies
-    assert {name for t in plan.trials for name in t.streams} == {s.id for s in plan.streams}
-    assert {name for t in plan.trials for name in t.probes} == {p.id for p in plan.probes}
+    assert {name for t in plan.trials for name in t.needs.streams} == {s.id for s in plan.streams}
+    assert {name for t in plan.trials for name in probed(t)} == {p.id for p in plan.probes}
     for each in (*plan.streams, *plan.probes):
         assert each.model in models
         assert each.defence in policies
@@ -110,47 +110,46 @@ def test_the_name_of_a_model_does_not_tell_its_behaviour(plan: Plan) -> None:
 
 def test_an_attacker_asks_for_what_its_budget_answers(plan: Plan) -> None:
     small, large = (f"honest-s0.noisy.outside.aware.b{budget}" for budget in (100, 400))
-    assert trial(plan, small).auxiliary_count == 100
-    assert trial(plan, large).auxiliary_count == 150  # all it has
-    assert trial(plan, small).probes == trial(plan, large).probes == ["honest-s0.noisy.q0"]
+    assert asked(trial(plan, small)) == 100
+    assert asked(trial(plan, large)) == 150  # all it has
+    assert probed(trial(plan, small)) == probed(trial(plan, large)) == ["honest-s0.noisy.q0"]
     # The smaller budget is a prefix of the larger: nothing is asked twice.
     assert records(plan, "honest-s0.noisy.q0") == 150
-    span = trial(plan, small).span
-    assert span is not None
-    assert (span.split, span.start, span.stop) == ("auxiliary", 0, 100)
+    span = trial(plan, small).needs.asked["span"]
+    assert (span["split"], span["start"], span["stop"]) == ("auxiliary", 0, 100)
 
 
 def test_an_averaging_attacker_pays_for_its_repeats(plan: Plan) -> None:
     small, large = (trial(plan, f"honest-s0.noisy.outside.averaging.b{budget}") for budget in (100, 400))
-    assert (small.auxiliary_count, large.auxiliary_count) == (25, 100)
-    assert len(small.probes) == 4
+    assert (asked(small), asked(large)) == (25, 100)
+    assert len(probed(small)) == 4
     for found, budget in ((small, 100), (large, 400)):
-        assert found.auxiliary_count * len(found.probes) <= budget
-    for probe in large.probes:
+        assert asked(found) * len(probed(found)) <= budget
+    for probe in probed(large):
         assert records(plan, probe) == 100
     # It shares no answer with those who ask once.
-    assert not set(large.probes) & set(trial(plan, "honest-s0.noisy.outside.aware.b400").probes)
+    assert not set(probed(large)) & set(probed(trial(plan, "honest-s0.noisy.outside.aware.b400")))
 
 
 def test_victims_are_observed_again_only_where_the_answer_differs(plan: Plan) -> None:
-    streams = trial(plan, "honest-s0.noisy.outside.averaging.b400").streams
+    streams = trial(plan, "honest-s0.noisy.outside.averaging.b400").needs.streams
     assert streams == [f"honest-s0.noisy.u{draw}" for draw in range(4)]
-    assert trial(plan, "honest-s0.rounded.outside.averaging.b400").streams == ["honest-s0.rounded.u0"]
-    assert trial(plan, "soft-s0.noisy.inside.unaware.b400").streams == ["soft-s0.noisy.u0"]
+    assert trial(plan, "honest-s0.rounded.outside.averaging.b400").needs.streams == ["honest-s0.rounded.u0"]
+    assert trial(plan, "soft-s0.noisy.inside.unaware.b400").needs.streams == ["soft-s0.noisy.u0"]
     sticky = parse(TEXT.replace("noise: {scale: 0.5}", "noise: {scale: 0.5, sticky: true}"))
     found = trial(expand(sticky, sizes), "honest-s0.noisy.outside.averaging.b400")
-    assert len(found.streams) == 1
-    assert len(found.probes) == 4
+    assert len(found.needs.streams) == 1
+    assert len(probed(found)) == 4
 
 
 def test_unaware_attackers_learn_from_an_undefended_api(plan: Plan) -> None:
     found = trial(plan, "honest-s0.rounded.outside.unaware.b400")
-    assert found.probes == ["honest-s0.none.q0"]
-    assert found.streams == ["honest-s0.rounded.u0"]
+    assert probed(found) == ["honest-s0.none.q0"]
+    assert found.needs.streams == ["honest-s0.rounded.u0"]
     # Also where the scenario has no such defence.
     text = TEXT.replace("  none: []\n", "")
     without = expand(parse(text), sizes)
-    assert trial(without, "honest-s0.rounded.outside.unaware.b400").probes == ["honest-s0.none.q0"]
+    assert probed(trial(without, "honest-s0.rounded.outside.unaware.b400")) == ["honest-s0.none.q0"]
     [policy] = [p for p in without.policies if p.defence == "none"]
     assert policy.chain == []
     assert not any(t.result.defence == "none" for t in without.trials)
@@ -169,7 +168,7 @@ def test_no_more_is_planned_than_the_data_holds() -> None:
     text = TEXT.replace("samples: 200", "samples: 5000").replace("auxiliary: 150", "auxiliary: 1000")
     found = expand(parse(text.replace("[100, 400]", "4000")), sizes)
     assert found.streams[0].spans[-1].stop == 359
-    assert trial(found, "honest-s0.noisy.outside.aware.b4000").auxiliary_count == 216
+    assert asked(trial(found, "honest-s0.noisy.outside.aware.b4000")) == 216
 
 
 def test_where_the_size_is_not_known_the_scenario_is_believed() -> None:
@@ -213,7 +212,7 @@ def test_a_local_defence_goes_with_the_users() -> None:
         for stream in found.streams
     )
     # Their noise is fresh each time, so an averaging attacker watches them again.
-    assert len(trial(found, "honest-s0.rounded.outside.averaging.b400").streams) == 4
+    assert len(trial(found, "honest-s0.rounded.outside.averaging.b400").needs.streams) == 4
 
 
 PRUNED = TEXT.replace(
@@ -241,7 +240,7 @@ def test_a_chain_is_split_into_what_devices_do_and_what_the_proxy_does() -> None
 def test_outside_attackers_see_of_a_pruned_model_what_its_users_upload_and_no_more() -> None:
     found = expand(parse(PRUNED), sizes)
     known = {
-        (t.result.defence, t.result.knowledge): t.probes[0]
+        (t.result.defence, t.result.knowledge): probed(t)[0]
         for t in found.trials
         if t.result.provider == "honest" and t.result.seed == 0
     }
@@ -285,19 +284,16 @@ STUDENT = TEXT.replace("  inside:", "  student: {kind: distillation, auxiliary: 
 def test_a_student_learns_from_what_its_budget_buys_and_is_used_on_the_streams_samples() -> None:
     found = expand(parse(STUDENT), sizes)
     students = [t for t in found.trials if t.result.attack == "student"]
-    assert {(t.result.provider, t.result.knowledge, t.where) for t in students} == {("soft", "aware", "user")}
+    assert {(t.result.provider, t.result.knowledge, t.attack) for t in students} == {
+        ("soft", "aware", "distillation")
+    }
     assert {t.result.defence for t in students} == {"none", "rounded", "noisy"}
     small, large = (trial(found, f"soft-s0.rounded.student.aware.b{budget}") for budget in (100, 400))
-    assert (small.auxiliary_count, large.auxiliary_count) == (100, 216)  # all records that there are
-    assert small.probes == large.probes == ["soft-s0.rounded.q0"]
+    assert (asked(small), asked(large)) == (100, 216)  # all records that there are
+    assert probed(small) == probed(large) == ["soft-s0.rounded.q0"]
     assert records(found, "soft-s0.rounded.q0") == 216
-    [stream] = [each for each in found.streams if [each.id] == small.streams]
-    [model] = [each for each in found.models if each.id == "soft-s0"]
-    job = small.student_job(model, [["a" * 64]], stream.spans)
-    assert job.student is not None
-    assert (job.student.teacher, job.student.victims) == (model.recipe.net, stream.spans)
-    assert (job.release, job.observed, job.auxiliary_count) == ("softmax", [], 100)
-    assert job.identity() != large.student_job(model, [["a" * 64]], stream.spans).identity()
+    assert small.needs.streams == ["soft-s0.rounded.u0"]
+    assert large.needs.streams == small.needs.streams
 
 
 def test_there_are_no_students_where_devices_change_or_defend_the_providers_model() -> None:
@@ -375,13 +371,15 @@ def test_no_attacker_ever_gets_more_than_its_budget(
     found = expand(parse(raw), lambda _spec: held)
     spans = {probe.id: probe.spans for probe in found.probes}
     for each in found.trials:
-        assert 20 <= each.auxiliary_count <= min(auxiliary, available)
-        assert each.auxiliary_count * len(each.probes) <= each.result.budget
+        assert 20 <= asked(each) <= min(auxiliary, available)
+        assert asked(each) * len(probed(each)) <= each.result.budget
         # Every draw holds the same records, in the same chunks, so that they can be averaged.
-        assert len({tuple(spans[probe]) for probe in each.probes}) == 1
-        assert each.auxiliary_count <= spans[each.probes[0]][-1].stop
+        assert len({tuple(spans[probe]) for probe in probed(each)}) == 1
+        assert asked(each) <= spans[probed(each)[0]][-1].stop
     # What is asked under one key is what its greediest trial may ask.
     for probe, parts in spans.items():
-        users = [each for each in found.trials if probe in each.probes]
-        assert parts[-1].stop == max(each.auxiliary_count for each in users)
-        assert parts[-1].stop * max(len(each.probes) for each in users) <= max(e.result.budget for e in users)
+        users = [each for each in found.trials if probe in probed(each)]
+        assert parts[-1].stop == max(asked(each) for each in users)
+        assert parts[-1].stop * max(len(probed(each)) for each in users) <= max(
+            e.result.budget for e in users
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from leakrange.jobs.job import Span
 from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
@@ -58,9 +59,8 @@ def test_shadows_come_in_pairs_and_all_seeds_share_them(plan: Plan) -> None:
         assert one is not None
         assert one.model_copy(update={"rest": True}) == other
     for seed in (0, 1):
-        found = trial(plan, f"overfitted-s{seed}.none.lira.unaware.b300").members
-        assert found is not None
-        assert found.shadows == [f"overfitted-shadow{number}" for number in range(4)]
+        found = trial(plan, f"overfitted-s{seed}.none.lira.unaware.b300")
+        assert found.needs.shadows == [f"overfitted-shadow{number}" for number in range(4)]
     targets = {model.recipe.data.subset for model in plan.models}
     assert len(targets) == 2  # each seed's members are its own
     assert {model.recipe.schedule.select for model in (*plan.models, *plan.shadows)} == {"last"}
@@ -70,8 +70,9 @@ def test_nothing_that_an_attacker_is_sent_tells_the_targets_members(plan: Plan) 
     secret = {model.recipe.data.subset for model in plan.models}
     spans = [span for probe in plan.probes for span in probe.spans]
     for each in plan.trials:
-        assert each.members is not None
-        spans += [each.members.records, *([each.span] if each.span else [])]
+        asked = each.needs.asked
+        named = [asked["records"], *([asked["population"]] if asked["population"] else [])]
+        spans += [Span.model_validate(span) for span in named]
     assert spans
     assert not {span.data.subset for span in spans} & secret
 
@@ -81,30 +82,17 @@ def test_the_target_is_asked_under_the_policy_in_force_and_who_knows_it_defends_
 ) -> None:
     for knowledge, defended in (("unaware", False), ("aware", True), ("averaging", True)):
         found = trial(plan, f"overfitted-s0.noisy.rmia.{knowledge}.b900")
-        assert found.members is not None
         draws = (1, 2) if knowledge == "averaging" else (0,)
-        assert found.members.probes == [f"overfitted-s0.noisy.pool{draw}" for draw in draws]
-        assert found.probes == [f"overfitted-s0.noisy.q{draw}" for draw in draws]
-        assert bool(found.members.defence) is defended
-        assert found.auxiliary_count == 100
+        assert found.needs.probes["records"] == [f"overfitted-s0.noisy.pool{draw}" for draw in draws]
+        assert found.needs.probes["population"] == [f"overfitted-s0.noisy.q{draw}" for draw in draws]
+        assert bool(found.needs.asked["defence"]) is defended
+        assert found.needs.asked["population"]["stop"] == 100
     probes = {probe.id: probe for probe in plan.probes}
     assert {(s.split, s.data.subset is None) for s in probes["overfitted-s0.noisy.pool1"].spans} == {
         ("pool", False)
     }
     assert probes["overfitted-s0.noisy.pool1"].spans[-1].stop == 300
     assert plan.classes["digits"]["membership"] == ["not trained on", "trained on"]
-
-
-def test_who_averages_defends_its_shadows_as_often_as_it_asks(plan: Plan) -> None:
-    """A mean of two noisy answers is no single noisy answer: shadows are to be like the target."""
-    [model] = [each for each in plan.models if each.id == "overfitted-s0"]
-    for knowledge, times in (("aware", 1), ("averaging", 2)):
-        found = trial(plan, f"overfitted-s0.noisy.lira.{knowledge}.b900")
-        assert found.members is not None
-        job = found.membership_job(model, [], [[probe] for probe in found.members.probes], [])
-        assert job.candidates is not None
-        assert job.candidates.draws == times
-        assert [next(iter(stage)) for stage in job.candidates.defence] == ["noise"]
 
 
 def test_a_provider_that_trains_on_everything_has_no_others() -> None:

@@ -8,7 +8,7 @@ from leakrange.jobs.job import ProbeJob
 from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
-from leakrange.scenario.plan import Plan, PlannedPeople
+from leakrange.scenario.plan import Plan
 from leakrange.wire.errors import InvalidScenario
 from tests.scenario.planned import NAMES, trial
 
@@ -39,10 +39,8 @@ def plan() -> Plan:
     return expand(parse(TEXT), sizes)
 
 
-def people(plan: Plan, name: str) -> PlannedPeople:
-    found = trial(plan, name).people
-    assert found is not None
-    return found
+def questions(plan: Plan, name: str) -> int:
+    return int(trial(plan, name).needs.asked["count"])
 
 
 def jobs(plan: Plan, name: str) -> list[ProbeJob]:
@@ -72,10 +70,10 @@ def test_features_and_verification_stand_before_one_teacher_and_recognition_on_i
 
 
 def test_a_budget_buys_whole_rounds_of_questions(plan: Plan) -> None:
-    assert people(plan, "vectors-s0.none.classes.unaware.b160").count == 4 * PEOPLE
-    assert people(plan, "vectors-s0.none.classes.unaware.b480").count == 6 * PEOPLE  # all images of everybody
-    assert people(plan, "raw-s0.none.classes.unaware.b240").count == 6 * PEOPLE
-    assert people(plan, "raw-s0.none.classes.unaware.b480").count == 10 * PEOPLE
+    assert questions(plan, "vectors-s0.none.classes.unaware.b160") == 4 * PEOPLE
+    assert questions(plan, "vectors-s0.none.classes.unaware.b480") == 6 * PEOPLE  # all images of everybody
+    assert questions(plan, "raw-s0.none.classes.unaware.b240") == 6 * PEOPLE
+    assert questions(plan, "raw-s0.none.classes.unaware.b480") == 10 * PEOPLE
     cells = {each.result.id.partition("-s0.")[2] for each in plan.trials if each.result.provider == "raw"}
     assert "none.classes.unaware.b160" not in cells  # four pairs of each person are too few
     # Who is unaware of noise has asked without it, too; who averages asks twice: six pairs twice are 480.
@@ -85,11 +83,12 @@ def test_a_budget_buys_whole_rounds_of_questions(plan: Plan) -> None:
         "noisy.classes.aware.b480",
         "noisy.classes.averaging.b480",
     }
-    found = people(plan, "raw-s0.noisy.classes.unaware.b480")
-    assert found.probes == ["raw-s0.noisy.pool0"]
-    assert found.undefended == ["raw-s0.none.pool0"]
-    assert found.users == "raw-s0.noisy.users"
-    assert people(plan, "raw-s0.noisy.classes.averaging.b480").probes == [
+    assert trial(plan, "raw-s0.noisy.classes.unaware.b480").needs.probes == {
+        "answers": ["raw-s0.noisy.pool0"],
+        "undefended": ["raw-s0.none.pool0"],
+        "users": ["raw-s0.noisy.users"],
+    }
+    assert trial(plan, "raw-s0.noisy.classes.averaging.b480").needs.probes["answers"] == [
         "raw-s0.noisy.pool1",
         "raw-s0.noisy.pool2",
     ]

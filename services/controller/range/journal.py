@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from leakrange.attacks.kinds import leakage_of
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.jobs.session import SessionReply
 from leakrange.metrics.numbers import figure
-from leakrange.scenario.kinds import leakage_of
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
 from leakrange.store.engine import Database

@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leakrange.attacks.attack import Inference
+from leakrange.attacks.kinds.trial import Uploaded
 from leakrange.store.files import FileStore, get_arrays
 from services.controller.range.journal import Journal
-from services.controller.range.judge import Inferred
 
-__all__ = ["Uploaded", "read_uploads"]
-
-
-@dataclass(frozen=True)
-class Uploaded:
-    """Labels per attribute, session by session, decisions (V,), and what the provider inferred, if it
-    decodes."""
-
-    truths: list[dict[str, list[int]]]
-    decisions: NDArray[np.int64]
-    inferred: Inferred | None
+__all__ = ["read_uploads"]
 
 
 async def read_uploads(identities: Sequence[str], journal: Journal, releases: FileStore) -> Uploaded:
@@ -31,7 +20,7 @@ async def read_uploads(identities: Sequence[str], journal: Journal, releases: Fi
     intakes = [get_arrays(releases, f"{identity}.npz") for identity in identities]
     inferred = None
     if all("inferred" in intake for intake in intakes):
-        inferred = Inferred(
+        inferred = Inference(
             np.concatenate([intake["inferred"] for intake in intakes]),
             np.concatenate([intake["scores"] for intake in intakes]),
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-__all__ = ["Attack", "Evidence", "Hidden", "Inference"]
+__all__ = ["Attack", "AttributeAttack", "Evidence", "Inference"]
 
 Knowledge = Literal["unaware", "aware", "averaging"]
-Hidden = Literal["attribute", "membership"]
 
 
 @dataclass(frozen=True)
@@ -45,12 +44,8 @@ class Inference:
 class Attack(ABC):
     """A registered attack; instances carry its parameters.
 
-    ``where`` is "provider" for what a curious provider does with what it is sent (nothing is fitted by the
-    fleet), "fleet" for what an outsider does with what it could query, "user" for what a provider reads in
-    the outputs of a model that its answers have taught a user, whom the fleet plays. ``hides`` is what it
-    infers: an "attribute" of the users' records, or the "membership" of records in the training set (see
-    `leakrange.attacks.membership`). ``knowledge`` are the kinds of attacker it can play, ``grants`` what it
-    is given.
+    ``kind`` names the `leakrange.attacks.kinds.Kind` that it is of. ``consumes`` are the releases that it
+    reads, ``knowledge`` the kinds of attacker it can play, ``grants`` what its threat model gives it.
     """
 
     name: ClassVar[str]
@@ -59,16 +54,19 @@ class Attack(ABC):
     equation: ClassVar[str]
     consumes: ClassVar[tuple[str, ...]]
     grants: ClassVar[tuple[str, ...]]
-    where: ClassVar[Literal["provider", "fleet", "user"]]
-    hides: ClassVar[Hidden] = "attribute"
+    kind: ClassVar[str]
     knowledge: ClassVar[tuple[Knowledge, ...]]
     Parameters: ClassVar[type[BaseModel]]
 
     def __init__(self, parameters: Any = None) -> None:
         self.parameters: Any = self.Parameters() if parameters is None else parameters
 
+
+class AttributeAttack(Attack):
+    """An attack on an attribute, which is fitted on releases of labelled records."""
+
+    kind: ClassVar[str] = "attribute"
+
+    @abstractmethod
     def infer(self, evidence: Evidence) -> Inference:
-        """Predict the victims' hidden attribute; only where ``where`` is "fleet"."""
-        raise NotImplementedError(
-            f"attack {self.name!r} is carried out by the {self.where}, not by the fleet"
-        )
+        """Predict the victims' hidden attribute. Raises `InvalidInput` for evidence that cannot be used."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from leakrange.attacks import attacks
-from leakrange.attacks.attack import Attack, Evidence, Inference, Knowledge
+from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge
 from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class AttributeInferenceParameters(BaseModel):
 
 
 @attacks.register("attribute-inference")
-class AttributeInference(Attack):
+class AttributeInference(AttributeAttack):
     """Nets G (HBC Table 13) trained on releases of records whose attribute the attacker knows.
 
     Five nets, each fitted on four fifths of the records, are averaged. The epoch at which they together have
@@ -62,7 +62,6 @@ class AttributeInference(Attack):
     equation: ClassVar[str] = "Section 5.1.4 (Std), Table 13"
     consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax", "features")
     grants: ClassVar[tuple[str, ...]] = ("queries", "auxiliary records with the hidden attribute")
-    where: ClassVar[Literal["provider", "fleet", "user"]] = "fleet"
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")
     Parameters: ClassVar[type[BaseModel]] = AttributeInferenceParameters
 

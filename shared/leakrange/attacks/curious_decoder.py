@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -29,6 +29,6 @@ class CuriousDecoder(Attack):
     equation: ClassVar[str] = "Eq. 4, Eq. 10"
     consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax")
     grants: ClassVar[tuple[str, ...]] = ("training of the classifier", "every release that users upload")
-    where: ClassVar[Literal["provider", "fleet", "user"]] = "provider"
+    kind: ClassVar[str] = "decoder"
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware",)
     Parameters: ClassVar[type[BaseModel]] = CuriousDecoderParameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -46,6 +46,6 @@ class Distillation(Attack):
     equation: ClassVar[str] = "Eq. 11, Table 6"
     consumes: ClassVar[tuple[str, ...]] = ("softmax",)
     grants: ClassVar[tuple[str, ...]] = ("training of the teacher", "every release of the student's users")
-    where: ClassVar[Literal["provider", "fleet", "user"]] = "user"
+    kind: ClassVar[str] = "student"
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("aware",)
     Parameters: ClassVar[type[BaseModel]] = DistillationParameters

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from leakrange.jobs.recipe import DataSpec, NetSpec, TrainingRecipe
+from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.wire.digests import digest
 from leakrange.wire.releases import ReleaseKind
 
@@ -22,16 +22,12 @@ __all__ = [
     "LEASE",
     "MAX_PAIRS",
     "REPORTS",
-    "Asked",
-    "Candidates",
     "FitJob",
     "Job",
     "JobReport",
     "ProbeJob",
-    "Shadow",
     "Shown",
     "Span",
-    "Student",
     "TrainJob",
 ]
 
@@ -133,61 +129,12 @@ class ProbeJob(_Strict):
         return digest(self.model_dump(mode="json", exclude={"url", "account", "model"}))
 
 
-class Student(_Strict):
-    """A model of a user's own, which a provider's answers teach: ``teacher`` is the net that every user of
-    the provider can download, ``victims`` are the samples that the student is used on, in order.
-    """
-
-    teacher: NetSpec
-    victims: Annotated[list[Span], Field(min_length=1)]
-
-
-class Shadow(_Strict):
-    """A model of an attacker's own: ``data`` tells what it was trained on, ``records`` and ``population`` are
-    identities of its stored releases, for what the target is asked, too."""
-
-    data: DataSpec
-    records: str
-    population: str | None = None
-
-
-class Candidates(_Strict):
-    """Records whose membership in a model's training set is asked after, and what the attacker has for it.
-
-    ``records`` are of the pool, of a specification that does not tell the model's members. ``target`` is the
-    attribute that the model is served for: the attacker knows each record's class. ``shadows`` are the
-    attacker's own models, trained in the fleet. ``defence`` is what it does to their outputs, a chain of
-    output defences, ``draws`` times over, averaged.
-    """
-
-    records: Span
-    target: str
-    shadows: list[Shadow] = []
-    defence: list[Any] = []
-    draws: Annotated[int, Field(ge=1)] = 1
-
-
-class Asked(_Strict):
-    """People of a crowd whose membership is asked after: ``count`` questions about them were answered, and of
-    ``known`` members and as many others, the first of the pool, the attacker knows that they are such."""
-
-    count: Annotated[int, Field(ge=1)]
-    known: Annotated[int, Field(ge=1)]
-
-
 class FitJob(_Strict):
-    """Fit a fleet-side attack on releases and infer the hidden attribute of the observed ones.
+    """Fit an attack on releases. Result: arrays by name in one npz under the identity.
 
-    ``auxiliary`` are identities of stored release arrays, joined in order and cut to ``auxiliary_count``; for
-    ``averaging`` each inner list holds the draws of one chunk. ``span`` tells which samples they are (for the
-    labels that the threat model grants). ``observed`` are the victims' releases, likewise chunks of draws.
-    Result: ``predicted`` (V,) and ``scores`` (V, S) in one npz under the identity; with a ``student`` its
-    decisions and soft outputs (V, Y) instead, and no label is granted. With ``candidates`` the observed
-    releases are the target's for those records, the auxiliary ones its releases for a population (none, where
-    the attack wants none), and the result is ``scores`` (V, 1), ``predicted`` nothing but -1: where the line
-    is to be drawn is for the judge. With ``asked`` the observed releases are answers about a crowd's people,
-    the auxiliary ones such as were given without the defence (none: the attacker knows of it), ``span`` is
-    the crowd's pool, and the result has ``places`` (V,) as well: in the pool, of whom each score tells.
+    ``evidence`` says what the attack is given: identities of stored releases, and what samples they are of.
+    What it has to say, and which arrays there will be, is for the kind of the attack
+    (`leakrange.attacks.kinds`).
     """
 
     kind: Literal["fit"] = "fit"
@@ -195,15 +142,8 @@ class FitJob(_Strict):
     parameters: dict[str, Any] = {}
     knowledge: Knowledge = "unaware"
     release: ReleaseKind = "logits"
-    sensitive: str
-    auxiliary: list[list[str]]
-    auxiliary_count: Annotated[int, Field(ge=0)]
-    span: Span
-    observed: list[list[str]]
+    evidence: dict[str, Any]
     seed: int = 0
-    student: Student | None = None
-    candidates: Candidates | None = None
-    asked: Asked | None = None
 
     def identity(self) -> str:
         """Digest of everything that decides the result."""

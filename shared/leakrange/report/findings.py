@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeVar
 
+from leakrange.attacks.kinds import leakage_of
 from leakrange.metrics import Metric, OverSeeds, described, in_order
 from leakrange.metrics import summarise as over_seeds
-from leakrange.scenario.kinds import leakage_of
 from leakrange.scenario.results import RunResults, Summary, TrialResult
 from leakrange.scenario.summary import identity, summarise
 

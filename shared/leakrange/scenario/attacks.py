@@ -2,72 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from leakrange.attacks.people.membership import PeopleAttack
-from leakrange.attacks.people.pairs import pair_count
+from leakrange.attacks.kinds import kind_of
+from leakrange.attacks.kinds.target import Target
 from leakrange.jobs.job import Knowledge
 from leakrange.registry import unknown
 from leakrange.scenario import registered
-from leakrange.scenario.crowds import Questions
 from leakrange.scenario.document import AttackSpec
 from leakrange.scenario.draft import Draft
 from leakrange.scenario.mistakes import Mistakes, Path
 from leakrange.scenario.provider import Provider
 
-__all__ = ["KNOWLEDGE", "MEMBERSHIP", "Target", "check_attacks", "records", "target_of"]
+__all__ = ["KNOWLEDGE", "check_attacks", "target_of"]
 
-MEMBERSHIP = "membership"
-"""What an attack is after that asks who is in the training set, where others are after an attribute."""
 KNOWLEDGE: tuple[Knowledge, ...] = ("unaware", "aware", "averaging")
-
-
-@dataclass(frozen=True)
-class Target:
-    """An attack on one provider: the attribute that it is after (`MEMBERSHIP`, where it is that), and its
-    parameters."""
-
-    sensitive: str
-    parameters: BaseModel
-    pool: int | None = None
-    """How many records' membership is asked after; None where it is not that."""
-    crowd: Questions | None = None
-    """What can be asked about people whose membership is asked after; None where it is not that."""
-
-    def answers(self, knowledge: Knowledge) -> int:
-        """How often each record is asked: an averaging attacker repeats its queries."""
-        return int(getattr(self.parameters, "repeats", 1)) if knowledge == "averaging" else 1
-
-
-def records(target: Target, knowledge: Knowledge, budget: int, available: int | None = None) -> int | None:
-    """How many auxiliary records an outside attacker, or a user who distils, uses with that budget; None
-    where they are too few.
-
-    As many as it has and ``available`` (if known), but no more than its budget answers. The attack's own
-    bounds on ``auxiliary`` say how few will do. Of an attack on membership it is the records of its
-    population, which may be none; the budget must answer for these and for the whole pool. Of an attack on
-    people it is the questions about them.
-    """
-    if target.crowd is not None:
-        return target.crowd.within(budget // target.answers(knowledge))
-    if target.pool is not None:
-        count = int(getattr(target.parameters, "population", 0))
-        if available is not None:
-            count = min(count, available)
-        return count if (target.pool + count) * target.answers(knowledge) <= budget else None
-    count = min(budget // target.answers(knowledge), int(getattr(target.parameters, "auxiliary", budget)))
-    if available is not None:
-        count = min(count, available)
-    parameters = target.parameters.model_dump()
-    if "auxiliary" in parameters:
-        try:
-            type(target.parameters).model_validate({**parameters, "auxiliary": count})
-        except ValidationError:
-            return None
-    return count or None
 
 
 def target_of(attack: Any, spec: AttackSpec, provider: Provider) -> Target | str:
@@ -77,46 +28,7 @@ def target_of(attack: Any, spec: AttackSpec, provider: Provider) -> Target | str
     """
     if provider.release not in attack.consumes:
         return f"it releases {provider.release}, the attack reads {', '.join(attack.consumes)}"
-    model: type[BaseModel] = attack.Parameters
-    given = dict(spec.model_extra or {})
-    if attack.where in ("provider", "user"):
-        if not provider.decodes or provider.sensitive is None:
-            return "it decodes nothing"
-        return Target(provider.sensitive, model.model_validate(given))
-    if attack.hides == MEMBERSHIP and issubclass(attack, PeopleAttack):
-        return _of_people(attack, model.model_validate(given), provider)
-    if provider.service is not None:
-        return f"it is a {provider.service.kind} service, to which nobody uploads anything"
-    if attack.hides == MEMBERSHIP:
-        if provider.data.subset is None:
-            return "its data has no 'subset', so it trains on all and nobody is no member"
-        return Target(MEMBERSHIP, model.model_validate(given), provider.data.subset.pool)
-    sensitive = given.get("sensitive", provider.sensitive)
-    if sensitive is None:
-        return "neither the attack nor the provider names a 'sensitive' attribute"
-    if "sensitive" in model.model_fields:
-        given["sensitive"] = sensitive
-    parameters = model.model_validate(given)
-    if sensitive not in provider.attributes:
-        return f"its data has no attribute {sensitive!r}"
-    if sensitive == provider.target:
-        return f"{sensitive!r} is what it is asked for"
-    return Target(str(sensitive), parameters)
-
-
-def _of_people(attack: type[PeopleAttack], parameters: Any, provider: Provider) -> Target | str:
-    crowd = provider.data.crowd
-    if provider.service is None or crowd is None:
-        return "it is no service that is asked about people: it has no 'service'"
-    if parameters.known > crowd.people - 2:
-        return f"knowing {parameters.known} of {crowd.people} members leaves nobody to ask after"
-    most = crowd.images
-    if provider.service.kind == "verification":
-        most = min(parameters.pairs, pair_count(crowd.images))
-    fewest = attack.fewest(provider.release)
-    if most < fewest:
-        return f"{crowd.images} images of a person are too few for it"
-    return Target(MEMBERSHIP, parameters, crowd=Questions(crowd.asked, fewest, most))
+    return kind_of(attack).target(attack, dict(spec.model_extra or {}), provider)
 
 
 def check_attacks(draft: Draft, providers: dict[str, Provider], mistakes: Mistakes) -> dict[str, AttackSpec]:
@@ -232,11 +144,10 @@ class _Check:
 
     def _affordable(self, entry: Any, targets: dict[str, Target], knowledge: list[Knowledge]) -> bool:
         budgets = self.draft.head.budgets if self.draft.head else []
-        if entry.where == "provider" or not budgets:
-            return True
-        if any(
-            records(target, each, budget) is not None
-            for target in targets.values()
+        kind = kind_of(entry)
+        if not budgets or any(
+            kind.buys(target, self.providers[name], each, budget) is not None
+            for name, target in targets.items()
             for each in knowledge
             for budget in budgets
         ):

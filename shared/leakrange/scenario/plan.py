@@ -11,9 +11,9 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from leakrange.attacks.people.questions import asked_pairs, public_pairs
-from leakrange.data.crowd import part_sizes
-from leakrange.jobs.job import Asked, Candidates, FitJob, ProbeJob, Shadow, Shown, Span, Student, TrainJob
+from leakrange.attacks.kinds.cell import Needs
+from leakrange.attacks.people.questions import compared
+from leakrange.jobs.job import FitJob, ProbeJob, Shown, Span, TrainJob
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.scenario.document import ServiceSpec
 from leakrange.scenario.results import TrialResult
@@ -25,9 +25,7 @@ from leakrange.wire.schemas import Deployment
 
 __all__ = [
     "Plan",
-    "PlannedMembers",
     "PlannedModel",
-    "PlannedPeople",
     "PlannedPolicy",
     "PlannedProbe",
     "PlannedStream",
@@ -159,7 +157,9 @@ class PlannedProbe(_Strict):
     ) -> ProbeJob:
         """The fleet's job for one span; ``name`` is what the model is served as."""
         recognises = model.service is not None and model.service.kind == "recognition"
-        asked, pairs = (span, None) if model.release != "score" else self._compared(span)
+        asked, pairs = span, None
+        if model.release == "score":
+            asked, pairs = compared(span, max(each.stop for each in self.spans))
         return ProbeJob(
             url=url,
             account=account,
@@ -173,118 +173,26 @@ class PlannedProbe(_Strict):
             endpoint="recognition" if recognises else None,
         )
 
-    def _compared(self, span: Span) -> tuple[Span, list[tuple[int, int]]]:
-        """The images among which the pairs are that ``span`` numbers, and these pairs."""
-        crowd = span.data.crowd
-        if crowd is None:
-            raise ValueError(f"{self.id} asks about pairs of nobody")
-        if span.split == "pool":
-            pairs = asked_pairs(crowd, max(each.stop for each in self.spans))
-        else:
-            pairs = public_pairs(crowd).places
-        chosen = pairs[span.start : span.stop]
-        whole = span.model_copy(update={"start": 0, "stop": part_sizes(crowd)[span.split]})
-        return whole, [(int(first), int(second)) for first, second in chosen]
-
-
-class PlannedMembers(_Strict):
-    """What a trial of a membership attack consumes: ``probes`` of the pool's ``records``, in the order of the
-    draws, and the ``shadows`` of the plan, by id. ``defence`` is what the attacker does to their outputs.
-    """
-
-    records: Span
-    probes: list[str]
-    shadows: list[str] = []
-    defence: list[Any] = []
-
-
-class PlannedPeople(_Strict):
-    """What a trial of an attack on people consumes: ``probes`` under the defence, in the order of the draws,
-    and ``undefended`` ones, where the attacker is unaware of it; ``count`` questions of each. ``users`` is
-    the probe that shows how well the service serves."""
-
-    count: int
-    probes: list[str]
-    undefended: list[str] = []
-    users: str
-
 
 class PlannedTrial(_Strict):
-    """One cell of the matrix and what it consumes, by id, in the order of the draws.
-
-    ``where`` is "provider" for an attack that the provider runs itself (its inferences come with the
-    streams), "fleet" for one that is fitted on ``probes``, and "user" for a student that learns from
-    ``probes`` and whose outputs for the streams' samples the provider reads. ``auxiliary_count`` is how many
-    records of the probes are used, and ``span`` the samples they are.
-    """
+    """One cell of the matrix and what it needs."""
 
     result: TrialResult
     """As yet without figures."""
     model: str
-    where: Literal["provider", "fleet", "user"]
     attack: str
     """The registered name."""
     parameters: dict[str, Any] = {}
-    streams: list[str]
-    probes: list[str] = []
-    auxiliary_count: int = 0
-    span: Span | None = None
-    members: PlannedMembers | None = None
-    people: PlannedPeople | None = None
+    needs: Needs
 
-    def people_job(
-        self, model: PlannedModel, answers: list[list[str]], undefended: list[list[str]]
-    ) -> FitJob:
-        """The fleet's job that scores the people of a crowd by stored ``answers`` about them, having learnt
-        from ``undefended`` ones, if there are any."""
-        if self.people is None:
-            raise ValueError(f"{self.result.id} is after no people")
-        count = self.people.count if undefended else 0
-        asked = Asked(count=self.people.count, known=self.parameters["known"])
-        planned = self.model_copy(update={"auxiliary_count": count})
-        return planned.job(model.release, undefended, answers).model_copy(update={"asked": asked})
-
-    def membership_job(
-        self,
-        model: PlannedModel,
-        population: list[list[str]],
-        answers: list[list[str]],
-        shadows: list[Shadow],
-    ) -> FitJob:
-        """The fleet's job that scores the pool's records by the model's stored ``answers`` for them, and for
-        a ``population`` of others."""
-        if self.members is None:
-            raise ValueError(f"{self.result.id} is after no members")
-        candidates = Candidates(
-            records=self.members.records,
-            target=model.target,
-            shadows=shadows,
-            defence=self.members.defence,
-            draws=len(self.members.probes),
-        )
-        asked = self.model_copy(update={"span": self.span or self.members.records})
-        return asked.job(model.release, population, answers).model_copy(update={"candidates": candidates})
-
-    def student_job(self, model: PlannedModel, auxiliary: list[list[str]], victims: list[Span]) -> FitJob:
-        """The fleet's job that trains a student on stored answers and uses it on ``victims``."""
-        job = self.job(model.release, auxiliary, observed=[])
-        return job.model_copy(update={"student": Student(teacher=model.recipe.net, victims=victims)})
-
-    def job(self, release: ReleaseKind, auxiliary: list[list[str]], observed: list[list[str]]) -> FitJob:
-        """The fleet's job, given the identities of the stored releases, chunk by chunk, each with its
-        draws."""
-        if self.span is None:
-            raise ValueError("a trial that the provider infers has no job for the fleet")
+    def job(self, release: ReleaseKind, evidence: BaseModel) -> FitJob:
+        """The fleet's job that fits the attack on that evidence."""
         return FitJob(
             attack=self.attack,
             parameters=self.parameters,
             knowledge=self.result.knowledge,
             release=release,
-            sensitive=self.result.sensitive,
-            auxiliary=auxiliary,
-            auxiliary_count=self.auxiliary_count,
-            span=self.span,
-            observed=observed,
+            evidence=evidence.model_dump(mode="json"),
             seed=self.result.seed,
         )
 

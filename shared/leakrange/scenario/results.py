@@ -58,7 +58,7 @@ class TrialResult(_Strict):
 
     id: str
     kind: str
-    """Of the attack, see `leakrange.scenario.kinds`."""
+    """Of the attack, see `leakrange.attacks.kinds`."""
     provider: str
     data: str
     behaviour: str

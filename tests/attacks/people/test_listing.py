@@ -9,7 +9,10 @@ BLOCKED = """
 import sys
 sys.modules["torch"] = sys.modules["sklearn"] = sys.modules["scipy"] = None
 from leakrange.attacks import attacks
+from leakrange.attacks.kinds import kind_of
 assert {"first-cut", "class-based"} <= set(attacks)
+kinds = {kind_of(attack).name for attack in attacks.values()}
+assert {"attribute", "membership", "people", "student"} <= kinds
 assert "leakrange.attacks.people.unsupervised" in sys.modules
 """
 

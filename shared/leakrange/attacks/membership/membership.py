@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from leakrange.attacks.attack import Attack, Hidden, Knowledge
+from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["MembershipAttack", "MembershipEvidence", "ShadowParameters", "check"]
@@ -53,9 +53,8 @@ class MembershipEvidence:
 class MembershipAttack(Attack):
     """An attack that scores records: the higher, the more likely the target was trained on them."""
 
-    hides: ClassVar[Hidden] = "membership"
+    kind: ClassVar[str] = "membership"
     consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax")
-    where: ClassVar[Literal["provider", "fleet", "user"]] = "fleet"
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")
 
     @abstractmethod

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from leakrange.attacks.attack import Attack, Hidden, Knowledge
+from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["PeopleAttack", "PeopleEvidence", "PeopleParameters", "check_people"]
@@ -63,9 +63,8 @@ class PeopleAttack(Attack):
     ``fewest`` says how many images (pairs, of a verification) of each person it wants at least.
     """
 
-    hides: ClassVar[Hidden] = "membership"
+    kind: ClassVar[str] = "people"
     consumes: ClassVar[tuple[str, ...]] = ("features", "score", "softmax")
-    where: ClassVar[Literal["provider", "fleet", "user"]] = "fleet"
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")
     Parameters: ClassVar[type[PeopleParameters]] = PeopleParameters
 

@@ -15,9 +15,10 @@ from leakrange.attacks.people.pairs import choose_pairs, pair_count, pairs_withi
 from leakrange.data.crowd import PUBLIC_IMAGES, part_sizes
 from leakrange.data.samples import POOL
 from leakrange.data.splits import shuffled, stream
+from leakrange.jobs.job import Span
 from leakrange.jobs.recipe import Crowd
 
-__all__ = ["FOLDS", "PublicPairs", "asked_pairs", "public_pair_count", "public_pairs"]
+__all__ = ["FOLDS", "PublicPairs", "asked_pairs", "compared", "public_pair_count", "public_pairs"]
 
 FOLDS = 10
 """In which the threshold of a verification is cross-validated."""
@@ -56,3 +57,14 @@ def public_pairs(crowd: Crowd) -> PublicPairs:
     alike, unlike = np.flatnonzero(same), np.flatnonzero(~same)
     kept = np.concatenate([alike, unlike[shuffled(stream(0, "public pairs"), len(unlike))[: len(alike)]]])
     return PublicPairs(pairs[kept], same[kept], fold[pairs[kept, 0]].astype(np.int64))
+
+
+def compared(span: Span, asked: int) -> tuple[Span, list[tuple[int, int]]]:
+    """The pairs of images that ``span`` numbers, of ``asked`` pairs in all: the images among which they are,
+    and of each pair the two places there. Raises `ValueError` where the data has no crowd."""
+    crowd = span.data.crowd
+    if crowd is None:
+        raise ValueError(f"pairs of {span.data.name!r} are pairs of nobody: it has no crowd")
+    pairs = asked_pairs(crowd, asked) if span.split == POOL else public_pairs(crowd).places
+    whole = span.model_copy(update={"start": 0, "stop": part_sizes(crowd)[span.split]})
+    return whole, [(int(first), int(second)) for first, second in pairs[span.start : span.stop]]

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from leakrange.attacks import attacks
+from leakrange.attacks.kinds import kind_of
+from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.student import StudentEvidence
 from leakrange.data import load
-from leakrange.jobs.job import FitJob, Span, Student
+from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import DataSpec, NetSpec
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput, NotFound
-from services.attacker.distil import student_outputs
 
 DIGITS = DataSpec(name="digits", size=16, auxiliary=0.3)
 NUMBER = 300
@@ -30,12 +31,7 @@ def answers_of(split: str, start: int, stop: int) -> np.ndarray:
     return np.where(np.arange(2) == parity[:, None], 0.9, 0.1).astype(np.float32)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> FolderStore:
-    return FolderStore(str(tmp_path))
-
-
-def job(store: FolderStore, **changes: object) -> FitJob:
+def evidence(store: FolderStore, **changes: object) -> StudentEvidence:
     """The user asked about the first 320 of its records, in two chunks, and may use 300."""
     chunks = []
     for start, stop in ((0, 200), (200, 320)):
@@ -43,21 +39,23 @@ def job(store: FolderStore, **changes: object) -> FitJob:
         put_array(store, f"{identity}.npy", answers_of("auxiliary", start, stop))
         chunks.append([identity])
     fields: dict[str, object] = {
-        "attack": "distillation",
-        "parameters": {"epochs": 15, "width": 0.5},
-        "release": "softmax",
-        "sensitive": "large",
-        "auxiliary": chunks,
-        "auxiliary_count": NUMBER,
+        "teacher": NetSpec(width=0.5),
         "span": Span(data=DIGITS, split="auxiliary", start=0, stop=NUMBER),
-        "observed": [],
-        "student": Student(teacher=NetSpec(width=0.5), victims=VICTIMS),
+        "answers": chunks,
+        "victims": VICTIMS,
     }
-    return FitJob.model_validate(fields | changes)
+    return StudentEvidence.model_validate(fields | changes)
 
 
-def test_the_student_answers_for_the_victims_in_order(store: FolderStore) -> None:
-    soft = student_outputs(job(store), store)
+def soft_outputs(evidence: StudentEvidence, releases: Releases) -> np.ndarray:
+    attack = attacks["distillation"]
+    job = FitJob(attack="distillation", release="softmax", evidence=evidence.model_dump(mode="json"))
+    parameters = attack.Parameters.model_validate({"epochs": 15, "width": 0.5})
+    return kind_of(attack).infer(attack(parameters), evidence, job, releases)["scores"]
+
+
+def test_the_student_answers_for_the_victims_in_order(store: FolderStore, releases: Releases) -> None:
+    soft = soft_outputs(evidence(store), releases)
     assert (soft.shape, soft.dtype) == ((150, 2), np.float32)
     np.testing.assert_allclose(soft.sum(axis=1), 1.0, atol=1e-5)
     teacher = answers_of("test", 0, 150)
@@ -65,12 +63,8 @@ def test_the_student_answers_for_the_victims_in_order(store: FolderStore) -> Non
     assert 0.7 < soft.max(axis=1).mean() < 0.97  # as sure as the teacher, and no surer
 
 
-def test_answers_that_are_missing_or_too_few_are_told(store: FolderStore) -> None:
+def test_answers_that_are_missing_or_too_few_are_told(store: FolderStore, releases: Releases) -> None:
     with pytest.raises(NotFound):
-        student_outputs(job(store, auxiliary=[[digest("nothing")]]), store)
+        soft_outputs(evidence(store, answers=[[digest("nothing")]]), releases)
     with pytest.raises(InvalidInput, match="learns from"):
-        student_outputs(job(store, auxiliary=[[digest(["answers", 0])]]), store)
-    without = job(store, student=None)
-    assert without.identity() != job(store).identity()
-    with pytest.raises(InvalidInput, match="needs a student"):
-        student_outputs(without, store)
+        soft_outputs(evidence(store, answers=[[digest(["answers", 0])]]), releases)

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.people import PeopleAsked, evidence_of
+from leakrange.attacks.people.membership import PeopleEvidence
 from leakrange.attacks.people.questions import asked_pairs
 from leakrange.data import load
-from leakrange.jobs.job import Asked, FitJob, Span
+from leakrange.jobs.job import FitJob
 from leakrange.jobs.recipe import Crowd, DataSpec
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
-from services.attacker.people import people_evidence
+from leakrange.wire.releases import ReleaseKind
 
 CROWD = Crowd(people=20, images=6, public=20, students=5, enrolled=5, held=3)
-POOL = Span(
-    data=DataSpec(name="synthpeople", size=32, count=4096, auxiliary=0.0, crowd=CROWD),
-    split="pool",
-    start=0,
-    stop=240,
-)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> FolderStore:
-    return FolderStore(str(tmp_path))
+DATA = DataSpec(name="synthpeople", size=32, count=4096, auxiliary=0.0, crowd=CROWD)
 
 
 def stored(store: FolderStore, first: int, rows: int, sign: int = 1) -> str:
@@ -38,49 +29,49 @@ def stored(store: FolderStore, first: int, rows: int, sign: int = 1) -> str:
     return identity
 
 
-def job(store: FolderStore, **changes: object) -> FitJob:
-    fields: dict[str, object] = {
-        "attack": "class-based",
-        "release": "features",
-        "sensitive": "membership",
-        "auxiliary": [],
-        "auxiliary_count": 0,
-        "span": POOL,
-        "observed": [[stored(store, 0, 100)], [stored(store, 100, 100)]],
-        "asked": Asked(count=160, known=4),
-    }
-    return FitJob.model_validate({**fields, **changes})
+def given(
+    store: FolderStore, releases: Releases, release: ReleaseKind = "features", **changes: object
+) -> tuple[PeopleEvidence, np.ndarray]:
+    answers = [[stored(store, 0, 100)], [stored(store, 100, 100)]]
+    fields = {"data": DATA, "count": 160, "known": 4, "answers": answers}
+    asked = PeopleAsked.model_validate(fields | changes)
+    job = FitJob(attack="class-based", release=release, evidence=asked.model_dump(mode="json"))
+    return evidence_of(asked, job, releases)
 
 
-def test_answers_are_of_persons_in_turn_and_a_few_memberships_are_granted(store: FolderStore) -> None:
-    found, places = people_evidence(job(store), store)
+def test_answers_are_of_persons_in_turn_and_a_few_memberships_are_granted(
+    store: FolderStore, releases: Releases
+) -> None:
+    found, places = given(store, releases)
     assert found.releases[:, 0].tolist() == list(range(160))  # as many as the budget answers
     assert found.person.tolist() == [place % 40 for place in range(160)]
     assert places.tolist() == list(range(160))
     assert found.lessons is found.releases
-    member = load(POOL.data).members()[:40]
+    member = load(DATA).members()[:40]
     for kind in (True, False):
         granted = np.flatnonzero(found.membership == int(kind))
         np.testing.assert_array_equal(granted, np.flatnonzero(member == kind)[:4])
     assert (found.membership == -1).sum() == 32
 
 
-def test_a_distance_is_of_the_person_whom_both_images_show(store: FolderStore) -> None:
-    found, places = people_evidence(job(store, release="score"), store)
+def test_a_distance_is_of_the_person_whom_both_images_show(store: FolderStore, releases: Releases) -> None:
+    found, places = given(store, releases, "score")
     pairs = asked_pairs(CROWD, 160)
     assert found.person.tolist() == (pairs[:, 0] % 40).tolist() == (pairs[:, 1] % 40).tolist()
     assert places.tolist() == pairs[:, 0].tolist()
 
 
-def test_who_is_unaware_of_a_defence_learns_from_answers_without(store: FolderStore) -> None:
+def test_who_is_unaware_of_a_defence_learns_from_answers_without(
+    store: FolderStore, releases: Releases
+) -> None:
     before = [[stored(store, 0, 100, -1)], [stored(store, 100, 100, -1)]]
-    found, _ = people_evidence(job(store, auxiliary=before, auxiliary_count=160), store)
+    found, _ = given(store, releases, undefended=before)
     assert found.lessons[:, 0].tolist() == [-number for number in range(160)]
     assert found.releases[:, 0].tolist() == list(range(160))
 
 
-def test_what_does_not_fit_is_told(store: FolderStore) -> None:
+def test_what_does_not_fit_is_told(store: FolderStore, releases: Releases) -> None:
     with pytest.raises(InvalidInput, match="200 and 200 answers to 240 questions"):
-        people_evidence(job(store, asked=Asked(count=240, known=4)), store)
-    with pytest.raises(InvalidInput, match="names none"):
-        people_evidence(job(store, asked=None), store)
+        given(store, releases, count=240)
+    with pytest.raises(InvalidInput, match="no crowd"):
+        given(store, releases, data=DataSpec(name="synthpeople"))

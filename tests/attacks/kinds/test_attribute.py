@@ -1,4 +1,4 @@
-"""What a fit makes of its job's evidence."""
+"""What an attack on an attribute is given, from stored releases alone."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from leakrange.attacks.attack import Evidence
+from leakrange.attacks.kinds.attribute import AttributeEvidence, evidence_of
+from leakrange.attacks.kinds.kind import Releases
 from leakrange.data import Attribute, Content, datasets, load
 from leakrange.data.catalogue import GivenSet
 from leakrange.jobs.job import FitJob, Span
@@ -16,7 +19,6 @@ from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput, NotFound
 from leakrange.wire.samples import SampleSpec
-from services.attacker.evidence import evidence_of
 
 
 @pytest.fixture
@@ -45,11 +47,6 @@ def half_known() -> Iterator[DataSpec]:
     del datasets._entries["half-known"]
 
 
-@pytest.fixture
-def store(tmp_path: object) -> FolderStore:
-    return FolderStore(str(tmp_path))
-
-
 names = itertools.count()
 
 
@@ -59,25 +56,28 @@ def stored(store: FolderStore, array: np.ndarray) -> str:
     return identity
 
 
-def job(spec: DataSpec, auxiliary: list[list[str]], observed: list[list[str]], count: int) -> FitJob:
-    return FitJob(
-        attack="attribute-inference",
+def given(
+    releases: Releases, spec: DataSpec, auxiliary: list[list[str]], observed: list[list[str]], count: int
+) -> Evidence:
+    named = AttributeEvidence(
         sensitive="colour",
         auxiliary=auxiliary,
-        auxiliary_count=count,
-        span=Span(data=spec, split="auxiliary", start=5, stop=95),
+        span=Span(data=spec, split="auxiliary", start=5, stop=5 + count),
         observed=observed,
-        seed=3,
     )
+    job = FitJob(attack="attribute-inference", evidence=named.model_dump(mode="json"), seed=3)
+    return evidence_of(named, job, releases)
 
 
-def test_samples_whose_label_is_unknown_teach_nothing(half_known: DataSpec, store: FolderStore) -> None:
+def test_samples_whose_label_is_unknown_teach_nothing(
+    half_known: DataSpec, store: FolderStore, releases: Releases
+) -> None:
     data = load(half_known)
     labels = data.labels["colour"][data.where("auxiliary")[5:95]][:80]
-    releases = np.arange(90)[:, None] * np.ones((1, 4))
-    chunks = [[stored(store, releases[:50])], [stored(store, releases[50:])]]
+    told = np.arange(90)[:, None] * np.ones((1, 4))
+    chunks = [[stored(store, told[:50])], [stored(store, told[50:])]]
     victims = stored(store, np.zeros((7, 4)))
-    evidence = evidence_of(job(half_known, chunks, [[victims]], 80), store)
+    evidence = given(releases, half_known, chunks, [[victims]], 80)
     known = np.flatnonzero(labels >= 0)
     assert 0 < len(known) < 80
     np.testing.assert_array_equal(evidence.auxiliary[:, 0], known)
@@ -87,27 +87,30 @@ def test_samples_whose_label_is_unknown_teach_nothing(half_known: DataSpec, stor
     assert evidence.auxiliary.dtype == np.float32
 
 
-def test_draws_of_a_chunk_are_averaged_and_chunks_joined(half_known: DataSpec, store: FolderStore) -> None:
+def test_draws_of_a_chunk_are_averaged_and_chunks_joined(
+    half_known: DataSpec, store: FolderStore, releases: Releases
+) -> None:
     draws = np.random.default_rng(1).normal(size=(4, 90, 3))
     one = [stored(store, draw[:60]) for draw in draws]
     two = [stored(store, draw[60:]) for draw in draws]
-    evidence = evidence_of(job(half_known, [one, two], [two], 90), store)
+    evidence = given(releases, half_known, [one, two], [two], 90)
     data = load(half_known)
     known = data.labels["colour"][data.where("auxiliary")[5:95]] >= 0
     np.testing.assert_allclose(evidence.auxiliary, draws.mean(axis=0)[known], rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(evidence.observed, draws.mean(axis=0)[60:], rtol=1e-5, atol=1e-6)
 
 
-def test_evidence_that_does_not_fit_together_is_refused(half_known: DataSpec, store: FolderStore) -> None:
+def test_evidence_that_does_not_fit_together_is_refused(
+    half_known: DataSpec, store: FolderStore, releases: Releases
+) -> None:
     wide, narrow = stored(store, np.zeros((90, 4))), stored(store, np.zeros((90, 3)))
     short = stored(store, np.zeros((40, 4)))
     for auxiliary, told in (
         ([[short]], "40 auxiliary releases of 90"),
         ([[wide, narrow]], "draws"),
-        ([[short], [narrow]], "width"),
-        ([], "at least one"),
+        ([[short], [narrow]], "of one shape"),
     ):
         with pytest.raises(InvalidInput, match=told):
-            evidence_of(job(half_known, auxiliary, [[wide]], 90), store)
+            given(releases, half_known, auxiliary, [[wide]], 90)
     with pytest.raises(NotFound):
-        evidence_of(job(half_known, [[wide]], [[digest("nothing")]], 90), store)
+        given(releases, half_known, [[wide]], [[digest("nothing")]], 90)

@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.membership import Candidates, Population, Shadow, evidence_of
+from leakrange.attacks.membership.membership import MembershipEvidence
 from leakrange.data import load
-from leakrange.jobs.job import Candidates, FitJob, Shadow, Shown, Span, TrainJob
+from leakrange.jobs.job import FitJob, Shown, Span, TrainJob
 from leakrange.jobs.recipe import DataSpec, Subset, TrainingRecipe
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput, NotFound
-from services.attacker.members import membership_evidence
 
 DIGITS = DataSpec(name="digits", size=16, subset=Subset(pool=60))
 RECORDS = Span(data=DIGITS, split="pool", start=0, stop=60)
-POPULATION = Span(data=DIGITS, split="auxiliary", start=0, stop=30)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> FolderStore:
-    return FolderStore(str(tmp_path))
+POPULATION = Span(data=DIGITS, split="auxiliary", start=0, stop=20)
 
 
 def stored(store: FolderStore, name: str, rows: int, value: float) -> str:
@@ -35,7 +30,7 @@ def member_of(seed: int, *, rest: bool = False) -> DataSpec:
     return DIGITS.model_copy(update={"subset": Subset(pool=60, seed=seed, rest=rest)})
 
 
-def job(store: FolderStore, **changes: object) -> FitJob:
+def candidates(store: FolderStore, **changes: object) -> Candidates:
     shadows = [
         Shadow(
             data=member_of(4, rest=rest),
@@ -44,23 +39,25 @@ def job(store: FolderStore, **changes: object) -> FitJob:
         )
         for rest in (False, True)
     ]
-    candidates = Candidates(records=RECORDS, target="digit", shadows=shadows)
-    fields: dict[str, object] = {
-        "attack": "rmia",
-        "release": "logits",
-        "sensitive": "membership",
-        "auxiliary": [[stored(store, "z", 30, 7.0)]],
-        "auxiliary_count": 20,
-        "span": POPULATION,
-        "observed": [[stored(store, "x", 40, 5.0)], [stored(store, "x", 20, 6.0)]],
-        "candidates": candidates.model_copy(update=changes),
-    }
-    return FitJob.model_validate(fields)
+    found = Candidates(
+        records=RECORDS,
+        answers=[[stored(store, "x", 40, 5.0)], [stored(store, "x", 20, 6.0)]],
+        target="digit",
+        population=Population(span=POPULATION, answers=[[stored(store, "z", 30, 7.0)]]),
+        shadows=shadows,
+    )
+    return found.model_copy(update=changes)
 
 
-def test_rows_labels_and_memberships_are_those_of_the_pool_in_its_order(store: FolderStore) -> None:
+def given(named: Candidates, releases: Releases) -> MembershipEvidence:
+    return evidence_of(named, FitJob(attack="rmia", evidence=named.model_dump(mode="json")), releases)
+
+
+def test_rows_labels_and_memberships_are_those_of_the_pool_in_its_order(
+    store: FolderStore, releases: Releases
+) -> None:
     data = load(DIGITS)
-    found = membership_evidence(job(store), store)
+    found = given(candidates(store), releases)
     assert found.observed.shape == (1, 60, 10)
     assert found.observed[0, :, 0].tolist() == [5.0] * 40 + [6.0] * 20
     np.testing.assert_array_equal(found.labels, data.labels["digit"][data.where("pool")])
@@ -73,31 +70,27 @@ def test_rows_labels_and_memberships_are_those_of_the_pool_in_its_order(store: F
     np.testing.assert_array_equal(found.population_labels, auxiliary[:20])
 
 
-def test_who_knows_the_defence_defends_its_shadows(store: FolderStore) -> None:
+def test_who_knows_the_defence_defends_its_shadows(store: FolderStore, releases: Releases) -> None:
     noisy = [{"noise": {"scale": 0.5}}]
-    once = membership_evidence(job(store, defence=noisy), store)
-    often = membership_evidence(job(store, defence=noisy, draws=64), store)
+    once = given(candidates(store, defence=noisy), releases)
+    often = given(candidates(store, defence=noisy, draws=64), releases)
     assert 0.4 < float(np.std(once.shadows[0])) < 0.6
     assert float(np.std(often.shadows[0])) < 0.1
     assert (once.observed[0, :40] == 5.0).all()  # the target's answers are what they are
-    again = membership_evidence(job(store, defence=noisy), store)
+    again = given(candidates(store, defence=noisy), releases)
     np.testing.assert_array_equal(once.shadows, again.shadows)
 
 
-def test_what_is_missing_or_does_not_fit_is_told(store: FolderStore) -> None:
-    short = job(store).model_copy(update={"observed": [[stored(store, "x", 40, 5.0)]]})
+def test_what_is_missing_or_does_not_fit_is_told(store: FolderStore, releases: Releases) -> None:
+    short = candidates(store, answers=[[stored(store, "x", 40, 5.0)]])
     with pytest.raises(InvalidInput, match="40 answers for 60 records"):
-        membership_evidence(short, store)
+        given(short, releases)
     lost = Shadow(data=member_of(9), records=digest("lost"))
     with pytest.raises(NotFound):
-        membership_evidence(job(store, shadows=[lost]), store)
-    with pytest.raises(InvalidInput, match="names none"):
-        membership_evidence(job(store).model_copy(update={"candidates": None}), store)
+        given(candidates(store, shadows=[lost]), releases)
 
 
-def test_what_a_shadow_shows_has_a_name_of_its_own(store: FolderStore) -> None:
-    plain = job(store).model_copy(update={"candidates": None})
-    assert job(store).identity() != plain.identity()
+def test_what_a_shadow_shows_has_a_name_of_its_own_for_each_span() -> None:
     recipe = TrainingRecipe(data=DIGITS, behaviour="honest", parameters={"target": "digit"})
     assert TrainJob(recipe=recipe).identity() == recipe.digest()
     shown = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from leakrange.attacks.kinds.people import served_right
 from leakrange.data import load
 from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import PlannedModel
-from services.controller.range.served import served_right
 
 TEXT = """\
 name: services

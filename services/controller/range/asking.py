@@ -1,0 +1,139 @@
+"""What users upload and what is asked of providers: each stream and each probe of a plan, chunk by chunk."""
+
+from __future__ import annotations
+
+import asyncio
+
+import numpy as np
+
+from leakrange.jobs.job import ProbeJob, Span
+from leakrange.jobs.session import Session
+from leakrange.scenario.plan import PlannedModel, PlannedProbe, PlannedStream
+from leakrange.store.files import put_array, put_arrays, whole
+from leakrange.wire.endpoints import ARTIFACT, UPLOADS
+from leakrange.wire.errors import LeakrangeError
+from leakrange.wire.keys import api_key
+from leakrange.wire.names import upload_name
+from services.controller.range.context import RunContext
+from services.controller.range.together import together
+
+__all__ = ["Asking"]
+
+DEVICE = [ARTIFACT, UPLOADS]
+"""What a user's device asks for: the model once, then decisions on its outputs."""
+
+
+class Asking:
+    """Carries out streams and probes, of which nothing is done that is stored already."""
+
+    def __init__(self, context: RunContext) -> None:
+        self._context = context
+
+    async def stream(self, stream: PlannedStream) -> list[str]:
+        """Every session of a stream; the identities of its stored releases, in order."""
+        context = self._context
+        model, policy = context.models[stream.model], context.policies[stream.defence]
+        await context.own.served(model)
+        identities = [stream.identity(model, policy, span) for span in stream.spans]
+        await context.journal.expect([(identity, "stream", {"stream": stream.id}) for identity in identities])
+        samples = sum(span.stop - span.start for span in stream.spans)
+        name = f"{context.run}.users.{stream.id}"
+        key = await context.accounts.key(
+            name, policy=policy.name, budget=samples, model=context.own.name(model), endpoints=DEVICE
+        )
+        users = asyncio.Semaphore(stream.clients)  # each of whom does one thing at a time
+
+        async def session_of(span: Span, identity: str) -> None:
+            async with users:
+                await self._session(stream, model, name, key, span, identity)
+
+        await together(
+            session_of(span, identity) for span, identity in zip(stream.spans, identities, strict=True)
+        )
+        return identities
+
+    async def _session(
+        self, stream: PlannedStream, model: PlannedModel, name: str, key: str, span: Span, identity: str
+    ) -> None:
+        context = self._context
+        stored = all(whole(context.parties.releases, f"{identity}.{kind}") for kind in ("npy", "npz"))
+        if not (stored and identity in context.done):
+            async with context.sessions:
+                order = Session(
+                    url=context.parties.proxy_for_clients,
+                    api_key=key,
+                    model=context.own.name(model),
+                    release=model.release,
+                    span=span,
+                    upload=context.own.upload(identity),
+                    defence=stream.local,
+                )
+                try:
+                    reply = await context.parties.edge.session(order)
+                    record = await context.parties.providers.intake(
+                        model.recipe.behaviour, order.model, upload_name(name, order.upload)
+                    )
+                    if len(record.values) != reply.samples or record.decisions != reply.decisions:
+                        raise LeakrangeError(f"provider and edge client disagree about upload {order.upload}")
+                except LeakrangeError as error:
+                    await context.journal.job_failed(identity, "stream", f"{stream.id}: {error.detail}")
+                    raise
+            extra = {"decisions": np.asarray(record.decisions, dtype=np.int64)}
+            if record.inferred is not None and record.scores is not None:
+                extra["inferred"] = np.asarray(record.inferred, dtype=np.int64)
+                extra["scores"] = np.asarray(record.scores, dtype=np.float32)
+            # The releases come last: where they are, all of the session is.
+            put_arrays(context.parties.releases, f"{identity}.npz", extra)
+            put_array(
+                context.parties.releases, f"{identity}.npy", np.asarray(record.values, dtype=np.float32)
+            )
+            await context.journal.job_done(
+                identity,
+                "stream",
+                {"key": name, "samples": reply.samples},
+                message=f"{reply.samples} users' outputs of {stream.id}",
+                truth=reply,
+            )
+
+    async def probe(self, probe: PlannedProbe) -> list[str]:
+        """Every chunk of a probe; the identities of its stored releases, in order."""
+        context = self._context
+        model, policy = context.models[probe.model], context.policies[probe.defence]
+        await context.own.served(model)
+        samples = sum(span.stop - span.start for span in probe.spans)
+        name = f"{context.run}.{probe.by}.{probe.id}"
+        await context.accounts.key(
+            name,
+            policy=policy.name,
+            budget=samples,
+            model=context.own.name(model),
+            endpoints=[model.endpoint],
+            key=api_key(context.parties.fleet_secret.get_secret_value(), name),
+        )
+        where = {
+            "url": context.parties.proxy_for_clients,
+            "account": name,
+            "name": context.own.name(model),
+        }
+        jobs = [probe.job(model, policy, span, **where) for span in probe.spans]
+        await context.journal.expect([(job.identity(), "probe", {"probe": probe.id}) for job in jobs])
+
+        async def chunk(job: ProbeJob) -> None:
+            identity = job.identity()
+            size = job.samples
+            known = whole(context.parties.releases, f"{identity}.npy")
+            if not known:
+                async with context.probing:
+                    await context.dispatch.run(job, f"probing {probe.id}")
+            if identity not in context.done:
+                # Answers that another run had asked for were paid with its key.
+                own = identity in context.dispatch.sent
+                await context.journal.job_done(
+                    identity,
+                    "probe",
+                    {"key": name if own else None, "samples": size},
+                    message=f"{size} answers for {probe.id}" + ("" if own else ", known already"),
+                )
+
+        await together(chunk(job) for job in jobs)
+        return [job.identity() for job in jobs]

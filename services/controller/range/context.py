@@ -1,0 +1,43 @@
+"""What all works on one run share."""
+
+from __future__ import annotations
+
+import asyncio
+
+from leakrange.scenario.plan import Plan
+from services.controller.range.accounts import Accounts
+from services.controller.range.dispatch import Dispatch
+from services.controller.range.journal import Journal
+from services.controller.range.models import Models
+from services.controller.range.parties import Parties
+from services.controller.range.together import Once
+from services.controller.settings import ControllerSettings
+
+__all__ = ["RunContext"]
+
+FITS_AT_ONCE = 8
+
+
+class RunContext:
+    """The plan by its ids, the parties, the record, and how much is done at once.
+
+    ``done`` are identities of the jobs that the run has done already.
+    """
+
+    def __init__(
+        self, run: str, plan: Plan, parties: Parties, journal: Journal, settings: ControllerSettings
+    ) -> None:
+        self.run, self.plan, self.parties, self.journal = run, plan, parties, journal
+        self.models = {model.id: model for model in plan.models}
+        self.shadows = {model.id: model for model in plan.shadows}
+        self.policies = {policy.defence: policy for policy in plan.policies}
+        self.streams = {stream.id: stream for stream in plan.streams}
+        self.probes = {probe.id: probe for probe in plan.probes}
+        self.sessions = asyncio.Semaphore(settings.sessions_at_once)
+        self.probing = asyncio.Semaphore(settings.probes_at_once)
+        self.fitting = asyncio.Semaphore(FITS_AT_ONCE)
+        self.once = Once()
+        self.done: set[str] = set()
+        self.dispatch = Dispatch(parties.fleet, journal)
+        self.own = Models(parties, journal, self.once, self.dispatch)
+        self.accounts = Accounts(parties.proxy, journal)

@@ -1,0 +1,184 @@
+"""Attacks on an attribute of the users: an outsider learns it from answers about records of its own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from leakrange.attacks.attack import Attack, Evidence, Inference, Knowledge
+from leakrange.attacks.kinds import kinds
+from leakrange.attacks.kinds.cell import Cell, Needs, Offer
+from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.target import Target
+from leakrange.attacks.kinds.trial import Judged, Trial, Uploaded
+from leakrange.data.spans import span_of
+from leakrange.jobs.job import FitJob, Span
+from leakrange.metrics import Decisions, Guesses, Ranking, measured
+from leakrange.metrics.views import viewed
+from leakrange.wire.errors import InvalidInput, LeakrangeError
+
+__all__ = ["AskedAbout", "AttributeKind", "affordable", "evidence_of", "judge_guesses"]
+
+
+class AttributeEvidence(BaseModel):
+    """The ``observed`` releases of users, and ``auxiliary`` ones, of which the first belong to the samples of
+    ``span``, whose ``sensitive`` attribute the attacker knows."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sensitive: str
+    span: Span
+    auxiliary: Annotated[Chunks, Field(min_length=1)]
+    observed: Annotated[Chunks, Field(min_length=1)]
+
+
+class AskedAbout(BaseModel):
+    """The records that are asked about."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    span: Span
+
+
+@kinds.register("attribute")
+class AttributeKind(Kind):
+    """The attacker asks about auxiliary records, and reads the releases that users upload."""
+
+    name: ClassVar[str] = "attribute"
+    leakage: ClassVar[str] = "curiosity"
+    Evidence: ClassVar[type[BaseModel]] = AttributeEvidence
+
+    def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
+        """The attribute that the attack names, or else the provider."""
+        if provider.service is not None:
+            return f"it is a {provider.service.kind} service, to which nobody uploads anything"
+        sensitive = given.get("sensitive", provider.sensitive)
+        if sensitive is None:
+            return "neither the attack nor the provider names a 'sensitive' attribute"
+        if "sensitive" in attack.Parameters.model_fields:
+            given = {**given, "sensitive": sensitive}
+        parameters = attack.Parameters.model_validate(given)
+        if sensitive not in provider.attributes:
+            return f"its data has no attribute {sensitive!r}"
+        if sensitive == provider.target:
+            return f"{sensitive!r} is what it is asked for"
+        return Target(attack, str(sensitive), provider.attributes[sensitive].classes, parameters)
+
+    def buys(
+        self,
+        target: Target,
+        provider: Offer,  # noqa: ARG002
+        knowledge: Knowledge,
+        budget: int,
+        available: int | None = None,
+    ) -> int | None:
+        """Auxiliary records, each asked about as often as the attacker asks."""
+        return affordable(target, budget // target.answers(knowledge), available)
+
+    def plan(self, cell: Cell) -> Needs | None:
+        """One who is unaware of a defence has asked without it."""
+        count = self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, cell.available)
+        if count is None:
+            return None
+        return Needs(
+            streams=cell.uploads(cell.target.answers(cell.knowledge)),
+            probes={"auxiliary": cell.ask("auxiliary", count, undefended=cell.knowledge == "unaware")},
+            asked=AskedAbout(span=Span(data=cell.data, split="auxiliary", start=0, stop=count)).model_dump(
+                mode="json"
+            ),
+        )
+
+    def infer(
+        self, attack: Any, evidence: AttributeEvidence, job: FitJob, releases: Releases
+    ) -> dict[str, NDArray[Any]]:
+        """``predicted`` int64 (V,) and ``scores`` float32 (V, S)."""
+        found: Inference = attack.infer(evidence_of(evidence, job, releases))
+        return {"predicted": found.predicted, "scores": found.scores}
+
+    async def judge(self, trial: Trial) -> Judged:
+        """By what the users' edge clients registered of them."""
+        span = AskedAbout.model_validate(trial.needs.asked).span
+        found = await trial.fitted(
+            AttributeEvidence(
+                sensitive=trial.hidden,
+                span=span,
+                auxiliary=trial.answered("auxiliary"),
+                observed=trial.observed,
+            )
+        )
+        spent = span.stop * len(trial.needs.probes["auxiliary"])
+        return judge_guesses(trial, trial.uploaded, found.inference, spent=spent)
+
+
+def affordable(target: Target, answers: int, available: int | None) -> int | None:
+    """How many auxiliary records are used by who may have so many answers and has as many as are
+    ``available``; None where these are fewer than the attack's own bounds on ``auxiliary`` allow."""
+    parameters = target.parameters.model_dump()
+    count = min(answers, int(parameters.get("auxiliary", answers)))
+    if available is not None:
+        count = min(count, available)
+    if "auxiliary" in parameters:
+        try:
+            type(target.parameters).model_validate({**parameters, "auxiliary": count})
+        except ValidationError:
+            return None
+    return count or None
+
+
+def evidence_of(evidence: AttributeEvidence, job: FitJob, releases: Releases) -> Evidence:
+    """What the job's attack is given: releases, and the labels that its threat model grants.
+
+    Raises `NotFound` for releases that are not stored, `InvalidInput` for such as do not fit together.
+    """
+    data, chosen = span_of(evidence.span)
+    if evidence.sensitive not in data.attributes:
+        raise InvalidInput(
+            f"{data.name!r} has no attribute {evidence.sensitive!r}; it has {sorted(data.attributes)}"
+        )
+    labels = data.labels[evidence.sensitive][chosen]
+    auxiliary = releases(evidence.auxiliary)[: len(labels)]
+    if len(auxiliary) != len(labels):
+        raise InvalidInput(f"{len(auxiliary)} auxiliary releases of {len(labels)} labelled samples")
+    known = labels >= 0
+    return Evidence(
+        auxiliary=auxiliary[known],
+        auxiliary_labels=labels[known],
+        observed=releases(evidence.observed),
+        classes=len(data.attributes[evidence.sensitive].classes),
+        release=job.release,
+        seed=job.seed,
+    )
+
+
+def judge_guesses(
+    trial: Trial, uploaded: Uploaded, guessed: Inference, *, seen: int | None = None, spent: int | None = None
+) -> Judged:
+    """What was guessed of the hidden attribute of all users, and the decisions that they got.
+
+    ``seen`` limits the users to the first so many (an inside attack's budget); ``spent`` is what an outside
+    attack had answered. Users whose hidden class is unknown are left out of the guesses, those whose target
+    is unknown out of the decisions. Raises `LeakrangeError` where an attack answered for another number of
+    users, or for none.
+    """
+    hidden, target = uploaded.truth(trial.hidden), uploaded.truth(trial.model.target)
+    users = len(hidden) if seen is None else min(seen, len(hidden))
+    if len(guessed.predicted) != len(hidden) or guessed.scores.shape[1:] != (trial.classes,):
+        raise LeakrangeError(
+            f"{trial.attack} answered for {len(guessed.predicted)} users with scores of shape "
+            f"{guessed.scores.shape}; there were {len(hidden)} users and {trial.classes} classes"
+        )
+    hidden = hidden[:users]
+    known = np.flatnonzero(hidden >= 0)
+    if len(known) == 0:
+        raise LeakrangeError(f"no user's {trial.hidden!r} is known: there is nothing to judge by")
+    guesses = Guesses(guessed.predicted[known], hidden[known], trial.classes)
+    ranking = Ranking(guessed.scores[known], hidden[known])
+    return Judged(
+        metrics=measured(Decisions(uploaded.decisions[:users], target[:users]), guesses, ranking),
+        views=viewed(guesses, ranking),
+        victims=len(known),
+        spent=users if spent is None else spent,
+    )

@@ -1,0 +1,71 @@
+"""The provider's own attack: it decodes what users upload."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from leakrange.attacks.attack import Attack, Inference, Knowledge
+from leakrange.attacks.kinds import kinds
+from leakrange.attacks.kinds.attribute import judge_guesses
+from leakrange.attacks.kinds.cell import Cell, Needs, Offer
+from leakrange.attacks.kinds.kind import Kind
+from leakrange.attacks.kinds.target import Target
+from leakrange.attacks.kinds.trial import Judged, Trial, Uploaded
+from leakrange.wire.errors import NotFound
+
+__all__ = ["DecoderKind", "decoded", "what_is_decoded"]
+
+
+class NoEvidence(BaseModel):
+    """Nothing: what it infers was fixed when the provider was trained."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+@kinds.register("decoder")
+class DecoderKind(Kind):
+    """Nothing is asked, and nothing fitted: what the provider infers comes with the uploads."""
+
+    name: ClassVar[str] = "decoder"
+    leakage: ClassVar[str] = "curiosity"
+    Evidence: ClassVar[type[BaseModel]] = NoEvidence
+
+    def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
+        """What the provider's model hides for its decoder."""
+        return what_is_decoded(attack, given, provider)
+
+    def buys(
+        self,
+        target: Target,  # noqa: ARG002
+        provider: Offer,  # noqa: ARG002
+        knowledge: Knowledge,  # noqa: ARG002
+        budget: int,
+        available: int | None = None,  # noqa: ARG002
+    ) -> int | None:
+        """The first uploads."""
+        return budget
+
+    def plan(self, cell: Cell) -> Needs | None:
+        """What users upload."""
+        return Needs(streams=cell.uploads())
+
+    async def judge(self, trial: Trial) -> Judged:
+        """By what the users' edge clients registered of the first uploads."""
+        return judge_guesses(trial, trial.uploaded, decoded(trial, trial.uploaded), seen=trial.budget)
+
+
+def what_is_decoded(attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
+    """The attribute that the provider itself is after, or why there is none."""
+    if not provider.decodes or provider.sensitive is None:
+        return "it decodes nothing"
+    classes = provider.attributes[provider.sensitive].classes
+    return Target(attack, provider.sensitive, classes, attack.Parameters.model_validate(given))
+
+
+def decoded(trial: Trial, uploaded: Uploaded) -> Inference:
+    """What the provider read in uploads. Raises `NotFound` where it has no decoder."""
+    if uploaded.inferred is None:
+        raise NotFound(f"the provider of {trial.model.id} has no decoder: it inferred nothing")
+    return uploaded.inferred

@@ -1,0 +1,69 @@
+"""The interface of a kind of attack: all that the rest of the range knows of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.attacks.kinds.cell import Cell, Needs, Offer
+from leakrange.attacks.kinds.target import Target
+from leakrange.attacks.kinds.trial import Judged, Trial
+from leakrange.jobs.job import FitJob
+
+__all__ = ["Chunks", "Kind", "Releases"]
+
+Chunks = list[list[str]]
+"""Stored releases by identity: chunks of samples in order, each with its draws."""
+Releases = Callable[[Chunks], NDArray[np.float32]]
+"""Reads stored releases: all samples in order, (samples, ...), each the mean of its draws. Raises `NotFound`
+for such as are not stored, `InvalidInput` for such as do not fit together."""
+
+
+class Kind(ABC):
+    """What all attacks of one kind have in common. A kind has no state.
+
+    A scenario is checked with `target` and `buys`, and planned with `plan`. When the plan is carried out,
+    `judge` gets what was planned for each trial; what is fitted for it is fitted by `infer` in the fleet.
+    """
+
+    name: ClassVar[str]
+    leakage: ClassVar[str]
+    """The metric that tells first of all how much was found out."""
+    Evidence: ClassVar[type[BaseModel]]
+    """What a job for the fleet names as evidence."""
+
+    @abstractmethod
+    def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
+        """The attack with the parameters ``given`` on that provider, or why it cannot be tried there.
+
+        The provider's release is one that the attack reads. Raises `ValidationError` for parameters that the
+        attack does not take.
+        """
+
+    @abstractmethod
+    def buys(
+        self, target: Target, provider: Offer, knowledge: Knowledge, budget: int, available: int | None = None
+    ) -> int | None:
+        """How many records the attack gets releases of for a budget (in samples); None where the budget buys
+        too few. ``available`` is how many auxiliary records there are, None where that is not known."""
+
+    @abstractmethod
+    def plan(self, cell: Cell) -> Needs | None:
+        """What a trial needs; None where the cell has no sense, or its budget buys too little."""
+
+    def infer(self, attack: Any, evidence: Any, job: FitJob, releases: Releases) -> dict[str, NDArray[Any]]:
+        """In the fleet: arrays by name, from an instance of the attack and the job's ``evidence``, which is
+        read as `Evidence`. Raises `InvalidInput` for evidence that cannot be used, `NotFound` for releases
+        that are not stored."""
+        raise NotImplementedError(f"attacks of the kind {self.name!r} fit nothing in the fleet")
+
+    @abstractmethod
+    async def judge(self, trial: Trial) -> Judged:
+        """In the controller, when all that the trial needs is there: what the attack came to. Raises
+        `LeakrangeError` where that cannot be told."""

@@ -1,0 +1,271 @@
+"""Attacks on membership: which records of a pool a model was trained on."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.attacks.kinds import kinds
+from leakrange.attacks.kinds.cell import Cell, Needs, Offer
+from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.target import Target
+from leakrange.attacks.kinds.trial import Judged, Shown, Trial
+from leakrange.attacks.membership.membership import MembershipEvidence
+from leakrange.data import Samples, load
+from leakrange.data.spans import span_of
+from leakrange.defences.output import Chain, ReleaseContext
+from leakrange.jobs.job import FitJob, Span
+from leakrange.jobs.recipe import DataSpec
+from leakrange.metrics import Decisions, Estimate, Membership, measured
+from leakrange.metrics.views import viewed
+from leakrange.wire.errors import InvalidInput, LeakrangeError
+
+__all__ = ["MEMBERS", "MEMBERSHIP", "MembershipKind", "evidence_of", "judge_members"]
+
+MEMBERSHIP = "membership"
+"""What such attacks are after."""
+MEMBERS = ("not trained on", "trained on")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Shadow(_Strict):
+    """A model of the attacker's own: ``data`` tells what it was trained on, ``records`` and ``population``
+    are identities of its stored releases, for what the target is asked, too."""
+
+    data: DataSpec
+    records: str
+    population: str | None = None
+
+
+class Population(_Strict):
+    """Records that nobody has trained on, and the target's ``answers`` about them, of which the first belong
+    to ``span``."""
+
+    span: Span
+    answers: Chunks
+
+
+class Candidates(_Strict):
+    """Records whose membership is asked after, and the target's ``answers`` about them.
+
+    ``records`` are of the pool, of a specification that does not tell the model's members. ``target`` is the
+    attribute that the model is served for: the attacker knows each record's class. ``shadows`` are the
+    attacker's own models, trained in the fleet. ``defence`` is what it does to their outputs, a chain of
+    output defences, ``draws`` times over, averaged.
+    """
+
+    records: Span
+    answers: Annotated[Chunks, Field(min_length=1)]
+    target: str
+    population: Population | None = None
+    shadows: list[Shadow] = []
+    defence: list[Any] = []
+    draws: Annotated[int, Field(ge=1)] = 1
+
+
+class _Asked(_Strict):
+    """What is asked about: the pool, and a population, if the attack wants one."""
+
+    records: Span
+    population: Span | None = None
+    defence: list[Any] = []
+
+
+@kinds.register("membership")
+class MembershipKind(Kind):
+    """The attacker asks about the whole pool under the policy in force, and trains shadow models."""
+
+    name: ClassVar[str] = "membership"
+    leakage: ClassVar[str] = "auc"
+    Evidence: ClassVar[type[BaseModel]] = Candidates
+
+    def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
+        """The provider's pool."""
+        if provider.service is not None:
+            return f"it is a {provider.service.kind} service, to which nobody uploads anything"
+        if provider.data.subset is None:
+            return "its data has no 'subset', so it trains on all and nobody is no member"
+        return Target(attack, MEMBERSHIP, MEMBERS, attack.Parameters.model_validate(given))
+
+    def buys(
+        self, target: Target, provider: Offer, knowledge: Knowledge, budget: int, available: int | None = None
+    ) -> int | None:
+        """The pool and the population: the budget answers for all of both, or the cell has no sense."""
+        population = self._population(target, available)
+        count = _pool(provider) + population
+        return count if count * target.answers(knowledge) <= budget else None
+
+    def plan(self, cell: Cell) -> Needs | None:
+        """Who knows of a defence has the same answers as who does not, but defends its shadows' likewise."""
+        if self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, cell.available) is None:
+            return None
+        pool, population = _pool(cell.provider), self._population(cell.target, cell.available)
+        asked = _Asked(
+            records=Span(data=cell.data, split="pool", start=0, stop=pool),
+            population=Span(data=cell.data, split="auxiliary", start=0, stop=population)
+            if population
+            else None,
+            defence=[] if cell.knowledge == "unaware" else cell.policy,
+        )
+        return Needs(
+            streams=cell.uploads(),  # for what users get alone: one draw will do
+            probes={"records": cell.ask("pool", pool)}
+            | ({"population": cell.ask("auxiliary", population)} if population else {}),
+            shadows=[cell.shadow(number) for number in range(getattr(cell.target.parameters, "shadows", 0))],
+            asked=asked.model_dump(mode="json"),
+        )
+
+    def infer(
+        self, attack: Any, evidence: Candidates, job: FitJob, releases: Releases
+    ) -> dict[str, NDArray[Any]]:
+        """``scores`` float32 (N,) of the pool's records: where the line is to be drawn is for the judge."""
+        return {"scores": attack.score(evidence_of(evidence, job, releases)).astype(np.float32)}
+
+    async def judge(self, trial: Trial) -> Judged:
+        """By the model's own record of what it was trained on."""
+        asked = _Asked.model_validate(trial.needs.asked)
+        records, population = asked.records, asked.population
+        own = await trial.shown(records)
+        others = await trial.shown(population) if population else [None] * len(own)
+        found = await trial.fitted(
+            Candidates(
+                records=records,
+                answers=trial.answered("records"),
+                target=trial.model.target,
+                population=population and Population(span=population, answers=trial.answered("population")),
+                shadows=[_shadow(*each) for each in zip(own, others, strict=True)],
+                defence=asked.defence,
+                draws=len(trial.needs.probes["records"]),
+            )
+        )
+        target = trial.uploaded.truth(trial.model.target)
+        return judge_members(
+            trial,
+            found.arrays["scores"],
+            trial.members(records.stop),
+            utility=measured(Decisions(trial.uploaded.decisions, target)),
+            spent=len(trial.needs.probes["records"])
+            * (records.stop + (population.stop if population else 0)),
+        )
+
+    def _population(self, target: Target, available: int | None) -> int:
+        wanted = int(getattr(target.parameters, "population", 0))
+        return wanted if available is None else min(wanted, available)
+
+
+def _pool(provider: Offer) -> int:
+    assert provider.data.subset is not None  # else it has no target
+    return provider.data.subset.pool
+
+
+def _shadow(records: Shown, population: Shown | None) -> Shadow:
+    return Shadow(
+        data=records.data,
+        records=records.releases,
+        population=None if population is None else population.releases,
+    )
+
+
+def judge_members(
+    trial: Trial,
+    scores: NDArray[np.floating],
+    members: NDArray[np.bool_],
+    *,
+    utility: dict[str, Estimate],
+    spent: int,
+    person: NDArray[np.integer] | None = None,
+) -> Judged:
+    """What one score a record (N,), higher meaning member, comes to beside the truth (N,).
+
+    ``utility`` holds the metrics of what users got under the same defence, ``spent`` is what the attack had
+    answered, ``person`` (N,) whose the records are, where somebody may have several. Raises `LeakrangeError`
+    where it scored another number of records, or not all with a number.
+    """
+    if scores.shape != members.shape or not np.isfinite(scores).all():
+        raise LeakrangeError(
+            f"{trial.attack} gave {len(scores)} scores for {len(members)} records, or some that are no number"
+        )
+    membership = Membership(scores, members, person, trial.seed)
+    return Judged(
+        metrics=utility | measured(membership.guesses, membership),
+        views=viewed(membership.guesses, membership),
+        victims=len(membership.guesses.truth),
+        spent=spent,
+    )
+
+
+def evidence_of(candidates: Candidates, job: FitJob, releases: Releases) -> MembershipEvidence:
+    """What the job's attack is given.
+
+    Raises `NotFound` for releases that are not stored, `InvalidInput` for such as do not fit together.
+    """
+    data, records = span_of(candidates.records)
+    observed = releases(candidates.answers)
+    if len(observed) != len(records):
+        raise InvalidInput(f"{len(observed)} answers for {len(records)} records")
+    population, answers = records[:0], observed[:0]
+    if candidates.population is not None:
+        population = _of_same(data, candidates.population.span)
+        answers = releases(candidates.population.answers)[: len(population)]
+        if len(answers) != len(population):
+            raise InvalidInput(f"{len(answers)} answers for a population of {len(population)}")
+    asked = data.values[np.concatenate([records, population])]
+    released = _shadows(candidates, asked, releases, job, observed.shape[1])
+    labels = data.labels[candidates.target]
+    return MembershipEvidence(
+        observed=observed[np.newaxis],
+        labels=labels[records],
+        shadows=released[:, np.newaxis, : len(records)],
+        members=_members(candidates),
+        population=answers,
+        population_labels=labels[population],
+        population_shadows=released[:, len(records) :],
+        release=job.release,
+    )
+
+
+def _of_same(data: Samples, span: Span) -> NDArray[np.int64]:
+    known, chosen = span_of(span)
+    if known.fingerprint != data.fingerprint:
+        raise InvalidInput("the population is of other data than the records")
+    return chosen
+
+
+def _members(candidates: Candidates) -> NDArray[np.bool_]:
+    """Which of the records each shadow was trained on, (K, N)."""
+    span = candidates.records
+    found = [load(shadow.data).members()[span.start : span.stop] for shadow in candidates.shadows]
+    return np.array(found, dtype=bool).reshape(len(found), span.stop - span.start)
+
+
+def _shadows(
+    candidates: Candidates, asked: NDArray[Any], releases: Releases, job: FitJob, width: int
+) -> NDArray[np.float32]:
+    """The shadows' releases (K, N, Y) for the samples ``asked`` (N, ...), defended as the attacker knows them
+    to be."""
+    released = np.empty((len(candidates.shadows), len(asked), width), dtype=np.float32)
+    chain = Chain.parse(candidates.defence)
+    for number, shadow in enumerate(candidates.shadows):
+        names = [shadow.records] + ([shadow.population] if shadow.population else [])
+        plain = releases([[name] for name in names])[: len(asked)]  # of the population a prefix will do
+        if plain.shape != released.shape[1:]:
+            raise InvalidInput(f"a shadow's releases are {plain.shape}, the target's {released.shape[1:]}")
+        rng = np.random.default_rng([job.seed, number])
+        # A proxy's sticky noise has a secret key: an attacker can but have a key, and noise, of its own.
+        context = ReleaseContext(
+            release=job.release,
+            draw=rng,
+            sticky_key=rng.bytes(32),
+            digests=[hashlib.sha256(sample.tobytes()).digest() for sample in asked],
+        )
+        draws = [chain.apply(plain, context) for _ in range(candidates.draws)]
+        released[number] = np.mean(draws, axis=0, dtype=np.float64)
+    return released

@@ -1,0 +1,209 @@
+"""Attacks on the people whose pictures a teacher was trained on, by the answers of a service before it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.attacks.kinds import kinds
+from leakrange.attacks.kinds.cell import Cell, Needs, Offer
+from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.membership import MEMBERS, MEMBERSHIP, judge_members
+from leakrange.attacks.kinds.target import Target
+from leakrange.attacks.kinds.trial import Judged, Model, Trial
+from leakrange.attacks.people.membership import PeopleEvidence
+from leakrange.attacks.people.pairs import pair_count
+from leakrange.attacks.people.questions import asked_pairs, public_pair_count, public_pairs
+from leakrange.data import Samples, load
+from leakrange.data.crowd import part_sizes
+from leakrange.jobs.job import FitJob, Split
+from leakrange.jobs.recipe import Crowd, DataSpec
+from leakrange.metrics import Estimate, accuracy, pair_distances
+from leakrange.metrics.verification import verification
+from leakrange.wire.errors import InvalidInput
+
+__all__ = ["PeopleAsked", "PeopleKind", "evidence_of", "served_right"]
+
+
+class PeopleAsked(BaseModel):
+    """The crowd of ``data``, about whose people ``count`` questions are answered. Of ``known`` members and as
+    many others, the first of the pool, the attacker knows that they are such.
+
+    ``undefended`` answers are what an attacker learns from who does not know the defence; there are none
+    where it learns from the ``answers`` themselves.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    data: DataSpec
+    count: Annotated[int, Field(ge=1)]
+    known: Annotated[int, Field(ge=1)]
+    answers: Annotated[Chunks, Field(min_length=1)]
+    undefended: Chunks = []
+
+
+@kinds.register("people")
+class PeopleKind(Kind):
+    """The attacker asks a service about people of a crowd in rounds: one question about each of them."""
+
+    name: ClassVar[str] = "people"
+    leakage: ClassVar[str] = "auc"
+    Evidence: ClassVar[type[BaseModel]] = PeopleAsked
+
+    def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
+        """The crowd, half of whom the teacher was trained on."""
+        parameters = attack.Parameters.model_validate(given)
+        crowd = provider.data.crowd
+        if provider.service is None or crowd is None:
+            return "it is no service that is asked about people: it has no 'service'"
+        if parameters.known > crowd.people - 2:  # type: ignore[attr-defined]
+            return f"knowing {parameters.known} of {crowd.people} members leaves nobody to ask after"  # type: ignore[attr-defined]
+        target = Target(attack, MEMBERSHIP, MEMBERS, parameters)
+        fewest, most = _rounds(target, provider, crowd)
+        if most < fewest:
+            return f"{crowd.images} images of a person are too few for it"
+        return target
+
+    def buys(
+        self,
+        target: Target,
+        provider: Offer,
+        knowledge: Knowledge,
+        budget: int,
+        available: int | None = None,  # noqa: ARG002
+    ) -> int | None:
+        """Questions, as many about each person: so nobody is known better than others."""
+        crowd = _crowd(provider.data)
+        fewest, most = _rounds(target, provider, crowd)
+        rounds = min(budget // target.answers(knowledge) // crowd.asked, most)
+        return rounds * crowd.asked if rounds >= fewest else None
+
+    def plan(self, cell: Cell) -> Needs | None:
+        """One who is unaware of a policy has asked as much without it. Devices have no part in a service."""
+        before = cell.knowledge == "unaware" and bool(cell.policy)
+        budget = cell.budget // 2 if before else cell.budget
+        count = self.buys(cell.target, cell.provider, cell.knowledge, budget)
+        if count is None or cell.changes_model:
+            return None
+        probes = {"answers": cell.ask("pool", count)}
+        if before:
+            probes["undefended"] = cell.ask("pool", count, undefended=True)
+        probes["users"] = cell.ask(*_asked_by_users(cell.provider), by="users")
+        return Needs(probes=probes, asked={"count": count})
+
+    def infer(
+        self, attack: Any, evidence: PeopleAsked, job: FitJob, releases: Releases
+    ) -> dict[str, NDArray[Any]]:
+        """``scores`` float32 (T,), and ``places`` int64 (T,): where in the pool they are of."""
+        told, among = evidence_of(evidence, job, releases)
+        rows, scores = attack.score(told)
+        return {"places": among[rows].astype(np.int64), "scores": scores.astype(np.float32)}
+
+    async def judge(self, trial: Trial) -> Judged:
+        """By the teacher's own record of whose images it was trained on."""
+        data, count = trial.model.recipe.data, int(trial.needs.asked["count"])
+        found = await trial.fitted(
+            PeopleAsked(
+                data=data,
+                count=count,
+                known=trial.parameters["known"],
+                answers=trial.answered("answers"),
+                undefended=trial.answered("undefended"),
+            )
+        )
+        crowd = _crowd(data)
+        places, draws = found.arrays["places"], trial.needs.probes
+        return judge_members(
+            trial,
+            found.arrays["scores"],
+            trial.members(part_sizes(crowd)["pool"])[places],
+            utility={"honesty": Estimate(value=served_right(trial.model, trial.answers("users")))},
+            spent=count * (len(draws["answers"]) + len(draws.get("undefended", ()))),
+            person=places % crowd.asked,
+        )
+
+
+def _crowd(data: DataSpec) -> Crowd:
+    if data.crowd is None:
+        raise ValueError(f"the data {data.name!r} has no crowd: check the scenario first")
+    return data.crowd
+
+
+def _rounds(target: Target, provider: Offer, crowd: Crowd) -> tuple[int, int]:
+    """The fewest and the most questions about each person."""
+    most = crowd.images
+    if provider.service is not None and provider.service.kind == "verification":
+        most = min(target.parameters.pairs, pair_count(crowd.images))
+    fewest: int = target.attack.fewest(provider.release)  # type: ignore[attr-defined]
+    return fewest, most
+
+
+def _asked_by_users(provider: Offer) -> tuple[Split, int]:
+    """What a service's users ask: whom it knows, or who of the public is the same person. Of a verification
+    it is pairs that are counted."""
+    crowd, service = _crowd(provider.data), provider.service
+    split: Split = "held" if service is not None and service.kind == "recognition" else "public"
+    if service is not None and service.kind == "verification":
+        return split, public_pair_count(crowd)
+    return split, part_sizes(crowd)[split]
+
+
+def served_right(model: Model, answers: NDArray[np.floating]) -> float:
+    """The share of its users' questions that a service answered right, in [0, 1].
+
+    Of a recognition it is the accuracy on other images of the people whom it knows. Of features and distances
+    it is that of verification among the public, by a threshold that is cross-validated on these very answers:
+    what a user can reach under the defence. answers: (N, k), to all that its users ask.
+    """
+    crowd, service = model.recipe.data.crowd, model.service
+    if crowd is None or service is None:
+        raise ValueError(f"{model.id} is no service that is asked about people")
+    if service.kind == "recognition":
+        known = np.arange(len(answers)) % crowd.students
+        return accuracy(answers.argmax(axis=1), known)
+    pairs = public_pairs(crowd)
+    if service.kind == "verification":
+        distances = answers[:, 0]
+    else:
+        first, second = pairs.places.T
+        distances = pair_distances(answers[first], answers[second], service.distance)
+    return verification(distances, pairs.same, pairs.fold).mean
+
+
+def evidence_of(
+    asked: PeopleAsked, job: FitJob, releases: Releases
+) -> tuple[PeopleEvidence, NDArray[np.int64]]:
+    """What the job's attack is given, and for each of its answers a place (N,) in the crowd's pool.
+
+    Raises `NotFound` for releases that are not stored, `InvalidInput` for such as do not fit together.
+    """
+    crowd, data = asked.data.crowd, load(asked.data)
+    if crowd is None:
+        raise InvalidInput(f"the data {asked.data.name!r} has no crowd to ask after")
+    answers = releases(asked.answers)[: asked.count]
+    lessons = releases(asked.undefended)[: asked.count] if asked.undefended else answers
+    if len(answers) != asked.count or len(lessons) != asked.count:
+        raise InvalidInput(f"{len(answers)} and {len(lessons)} answers to {asked.count} questions")
+    places = asked_pairs(crowd, asked.count)[:, 0] if job.release == "score" else np.arange(asked.count)
+    evidence = PeopleEvidence(
+        releases=answers,
+        lessons=lessons,
+        person=places % crowd.asked,
+        membership=_granted(data, crowd, asked.known),
+        release=job.release,
+        seed=job.seed,
+    )
+    return evidence, places
+
+
+def _granted(data: Samples, crowd: Crowd, known: int) -> NDArray[np.int64]:
+    """The membership of the first ``known`` members and others of the pool, −1 for all others."""
+    member = data.members()[: crowd.asked]
+    granted = np.full(len(member), -1)
+    for kind in (True, False):
+        granted[np.flatnonzero(member == kind)[:known]] = int(kind)
+    return granted

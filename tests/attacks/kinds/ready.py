@@ -1,0 +1,74 @@
+"""A trial whose needs are met, made up: what a kind of attack is told of it, and what it has the fleet do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+from leakrange.attacks.kinds.cell import Needs, Service
+from leakrange.attacks.kinds.trial import Fitted, Shown, Uploaded
+from leakrange.jobs.job import Span
+from leakrange.jobs.recipe import DataSpec, TrainingRecipe
+
+__all__ = ["MadeUp", "MadeUpModel"]
+
+
+@dataclass
+class MadeUpModel:
+    recipe: TrainingRecipe = field(
+        default_factory=lambda: TrainingRecipe(data=DataSpec(name="digits"), behaviour="honest")
+    )
+    id: str = "p-s0"
+    release: str = "logits"
+    target: str = "y"
+    service: Service | None = None
+
+
+@dataclass
+class MadeUp:
+    attack: str = "a"
+    hidden: str = "s"
+    classes: int = 2
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    budget: int = 4
+    seed: int = 0
+    needs: Needs = field(default_factory=Needs)
+    model: MadeUpModel = field(default_factory=MadeUpModel)
+    uploaded: Uploaded = field(default_factory=lambda: Uploaded([], np.zeros(0, np.int64), None))
+    users: list[Span] = field(default_factory=list)
+    observed: list[list[str]] = field(default_factory=list)
+    probes: Mapping[str, list[list[str]]] = field(default_factory=dict)
+    trained_on: tuple[int, ...] = ()
+    found: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """What the fleet infers."""
+    student: Uploaded | None = None
+    """What becomes of a student's outputs."""
+    evidence: BaseModel | None = None
+    """What the fleet was given."""
+
+    def answered(self, role: str) -> list[list[str]]:
+        return self.probes.get(role, [])
+
+    def answers(self, role: str) -> NDArray[np.float32]:
+        return np.zeros((len(self.probes[role]), 2), dtype=np.float32)
+
+    def members(self, pool: int) -> NDArray[np.bool_]:
+        return np.isin(np.arange(pool), self.trained_on)
+
+    async def shown(self, span: Span) -> list[Shown]:
+        data = self.model.recipe.data
+        return [Shown(data, f"{name} on {span.split}") for name in self.needs.shadows]
+
+    async def fitted(self, evidence: BaseModel) -> Fitted:
+        self.evidence = evidence
+        return Fitted("f" * 64, self.found)
+
+    async def handed_in(self, student: Fitted) -> Uploaded:
+        assert student.arrays is self.found
+        assert self.student is not None
+        return self.student

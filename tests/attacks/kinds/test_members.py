@@ -1,0 +1,105 @@
+"""A membership trial's figures, and the truth that they stand on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakrange.attacks.kinds import kinds
+from leakrange.attacks.kinds.cell import Needs
+from leakrange.attacks.kinds.membership import Candidates, judge_members
+from leakrange.attacks.kinds.trial import Uploaded
+from leakrange.jobs.job import Span
+from leakrange.jobs.recipe import DataSpec, Subset
+from leakrange.metrics import Estimate, auc_interval, membership_report
+from leakrange.wire.errors import LeakrangeError
+from services.controller.range.trial import trained_on
+from tests.attacks.kinds.ready import MadeUp
+
+DIGITS = DataSpec(name="digits", subset=Subset(pool=60))
+
+
+def test_figures_are_those_of_the_report_and_of_its_test_half() -> None:
+    rng = np.random.default_rng(0)
+    members = np.arange(200) < 100
+    scores = rng.normal(size=200) + 1.5 * members
+    judged = judge_members(
+        MadeUp(seed=3), scores, members, utility={"honesty": Estimate(value=0.75)}, spent=200
+    )
+    report = membership_report(scores, members, 3)
+    assert (judged.victims, judged.spent) == (100, 200)
+    assert {name: estimate.value for name, estimate in judged.metrics.items()} == {
+        "honesty": 0.75,
+        # Half of either kind: accuracy and balanced accuracy are one.
+        "curiosity": pytest.approx(report.balanced_accuracy),
+        "majority": 0.5,
+        "nag": pytest.approx(2 * report.balanced_accuracy - 1),
+        "auc": report.auc,
+        "unsigned_auc": report.unsigned_auc,
+        "tpr_at_001": report.tpr_at_001,
+        "tpr_at_0001": report.tpr_at_0001,
+        "balanced_accuracy": report.balanced_accuracy,
+        "precision": report.precision,
+        "recall": report.recall,
+        "f1": report.f1,
+        "records": 200,
+    }
+    auc = judged.metrics["auc"]
+    assert (auc.low, auc.high) == report.auc_interval
+    confusion, roc = judged.views["confusion"], judged.views["roc"]
+    assert np.trace(confusion) / np.sum(confusion) == pytest.approx(judged.metrics["curiosity"].value)
+    assert (roc["fpr"][0], roc["tpr"][-1]) == (0.0, 1.0)
+
+
+def test_the_interval_of_an_attack_on_people_is_over_people() -> None:
+    rng = np.random.default_rng(0)
+    person = np.tile(np.arange(20), 10)  # in sessions: one answer about everybody, then the next
+    members = person < 10
+    scores = rng.normal(size=20)[person] + 0.1 * rng.normal(size=200) + 0.5 * members
+    judged = judge_members(MadeUp(seed=3), scores, members, utility={}, spent=200, person=person)
+    auc = judged.metrics["auc"]
+    assert (auc.low, auc.high) == pytest.approx(auc_interval(auc.value, 10, 10), abs=0.05)
+
+
+def test_scores_that_are_too_few_or_no_numbers_are_refused() -> None:
+    members = np.arange(8) < 4
+    for scores in (np.zeros(7), np.full(8, np.nan)):
+        with pytest.raises(LeakrangeError, match="scores"):
+            judge_members(MadeUp(seed=3), scores, members, utility={}, spent=8)
+
+
+def test_the_truth_is_the_models_own_record() -> None:
+    assert trained_on({"members": [0, 3]}, 5).tolist() == [True, False, False, True, False]
+    for record in ({}, {"members": [5]}, {"members": "all"}):
+        with pytest.raises(LeakrangeError, match="which of 5"):
+            trained_on(record, 5)
+
+
+async def test_who_averages_pays_for_each_draw_and_defends_its_shadows_as_often_as_it_asks() -> None:
+    """A mean of two noisy answers is no single noisy answer: shadows are to be like the target."""
+    spans = {
+        "records": Span(data=DIGITS, split="pool", start=0, stop=60),
+        "population": Span(data=DIGITS, split="auxiliary", start=0, stop=20),
+    }
+    asked = {name: span.model_dump(mode="json") for name, span in spans.items()}
+    trial = MadeUp(
+        needs=Needs(
+            probes={"records": ["pool1", "pool2"], "population": ["q1", "q2"]},
+            shadows=["one", "other"],
+            asked={**asked, "defence": [{"noise": {"scale": 0.5}}]},
+        ),
+        probes={"records": [["a", "b"]], "population": [["c", "d"]]},
+        trained_on=tuple(range(30)),
+        found={"scores": np.linspace(1, 0, 60, dtype=np.float32)},
+    )
+    trial.uploaded = Uploaded([{"y": [0, 1]}], np.array([0, 0]), None)
+    judged = await kinds["membership"]().judge(trial)
+    assert judged.spent == 2 * (60 + 20)
+    assert (judged.metrics["auc"].value, judged.metrics["honesty"].value) == (1.0, 0.5)
+    evidence = trial.evidence
+    assert isinstance(evidence, Candidates)
+    assert (evidence.draws, evidence.defence) == (2, [{"noise": {"scale": 0.5}}])
+    assert [(each.records, each.population) for each in evidence.shadows] == [
+        ("one on pool", "one on auxiliary"),
+        ("other on pool", "other on auxiliary"),
+    ]
