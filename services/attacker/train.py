@@ -120,6 +120,7 @@ def _train(line: bytes, settings: FleetSettings, say: Say) -> None:
         _show(job, folder, settings)
         say({"done": {"reused": True}})
         return
+    recipe.check_versions()
     device = settings.train_device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"

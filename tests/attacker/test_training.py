@@ -63,6 +63,16 @@ def test_a_model_is_trained_and_its_progress_told_in_order(fleet: Fleet, worker:
     assert "epoch 4 of 4, honesty" in told[-2].message
 
 
+def test_a_model_that_was_planned_with_other_versions_is_not_trained(fleet: Fleet, worker: Worker) -> None:
+    plain = train_job(seed=5).recipe
+    planned = plain.model_copy(update={"versions": plain.versions.model_copy(update={"net": 99})})
+    job = TrainJob(recipe=planned)
+    done = fleet.end_of(fleet.send(job))
+    assert done.state == "failed"
+    assert "run the scenario again" in done.message
+    assert not fleet.models.path(job.identity()).exists()
+
+
 def test_the_next_training_is_spared_the_imports_and_the_worker_all_of_them(
     fleet: Fleet, worker: Worker
 ) -> None:

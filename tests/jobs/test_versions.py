@@ -9,6 +9,7 @@ from leakrange.nets import nets
 from leakrange.providers import student
 from leakrange.providers.behaviours import behaviours
 from leakrange.providers.student import student_recipe
+from leakrange.wire.errors import Conflict
 
 
 def recipe(behaviour: str = "honest") -> TrainingRecipe:
@@ -56,3 +57,11 @@ def test_what_is_left_at_its_default_says_nothing_and_all_else_does() -> None:
     assert recipe().model_copy(update={"net": NetSpec(name="hbc", width=1.0)}).digest() == recipe().digest()
     assert recipe().model_copy(update={"net": NetSpec(width=0.5)}).digest() != recipe().digest()
     assert recipe().model_copy(update={"seed": 1}).digest() != recipe().digest()
+
+
+def test_a_recipe_of_other_versions_is_refused_and_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = recipe()
+    planned.check_versions()
+    monkeypatch.setattr(nets["hbc"], "version", 2)
+    with pytest.raises(Conflict, match="bring all parties to one version, and run the scenario again"):
+        planned.check_versions()

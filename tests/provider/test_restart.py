@@ -16,8 +16,10 @@ from pathlib import Path
 
 import httpx
 import numpy as np
+import pytest
 
 from leakrange.providers import artifact
+from leakrange.wire.errors import InvalidArtifact
 from services.provider.decoding import DecodingProcess
 from services.provider.main import create_provider
 from services.provider.store import Store, StoredUpload
@@ -273,3 +275,27 @@ def process(models_dir: Path, state_dir: Path) -> Iterator[tuple[str, subprocess
     finally:
         child.kill()
         child.wait()
+
+
+def test_an_older_version_s_models_are_left_out_with_a_reason_and_its_uploads_kept(
+    tmp_path: Path, decoding: DecodingProcess, capfd: pytest.CaptureFixture[str]
+) -> None:
+    older = Path(__file__).parents[1] / "older"
+    connection = sqlite3.connect(tmp_path / "provider.sqlite")
+    connection.executescript((older / "provider.sql").read_text(encoding="utf-8"))
+    [(model, upload_id, deployed)] = connection.execute(
+        "select uploads.model, upload, deployments.artifact from uploads join deployments using (model)"
+    )
+    connection.close()
+    with pytest.raises(InvalidArtifact, match="an older Leakrange wrote this model file; train or download"):
+        artifact.load(older / "models" / deployed)
+    with (
+        serving(create_provider(settings_for(older / "models", tmp_path), decoding)) as url,
+        httpx.Client(base_url=url, timeout=120) as client,
+    ):
+        assert client.get("/v1/models").json() == {"models": []}
+        told = capfd.readouterr()
+        assert "an older Leakrange wrote this model file; train or download" in told.out + told.err
+        record = intake(client, model, upload_id)
+        assert record["upload"] == upload_id
+        assert len(record["values"]) == 32

@@ -94,7 +94,7 @@ class Supervisor:
         journal = Journal(run, self._database, self._news)
         try:
             async with self._database.read() as session:
-                plan = Plan.model_validate(await Runs(session).plan(run))
+                plan = Plan.stored(await Runs(session).plan(run))
             if not await journal.begin(plan):
                 return  # cancelled before it began
             driven.driver = Driver(run, plan, self._parties, journal, self._settings)

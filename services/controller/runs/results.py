@@ -19,26 +19,34 @@ from leakrange.store.models import Models
 from leakrange.store.runs import Runs
 from leakrange.store.tables import LedgerEntry, Run
 from leakrange.store.trials import Ledger, Trials
-from leakrange.wire.errors import NotFound
+from leakrange.wire.errors import Conflict, NotFound
 
 __all__ = ["Record", "gather", "read_record"]
 
 
 @dataclass(frozen=True)
 class Record:
-    """What the database holds of a run; ``figures`` by the digests of those models that are trained."""
+    """What the database holds of a run; ``figures`` by the digests of those models that are trained.
+    ``notes`` belong to the record of where it was made."""
 
     run: Run
     plan: Plan
     trials: Sequence[dict[str, Any]]
     figures: dict[str, dict[str, Any]]
     accounts: Sequence[LedgerEntry]
+    notes: dict[str, str]
 
 
 async def read_record(session: AsyncSession, run_id: str) -> Record:
-    """Read it; raises `NotFound`."""
+    """Read it; raises `NotFound`. Where another version planned the run, its trials stand without its
+    models."""
     run = await Runs(session).get(run_id)
-    plan = Plan.model_validate(await Runs(session).plan(run_id))
+    notes = {}
+    try:
+        plan = Plan.stored(await Runs(session).plan(run_id))
+    except Conflict:
+        plan = Plan(models=[], policies=[], streams=[], probes=[], trials=[], classes={})
+        notes["models"] = "not shown: another version of Leakrange planned this run"
     figures = {}
     for artifact in {planned.artifact for planned in plan.models}:
         try:
@@ -46,7 +54,7 @@ async def read_record(session: AsyncSession, run_id: str) -> Record:
         except NotFound:
             continue  # not trained yet
     trials = await Trials(session).of_run(run_id)
-    return Record(run, plan, trials, figures, await Ledger(session).of_run(run_id))
+    return Record(run, plan, trials, figures, await Ledger(session).of_run(run_id), notes)
 
 
 def gather(record: Record, releases: FileStore) -> RunResults:
@@ -66,7 +74,7 @@ def gather(record: Record, releases: FileStore) -> RunResults:
         finished=run.finished.isoformat() if run.finished else None,
         scenario_yaml=run.scenario_yaml,
         scenario=run.scenario,
-        environment=run.environment,
+        environment=run.environment | record.notes,
         data_notes={planned.data: list(datasets[planned.recipe.data.name].notes) for planned in plan.models},
         trials=trials,
         models=models,

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from leakrange.jobs.versions import Versions
 from leakrange.wire.digests import digest
+from leakrange.wire.errors import Conflict
 
 __all__ = ["Crowd", "DataSpec", "NetSpec", "OptimiserSpec", "Schedule", "Subset", "TrainingRecipe"]
 
@@ -151,6 +152,16 @@ class TrainingRecipe(_Strict):
         """What names the model: the versions, and every field that is not left at its default. So a new field
         renames no model; who changes a default raises a version."""
         return self.model_dump(mode="json", exclude_defaults=True)
+
+    def check_versions(self) -> None:
+        """Raise `Conflict` where the code here declares other versions than the recipe brings: it would make
+        another model than the one that is named."""
+        here = Versions.declared(self.data.name, self.net.name, self.behaviour)
+        if self.versions != here:
+            raise Conflict(
+                f"the model was planned with versions {self.versions.model_dump()}, and those here are "
+                f"{here.model_dump()}: bring all parties to one version, and run the scenario again"
+            )
 
     def digest(self) -> str:
         """The model's name in the artifact store: 64 hexadecimal characters."""

@@ -1,15 +1,14 @@
 """What a scenario expands to: models to train, streams of users, probes of attackers, and the trials that
 consume them.
 
-The plan is stored with the run, so that a controller that is restarted, even in a newer version, goes on with
-what was begun.
+The plan is stored with the run, so that a controller that is restarted goes on with what was begun.
 """
 
 from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from leakrange.attacks.kinds.cell import Needs
 from leakrange.attacks.people.questions import compared
@@ -19,6 +18,7 @@ from leakrange.scenario.document import ServiceSpec
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import endpoint_of
+from leakrange.wire.errors import Conflict
 from leakrange.wire.names import PublicNames
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Deployment
@@ -210,3 +210,15 @@ class Plan(_Strict):
     trials: list[PlannedTrial]
     classes: dict[str, dict[str, list[str]]]
     """Per data label and attribute the names of the classes, for scoring without loading data."""
+
+    @classmethod
+    def stored(cls, found: dict[str, Any] | None) -> Plan:
+        """The plan that was stored with a run. Raises `Conflict` for that of another version of Leakrange,
+        in which plans or recipes were of another form."""
+        try:
+            return cls.model_validate(found)
+        except ValidationError as error:
+            raise Conflict(
+                "the run was planned by another version of Leakrange, and this one cannot go on with it: "
+                "run its scenario again"
+            ) from error
