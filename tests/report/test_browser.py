@@ -25,7 +25,7 @@ CHARTS = """() => [...document.querySelectorAll("svg.chart")].map(svg => {
   const written = [...svg.querySelectorAll("text")], texts = written.map(t => t.getBoundingClientRect());
   return {
     width: box.width, height: box.height,
-    marks: svg.querySelectorAll("path, use").length,
+    marks: svg.querySelectorAll("path, line, rect").length,
     font: scale * Math.min(...written.map(t => parseFloat(getComputedStyle(t).fontSize))),
     cut: texts.some(t => t.left < box.left - 1 || t.right > box.right + 1)
       || texts.some(t => t.top < box.top - 1 || t.bottom > box.bottom + 1),

@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from leakrange.report.charts.canvas import Key, Picture, draw
+from leakrange.report.charts.drawing import Axis, Key, lines, picture
 from leakrange.reproduction.document import (
     Column,
     Document,
@@ -46,9 +46,11 @@ def test_both_renderings_hold_every_cell_and_escape_what_they_must() -> None:
 
 
 def test_pictures_stand_in_the_page_and_as_files_of_their_own() -> None:
-    svg = draw("two points", lambda canvas: canvas.axes.plot([0, 1], [0, 1]) and None)
-    picture = Picture("AUC & more", svg, keys=(Key("a < b", colour=1, dash=0),))
-    section = Section("Figure 1", ["model"], [], [], [], pictures=[picture])
+    rows = [{"x": end, "y": end, "line": "", "colour": 1, "tip": "a line"} for end in (0, 1)]
+    drawn = picture(
+        "AUC & more", "two points", [lines(rows, Axis("x"), Axis("y"))], keys=[Key("a < b", colour=1, dash=0)]
+    )
+    section = Section("Figure 1", ["model"], [], [], [], pictures=[drawn])
     page = Document("A paper", "leakrange reproduce x", "About.", [], [section])
     [(name, file)] = pictures(page).items()
     assert name == "auc-more.svg"
@@ -57,5 +59,5 @@ def test_pictures_stand_in_the_page_and_as_files_of_their_own() -> None:
     assert "a < b" in "".join(root.itertext())
     assert "--s1:" in file  # the colours that it draws with
     web = html(page)
-    assert svg in web
+    assert drawn.svg in web
     assert "a &lt; b" in web

@@ -11,7 +11,7 @@ from leakrange.jobs.recipe import TrainingRecipe
 
 __all__ = ["describe"]
 
-LIBRARIES = ("leakrange", "fastapi", "numpy", "pydantic", "celery", "sqlalchemy", "matplotlib")
+LIBRARIES = ("leakrange", "fastapi", "numpy", "pydantic", "celery", "sqlalchemy", "altair")
 
 
 def describe(recipes: Iterable[TrainingRecipe]) -> dict[str, str]:

@@ -39,7 +39,7 @@ class RunService:
 
     def __init__(self, database: Database, releases: FileStore, news: News, supervisor: Supervisor) -> None:
         self._database, self._releases, self._news, self._supervisor = database, releases, news, supervisor
-        self._drawing = asyncio.Lock()  # matplotlib draws one figure at a time
+        self._drawing = asyncio.Lock()  # a page is drawn once, however many ask for it
         self._pages: dict[str, str] = {}
         self._closing = False
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from leakrange.report.charts.adaptivity import KNOWLEDGES, adaptivity
+from leakrange.report.charts.adaptivity import KNOWLEDGES, adaptivity, place_of
 from leakrange.report.charts.budgets import budget_lines
-from leakrange.report.charts.canvas import Key, Picture
+from leakrange.report.charts.drawing import Key, Picture
 from leakrange.report.charts.entropy import entropies
 from leakrange.report.charts.plane import planes
 from leakrange.report.charts.roc import rocs
@@ -122,14 +122,7 @@ def _adaptivity(findings: Findings) -> Section:
     groups = _per_data(findings, adaptivity)
     found = {row.knowledge for row in findings.summaries if leak(row) is not None}
     names = [*(name for name in KNOWLEDGES if name in found), *sorted(found - set(KNOWLEDGES))]
-    keys = [
-        Key(
-            name,
-            colour=(i := KNOWLEDGES.index(name) if name in KNOWLEDGES else len(KNOWLEDGES)) + 1,
-            marker=i,
-        )
-        for name in names
-    ]
+    keys = [Key(name, colour=place_of(name) + 1, marker=place_of(name)) for name in names]
     return Section(
         "adaptivity",
         "Adaptivity gap",

@@ -10,7 +10,7 @@ from importlib.resources import files
 import numpy as np
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
-from leakrange.report.charts.canvas import Picture
+from leakrange.report.charts.drawing import Picture
 from leakrange.report.charts.standalone import standalone
 
 __all__ = ["Column", "Document", "Figure", "Line", "Section", "html", "markdown", "pictures"]

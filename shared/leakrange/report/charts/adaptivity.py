@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from leakrange.metrics.numbers import figure
-from leakrange.report.charts.canvas import MUTED, Canvas, Picture, draw, faint, marker_of, scale_axis, series
+from leakrange.report.charts.drawing import Axis, Picture, picture, points, rules
 from leakrange.report.findings import Findings, Subject, leak, leaked, level
 from leakrange.scenario.results import Summary
 
-__all__ = ["KNOWLEDGES", "adaptivity"]
+__all__ = ["KNOWLEDGES", "adaptivity", "place_of"]
 
 NARROWEST = 0.1
 """The axis spans at least this share of 1, so that mere noise does not look like a gap."""
 
 KNOWLEDGES = ("unaware", "aware", "averaging")
+
+
+def place_of(knowledge: str) -> int:
+    """The number of a knowledge's marker; its colour is the next."""
+    return KNOWLEDGES.index(knowledge) if knowledge in KNOWLEDGES else len(KNOWLEDGES)
 
 
 def adaptivity(findings: Findings, data: str) -> list[Picture]:
@@ -29,56 +34,32 @@ def adaptivity(findings: Findings, data: str) -> list[Picture]:
     return pictures
 
 
-def _shorten(name: str) -> str:
-    return name if len(name) <= 14 else name[:13] + "…"
-
-
 def _draw(findings: Findings, subject: Subject, attack: str, rows: list[Summary]) -> Picture:
+    metric, chance = subject.metric, level(rows)
     defences = [defence for defence in findings.defences if any(row.defence == defence for row in rows)]
-    metric, majority = subject.metric, level(rows)
-
-    def paint(canvas: Canvas) -> None:
-        axes = canvas.axes
-        for place, defence in enumerate(defences):
-            here = [row for row in rows if row.defence == defence]
-            values = [leaked(row) for row in here]
-            axes.plot(
-                [min(values), max(values)], [place, place], color=MUTED, linewidth=2, alpha=0.6, zorder=2
-            )
-            for row, value in zip(here, values, strict=True):
-                index = KNOWLEDGES.index(row.knowledge) if row.knowledge in KNOWLEDGES else len(KNOWLEDGES)
-                [mark] = axes.plot(
-                    [value], [place], marker=marker_of(index), markersize=8.5, color=series(index + 1),
-                    alpha=0.9, markeredgewidth=0, zorder=3,
-                )  # fmt: skip
-                canvas.tip(mark, f"{defence}, {row.knowledge}: {figure(value, metric.unit)}")
-        if majority is not None:
-            faint(axes, majority, across=False)
-        axes.set_yticks(range(len(defences)), [_shorten(defence) for defence in defences])
-        axes.set_ylim(len(defences) - 0.5, -0.5)
-        found = [leaked(row) for row in rows] + ([] if majority is None else [majority])
-        middle, reach = (min(found) + max(found)) / 2, max(NARROWEST, max(found) - min(found)) / 2
-        axes.set_xlim(middle - 1.15 * reach, middle + 1.15 * reach)
-        axes.grid(visible=False, axis="y")
-        axes.locator_params(axis="x", nbins=4)
-        scale_axis(axes, metric.unit, x=True)
-        axes.set_xlabel(f"{metric.title} (dashed: chance)")
-
-    said = "; ".join(
-        f"{defence}: "
-        + ", ".join(
-            f"{row.knowledge} {figure(leaked(row), metric.unit)}" for row in rows if row.defence == defence
-        )
-        for defence in defences
-    )
+    guide = [] if chance is None else [{"x": chance}]
+    found = [leaked(row) for row in rows] + ([] if chance is None else [chance])
+    middle, reach = (min(found) + max(found)) / 2, max(NARROWEST, max(found) - min(found)) / 2
+    ends = (middle - 1.15 * reach, middle + 1.15 * reach)
+    x = Axis(f"{metric.title} (dashed: chance)", metric.unit, ends=ends, about=3)
+    y = Axis("", names=defences)
+    marks, spans, said = [], [], []
+    for defence in defences:
+        here = {row.knowledge: leaked(row) for row in rows if row.defence == defence}
+        spans.append({"x": min(here.values()), "x2": max(here.values()), "y": defence, "colour": 6})
+        told = []
+        for knowledge, value in here.items():
+            place, shown = place_of(knowledge), f"{knowledge} {figure(value, metric.unit)}"
+            tip = f"{defence}, {shown}"
+            marks.append({"x": value, "y": defence, "colour": place + 1, "marker": place, "tip": tip})
+            told.append(shown)
+        said.append(f"{defence}: {', '.join(told)}")
     name = findings.label(subject)
-    return Picture(
-        title=f"{name}: {attack}",
-        svg=draw(
-            f"Adaptivity gap of {name} on {subject.data}, attack {attack}. {said}.",
-            paint,
-            height=60 + 30 * len(defences),
-            margins=(6, 14, 44, 98),
-        ),
+    return picture(
+        f"{name}: {attack}",
+        f"Adaptivity gap of {name} on {subject.data}, attack {attack}. {'; '.join(said)}.",
+        [rules(guide, x, None, guide=True), rules(spans, x, y), points(marks, x, y, size=72)],
+        size=(300, 60 + 30 * len(defences)),
+        margins=(6, 14, 44, 98),
         note=f"budget {rows[0].budget}",
     )

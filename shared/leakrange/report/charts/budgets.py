@@ -2,20 +2,8 @@
 
 from __future__ import annotations
 
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
-
 from leakrange.metrics.numbers import figure
-from leakrange.report.charts.canvas import (
-    Canvas,
-    Picture,
-    dash_of,
-    draw,
-    faint,
-    marker_of,
-    name_axes,
-    scale_axis,
-    series,
-)
+from leakrange.report.charts.drawing import Axis, Picture, lines, picture, points, rules
 from leakrange.report.findings import Findings, Subject, leak, leaked, level
 from leakrange.scenario.results import Summary
 
@@ -38,67 +26,47 @@ def budget_lines(findings: Findings, data: str) -> list[Picture]:
 
 
 def _draw(findings: Findings, subject: Subject, attack: str, rows: list[Summary]) -> Picture:
-    metric, majority = subject.metric, level(rows)
-    budgets = sorted({row.budget for row in rows})
-    lines = {
-        defence: sorted((row for row in rows if row.defence == defence), key=lambda row: row.budget)
-        for defence in findings.defences
-        if any(row.defence == defence for row in rows)
-    }
-
-    def paint(canvas: Canvas) -> None:
-        axes = canvas.axes
-        axes.set_xscale("log")
-        for defence, line in lines.items():
-            index = findings.colour(defence)
-            values = [leaked(row) for row in line]
-            spread = [found.deviation or 0.0 for row in line if (found := leak(row))]
-            axes.errorbar(
-                [row.budget for row in line], values, yerr=spread, fmt="none", ecolor=series(index),
-                elinewidth=1, alpha=0.6,
-            )  # fmt: skip
-            [drawn] = axes.plot(
-                [row.budget for row in line], values, color=series(index), linestyle=dash_of(index),
-                marker=marker_of(index), markersize=6.5, markeredgewidth=0, alpha=0.9,
-            )  # fmt: skip
-            canvas.tip(
-                drawn,
-                f"{defence}: "
-                + ", ".join(
-                    f"{figure(v, metric.unit)} at {r.budget}" for v, r in zip(values, line, strict=True)
-                ),
-            )
-        if majority is not None:
-            faint(axes, majority)
-        axes.xaxis.set_major_locator(FixedLocator(_ticks(budgets)))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-        axes.set_xlim(budgets[0] / 1.25, budgets[-1] * 1.25)
-        if metric.best is not None:
-            lowest = min([leaked(row) for row in rows] + ([] if majority is None else [majority]))
-            axes.set_ylim(max(-0.02, lowest - 0.06), 1.02)
-        scale_axis(axes, metric.unit)
-        name_axes(axes, "budget, samples (log scale)", metric.title)
-
-    said = "; ".join(
-        f"{defence} {figure(leaked(line[0]), metric.unit)} at {line[0].budget} and "
-        f"{figure(leaked(line[-1]), metric.unit)} at {line[-1].budget}"
-        for defence, line in lines.items()
+    metric, chance = subject.metric, level(rows)
+    x = _budget_axis(sorted({row.budget for row in rows}))
+    lowest = min([leaked(row) for row in rows] + ([] if chance is None else [chance]))
+    y = Axis(
+        metric.title, metric.unit, ends=None if metric.best is None else (max(-0.02, lowest - 0.06), 1.02)
     )
+    drawn, spread, said = [], [], []
+    for defence in findings.defences:
+        line = sorted((row for row in rows if row.defence == defence), key=lambda row: row.budget)
+        if not line:
+            continue
+        shown = [f"{figure(leaked(row), metric.unit)} at {row.budget}" for row in line]
+        index = findings.colour(defence)
+        look = {"line": defence, "colour": index, "marker": index, "dash": index}
+        tip = f"{defence}: {', '.join(shown)}"
+        for row in line:
+            value = leaked(row)
+            drawn.append({"x": row.budget, "y": value, "tip": tip, **look})
+            half = (found.deviation if (found := leak(row)) else None) or 0.0
+            spread.append({"x": row.budget, "y": value - half, "y2": value + half, "colour": index})
+        said.append(f"{defence} {shown[0]} and {shown[-1]}")
+    guide = [] if chance is None else [{"y": chance}]
     name = findings.label(subject)
-    return Picture(
-        title=f"{name}: {attack}",
-        svg=draw(
-            f"{metric.title} against budget for {name} on {subject.data}, attack {attack}: {said}.", paint
-        ),
+    return picture(
+        f"{name}: {attack}",
+        f"{metric.title} against budget for {name} on {subject.data}, attack {attack}: {'; '.join(said)}.",
+        [
+            rules(guide, None, y, guide=True),
+            rules(spread, x, y),
+            lines(drawn, x, y, width=1.8),
+            points(drawn, x, y, size=42),
+        ],
     )
 
 
-def _ticks(budgets: list[int]) -> list[int]:
-    """The budgets themselves, thinned where they would stand closer than a sixth of the axis."""
+def _budget_axis(budgets: list[int]) -> Axis:
+    """Marked at the budgets themselves, thinned where they would stand closer than a sixth of the axis."""
     span = budgets[-1] / budgets[0]
     kept = [budgets[0]]
     for budget in budgets[1:]:
         if budget / kept[-1] >= span ** (1 / 6):
             kept.append(budget)
-    return kept
+    ends = (budgets[0] / 1.25, budgets[-1] * 1.25)
+    return Axis("budget, samples (log scale)", "count", ends=ends, ticks=kept, log=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakrange.report.charts.canvas import MUTED, Canvas, Picture, draw, name_axes, scale_axis, series
+from leakrange.report.charts.drawing import Axis, Picture, bars, lines, picture, rules
 from leakrange.report.findings import Findings
 from leakrange.scenario.results import ModelResult
 
@@ -50,32 +50,39 @@ def _pool(models: list[ModelResult]) -> _Histogram:
 
 
 def _draw(title: str, data: str, histogram: _Histogram, reference: _Histogram | None) -> Picture:
-    edges = np.linspace(0, histogram.top, len(histogram.shares) + 1)
-
-    def paint(canvas: Canvas) -> None:
-        axes = canvas.axes
-        for left, right, share in zip(edges, edges[1:], histogram.shares, strict=False):
-            [bar] = axes.bar(
-                left, share, width=right - left, align="edge", color=series(1), alpha=0.75, linewidth=0
-            )
-            canvas.tip(bar, f"{left:.2f} to {right:.2f} bits: {100 * share:.2f} % of the outputs")
-        if reference is not None:
-            steps = np.linspace(0, reference.top, len(reference.shares) + 1)
-            axes.stairs(reference.shares, steps, color=series(0), linewidth=1.8)
-        if histogram.mean is not None:
-            axes.axvline(histogram.mean, color=MUTED, linewidth=1.3, linestyle=(0, (3, 3)))
-        axes.set_xlim(0, histogram.top)
-        axes.set_ylim(0, 1.08 * max([*histogram.shares, *(reference.shares if reference else [])]))
-        axes.locator_params(axis="y", nbins=5)
-        scale_axis(axes, "share")
-        name_axes(axes, f"entropy, bits (at most {histogram.top:.3g})", "share of outputs")
-
+    edges = np.linspace(0, histogram.top, len(histogram.shares) + 1).tolist()
+    drawn = [
+        {
+            "x": left,
+            "x2": right,
+            "y": share,
+            "colour": 1,
+            "tip": f"{left:.2f} to {right:.2f} bits: {100 * share:.2f} % of the outputs",
+        }
+        for left, right, share in zip(edges, edges[1:], histogram.shares, strict=False)
+    ]
+    tallest = max([*histogram.shares, *(reference.shares if reference else [])])
+    x = Axis(f"entropy, bits (at most {histogram.top:.3g})", ends=(0.0, histogram.top))
+    y = Axis("share of outputs", "share", ends=(0.0, 1.08 * tallest))
+    layers = [bars(drawn, x, y)]
+    if reference is not None:
+        steps = np.linspace(0, reference.top, len(reference.shares) + 1).tolist()
+        heights = [0.0, *reference.shares, 0.0]
+        outline = [
+            {"x": step, "y": height, "line": "", "colour": 0, "tip": "honest provider of the same task"}
+            for place, step in enumerate(steps)
+            for height in heights[place : place + 2]
+        ]
+        layers.append(lines(outline, x, y, width=1.8))
+    if histogram.mean is not None:
+        layers.append(rules([{"x": histogram.mean}], x, None, guide=True))
     mean = "" if histogram.mean is None else f"mean {histogram.mean:.3f} bits"
     beside = (
         "" if reference is None or reference.mean is None else f"; honest provider {reference.mean:.3f} bits"
     )
-    return Picture(
-        title=title,
-        svg=draw(f"Histogram of the entropy of the outputs of {title} on {data}: {mean}{beside}.", paint),
+    return picture(
+        title,
+        f"Histogram of the entropy of the outputs of {title} on {data}: {mean}{beside}.",
+        layers,
         note=mean + beside,
     )

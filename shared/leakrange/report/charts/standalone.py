@@ -7,7 +7,7 @@ from functools import lru_cache
 from html import escape
 from importlib.resources import files
 
-from leakrange.report.charts.canvas import DASHES, Key, Picture
+from leakrange.report.charts.drawing import DASHES, Key, Picture
 
 __all__ = ["standalone"]
 

@@ -1,11 +1,13 @@
-"""Training history: honesty, curiosity and loss, epoch by epoch."""
+"""Training history: utility, leakage and loss, epoch by epoch."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from leakrange.metrics.numbers import count, percent
-from leakrange.report.charts.canvas import Canvas, Key, Picture, dash_of, draw, name_axes, scale_axis, series
+from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points
 from leakrange.report.findings import Findings
 from leakrange.scenario.results import ModelResult
 
@@ -33,50 +35,55 @@ def histories(findings: Findings, data: str) -> list[Picture]:
 
 
 def _draw(provider: str, data: str, runs: list[ModelResult], names: list[str], *, as_share: bool) -> Picture:
-    lines = {name: [line for run in runs if len(line := _line(run, name))] for name in names}
-
-    def paint(canvas: Canvas) -> None:
-        axes = canvas.axes
-        for index, (name, seeds) in enumerate(lines.items()):
-            hue = series(index + 1)
-            if len(seeds) > 1:
-                for line in seeds:
-                    axes.plot(range(1, len(line) + 1), line, color=hue, linewidth=0.8, alpha=0.45)
-            mean = _mean(seeds)
-            [drawn] = axes.plot(
-                range(1, len(mean) + 1), mean, color=hue, linewidth=2, linestyle=dash_of(index),
-                marker="o" if len(mean) == 1 else None,
-            )  # fmt: skip
-            canvas.tip(drawn, f"{_plain(name)}: {_said(mean[-1], as_share)} at the end")
-        axes.margins(x=0.02)
-        if as_share:
-            axes.set_ylim(top=min(1.02, axes.get_ylim()[1] + 0.02))
-            scale_axis(axes, "share")
-        axes.locator_params(axis="x", integer=True, nbins=6)
-        name_axes(axes, "epoch", "share right" if as_share else "loss")
-
+    thick: list[dict[str, Any]] = []
+    thin: list[dict[str, Any]] = []
+    said = []
+    longest = 1
+    for index, name in enumerate(names):
+        seeds = [line for run in runs if (line := [each[name] for each in run.history if name in each])]
+        mean = _mean(seeds)
+        longest = max(longest, len(mean))
+        shown = f"{_plain(name)} {percent(mean[-1]) if as_share else f'{mean[-1]:.3f}'}"
+        look = {"colour": index + 1, "dash": index}
+        thick += [{**point, **look, "line": name, "tip": f"{shown} at the end"} for point in _points(mean)]
+        for place, line in enumerate(seeds if len(seeds) > 1 else []):
+            thin += [{**point, "colour": index + 1, "line": f"{name}, {place}"} for point in _points(line)]
+        said.append(shown)
+    values = [point["y"] for point in (*thick, *thin)]
+    pad = 0.05 * (max(values) - min(values)) or 0.05
+    top = max(values) + pad
+    ends = (min(values) - pad, min(1.02, top) if as_share else top)
+    margin = 0.02 * (longest - 1) or 0.5
+    x = Axis("epoch", "count", ends=(1 - margin, longest + margin), ticks=_epochs(longest))
+    y = Axis("share right" if as_share else "loss", "share" if as_share else "number", ends=ends)
+    layers = [lines(thin, x, y, width=0.8, faint=True), lines(thick, x, y)]
+    if longest == 1:
+        layers.append(points(thick, x, y))
     title = f"{provider}: {'accuracies' if as_share else 'losses'}"
-    said = ", ".join(f"{_plain(name)} {_said(_mean(seeds)[-1], as_share)}" for name, seeds in lines.items())
-    return Picture(
-        title=title,
-        svg=draw(f"Training of {title} on {data}; at the last epoch {said}.", paint, height=210),
+    return picture(
+        title,
+        f"Training of {title} on {data}; at the last epoch {', '.join(said)}.",
+        layers,
+        size=(300, 210),
         note=count(len(runs), "seed"),
-        keys=tuple(Key(_plain(name), colour=i + 1, dash=i) for i, name in enumerate(lines)),
+        keys=[Key(_plain(name), colour=i + 1, dash=i) for i, name in enumerate(names)],
     )
 
 
-def _line(run: ModelResult, name: str) -> list[float]:
-    return [epoch[name] for epoch in run.history if name in epoch]
+def _points(line: list[float]) -> list[dict[str, Any]]:
+    return [{"x": epoch, "y": value} for epoch, value in enumerate(line, start=1)]
+
+
+def _epochs(longest: int) -> list[int]:
+    """At most six epochs to mark, the last among them."""
+    step = -(-longest // 6)
+    return [*range(longest, 0, -step)]
 
 
 def _mean(seeds: list[list[float]]) -> list[float]:
     """Per epoch the mean of the seeds, as far as all of them went."""
     shortest = min(len(line) for line in seeds)
     return [float(value) for value in np.mean([line[:shortest] for line in seeds], axis=0)]
-
-
-def _said(value: float, as_share: bool) -> str:
-    return percent(value) if as_share else f"{value:.3f}"
 
 
 def _plain(name: str) -> str:

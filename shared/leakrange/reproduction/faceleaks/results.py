@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leakrange.report.charts.canvas import Picture
+from leakrange.report.charts.drawing import Picture
 from leakrange.reproduction.cells import Cell
 from leakrange.reproduction.document import Column, Document, Figure, Line, Section
 from leakrange.reproduction.faceleaks import paper

@@ -1,0 +1,94 @@
+"""A chart is a specification that any Vega-Lite can draw, and an SVG that needs nothing but the page."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+
+import altair as alt
+import pytest
+from altair.utils.schemapi import debug_mode
+
+from leakrange.report.charts.drawing import Axis, Picture, area, bars, lines, picture, points, rules
+from leakrange.report.findings import find
+from leakrange.report.sections import chart_sections
+from tests.report.build import run, trials
+
+X, Y = Axis("epoch", "count", ends=(0, 10)), Axis("right", "share", ends=(0.5, 1.0))
+
+
+def pictures() -> list[Picture]:
+    few = run(trials=[trial for trial in trials() if trial.provider.startswith("digits")])
+    return [
+        shown for section in chart_sections(find(few)) for group in section.groups for shown in group.pictures
+    ]
+
+
+def test_every_specification_is_valid_and_can_be_sent_as_json() -> None:
+    """They are not checked while they are made: that takes longer than to draw them."""
+    found = pictures()
+    assert len(found) > 20
+    with debug_mode(True):
+        for shown in found:
+            made = alt.Chart.from_dict(json.loads(json.dumps(shown.specification)))
+            assert made.to_dict()["layer"]
+
+
+def row(**more: object) -> dict[str, object]:
+    return {"x": 5, "y": 0.75, "line": "a", "colour": 1, "marker": 2, "tip": "a tip <here>"} | more
+
+
+def drawn(*layers: object) -> ET.Element:
+    return ET.fromstring(picture("t", "in words", list(layers), size=(400, 300)).svg)  # type: ignore[arg-type]
+
+
+def place(element: ET.Element) -> tuple[float, float]:
+    found = re.match(r"translate\(([\d.-]+),([\d.-]+)\)", element.attrib["transform"])
+    assert found is not None
+    return float(found[1]), float(found[2])
+
+
+def test_a_mark_lies_where_its_figures_say_and_tells_them() -> None:
+    """Inside margins of 30, 12, 44 and 46 the axes take 342 × 226 pixels; 5 of 10 is the middle."""
+    chart = drawn(points([row(), row(x=10, y=1.0)], X, Y))
+    middle, corner = chart.findall(".//path[@class='tip']")
+    assert place(middle) == (171, 113)
+    assert place(corner) == (342, 0)
+    assert middle.attrib["fill"] == "var(--s1)"
+    assert [title.text for title in chart.iter("title")] == ["a tip <here>"] * 2
+    assert chart.attrib == {
+        "viewBox": "0 0 400 300", "role": "img", "aria-label": "in words", "class": "chart"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("layer", "kind", "count"),
+    [
+        (
+            lines([row(x=1), row(x=2), row(line="b"), row(line="b", x=9)], X, Y),
+            "path[@stroke='var(--s1)']",
+            2,
+        ),
+        (rules([{"y": 0.6}], None, Y, guide=True), "line[@stroke-dasharray='3,3']", 1),
+        (rules([row(x2=7), row(x2=8)], X, Y), "line[@stroke='var(--s1)']", 2),
+        (bars([row(x2=7), row(x=7, x2=8)], X, Axis("n", ends=(0, 1))), "path[@fill='var(--s1)']", 2),
+        (area([row(y2=0.6), row(x=7, y2=0.6)], X, Y), "path[@fill='var(--s1)']", 1),
+    ],
+    ids=["lines", "guide", "spans", "bars", "area"],
+)
+def test_each_kind_of_mark_is_drawn_once_for_what_it_stands_for(layer: object, kind: str, count: int) -> None:
+    assert len(drawn(layer).findall(f".//{kind}")) == count
+
+
+def test_ticks_are_in_the_axis_unit() -> None:
+    texts = {text.text for text in drawn(points([row()], X, Y)).iter("text")}
+    assert {"epoch", "right", "100\N{NO-BREAK SPACE}%", "10"} <= texts
+
+
+def test_two_charts_share_no_identifier_and_the_same_chart_is_the_same_text() -> None:
+    first, again, other = (picture("t", said, [points([row()], X, Y)]).svg for said in ("a", "a", "b"))
+    assert first == again
+    names = [set(re.findall(r'id="([^"]+)"', svg)) for svg in (first, other)]
+    assert names[0]
+    assert not names[0] & names[1]
