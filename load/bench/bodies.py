@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import http.client
-import os
 import secrets
 import struct
 import tempfile
@@ -24,6 +23,7 @@ import httpx
 import numpy as np
 
 from leakrange.wire.tensors import JSON, NPY, encode_npy
+from load.bench.harness import machine
 
 __all__ = ["main"]
 
@@ -216,8 +216,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="bodies whose name holds this")
     given = parser.parse_args()
     size = round(given.size * 1e6)
-    print(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.2f} before")
-    with ExitStack() as stack:
+    with machine(), ExitStack() as stack:
         url, pid, rich, poor = stack.enter_context(the_proxy() if given.party == "proxy" else the_provider())
         small = encode_npy(np.zeros((1, SIDE, SIDE, 1), np.uint8))
         client = httpx.Client(headers={"Authorization": f"Bearer {rich or 'none'}", "Content-Type": NPY})
@@ -243,7 +242,6 @@ def main() -> None:
             measure("key of budget 0", pid, ping, f"{url}/v1/models/bench/logits", headers, body)
             headers |= {"Authorization": f"Bearer {secrets.token_hex()}"}
             measure("unknown key", pid, ping, f"{url}/v1/models/bench/logits", headers, body)
-    print(f"load average {os.getloadavg()[0]:.2f} after")
 
 
 if __name__ == "__main__":

@@ -9,9 +9,7 @@ told with a 95 % interval, of whichever sign is better: 0.5 and little above is 
 from __future__ import annotations
 
 import argparse
-import os
 import random
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -24,6 +22,7 @@ from leakrange.metrics import auc, auc_interval
 from leakrange.nets.decoder import AttackNet
 from leakrange.providers.decoder import NetDecoder
 from leakrange.wire.tensors import NPY, encode_npy
+from load.bench.harness import machine
 from load.bench.serve import make_artifact, provider
 
 HEADERS = {"Content-Type": NPY, "Accept": NPY}
@@ -62,7 +61,6 @@ def main() -> None:
         "--control", action="store_true", help="no decoder at all: what two processes differ by"
     )
     given = parser.parse_args()
-    print(f"python {sys.version.split()[0]}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.2f}")
     draw, order = np.random.default_rng(given.seed), random.Random(given.seed)
     shape = (given.uploads, given.samples, 2)
     uploads = [encode_npy(values) for values in draw.normal(size=shape).astype(np.float32)]
@@ -71,7 +69,7 @@ def main() -> None:
     decoder = None if given.control else NetDecoder(AttackNet(2, 2).eval(), "logits")
     seconds: list[tuple[float, float]] = []
     curious: list[bool] = []
-    with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
+    with machine(), tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         digests = [make_artifact(Path(one) / "models", given.size)]
         digests.append(make_artifact(Path(other) / "models", given.size, decoder))
         with provider(Path(one), 16) as honest, provider(Path(other), 16) as spying:
@@ -91,11 +89,10 @@ def main() -> None:
                     curious.append(which)
             for client in clients:
                 client.close()
-    times, truth = np.array(seconds), np.array(curious)
-    print(f"{given.bursts} bursts of {given.uploads} x {given.samples} to each; honest | curious")
-    tell("next request", times[:, 1], truth)
-    tell("burst", times[:, 0], truth)
-    print(f"load average {os.getloadavg()[0]:.2f} after")
+        times, truth = np.array(seconds), np.array(curious)
+        print(f"{given.bursts} bursts of {given.uploads} x {given.samples} to each; honest | curious")
+        tell("next request", times[:, 1], truth)
+        tell("burst", times[:, 0], truth)
 
 
 if __name__ == "__main__":

@@ -10,18 +10,16 @@ are those of the test images, with the deviation over seeds.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
-import sys
 import time
 from collections.abc import Sequence
 
 import torch
 
-from leakrange.allocator import ALLOCATOR
 from leakrange.data import Samples, load
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.providers.training import train
+from load.bench.harness import with_allocator
 
 __all__ = ["main"]
 
@@ -60,11 +58,7 @@ def main() -> None:
     parser.add_argument("--lr", type=float, default=0.002)
     parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
-    if any(os.environ.get(name) != value for name, value in ALLOCATOR.items()):
-        # glibc reads them when a process starts
-        os.execve(
-            sys.executable, [sys.executable, "-m", "load.bench.passes", *sys.argv[1:]], os.environ | ALLOCATOR
-        )
+    with_allocator("load.bench.passes")
     torch.set_num_threads(1)
     count = args.count if args.data == "synthfaces" else None
     data = DataSpec(name=args.data, size=args.size, count=count, limit=args.limit, auxiliary=0.0)

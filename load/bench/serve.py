@@ -10,20 +10,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
-import platform
 import secrets
-import socket
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 
-import aiohttp
 import httpx
 import numpy as np
 import torch
@@ -36,6 +29,11 @@ from leakrange.providers.decoder import Decoder
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import NPY, encode_npy
+from load.bench.harness import cpu_seconds, drive, free_port, machine, running
+
+__all__ = ["main", "make_artifact", "provider"]
+
+PACKAGES = ("torch", "numpy", "fastapi", "uvicorn", "aiohttp")
 
 
 def make_artifact(root: Path, size: int, decoder: Decoder | None = None, channels: int = 3) -> str:
@@ -54,9 +52,7 @@ def make_artifact(root: Path, size: int, decoder: Decoder | None = None, channel
 @contextmanager
 def provider(folder: Path, batch: int) -> Iterator[tuple[str, str, int]]:
     """A running provider: its URL, operator key and process id."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     key = secrets.token_hex(16)
     settings = {
         "LEAKRANGE_OPERATOR_KEY": key,
@@ -66,53 +62,9 @@ def provider(folder: Path, batch: int) -> Iterator[tuple[str, str, int]]:
         "LEAKRANGE_LOG_LEVEL": "error",
         "LEAKRANGE_BATCH": str(batch),
     }
-    process = subprocess.Popen(
-        [sys.executable, "-m", "services.provider"], env={**os.environ, **ALLOCATOR, **settings}
-    )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(600):
-            try:
-                httpx.get(f"{url}/readyz").raise_for_status()
-                break
-            except httpx.TransportError:
-                if process.poll() is not None:
-                    raise SystemExit("the provider did not start") from None
-                time.sleep(0.05)
-        yield url, key, process.pid
-    finally:
-        process.terminate()
-        process.wait()
-
-
-def cpu_seconds(pid: int) -> float:
-    """CPU time that a process has used; NaN where the system does not tell (it is not Linux)."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return float("nan")
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-async def drive(url: str, body: bytes, concurrency: int, seconds: float) -> list[float]:
-    """Latencies in seconds of all requests that ``concurrency`` clients had answered within ``seconds``."""
-    latencies: list[float] = []
-    connector = aiohttp.TCPConnector(limit=concurrency)
-    async with aiohttp.ClientSession(
-        connector=connector, headers={"Content-Type": NPY, "Accept": NPY}
-    ) as session:
-
-        async def client(until: float) -> None:
-            while (begun := time.perf_counter()) < until:
-                async with session.post(url, data=body) as answer:
-                    received = await answer.read()
-                    if answer.status != 200:
-                        raise SystemExit(f"HTTP {answer.status}: {received[:300]!r}")
-                latencies.append(time.perf_counter() - begun)
-
-        until = time.perf_counter() + seconds
-        await asyncio.gather(*(client(until) for _ in range(concurrency)))
-    return latencies
+    command = [sys.executable, "-m", "services.provider"]
+    with running(command, port, ALLOCATOR | settings) as pid:
+        yield f"http://127.0.0.1:{port}", key, pid
 
 
 def main() -> None:
@@ -123,13 +75,9 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=64, help="side of the images in pixels")
     parser.add_argument("--batch", type=int, default=16, help="cap of a batch on the server")
     given = parser.parse_args()
-    print(
-        f"python {platform.python_version()}, "
-        + ", ".join(f"{name} {version(name)}" for name in ("torch", "numpy", "fastapi", "uvicorn", "aiohttp"))
-    )
-    print(f"{os.cpu_count()} cores, load average {os.getloadavg()[0]:.2f} before")
     body = encode_npy(np.random.default_rng(0).integers(0, 256, (1, given.size, given.size, 3), np.uint8))
-    with tempfile.TemporaryDirectory() as name:
+    headers = {"Content-Type": NPY, "Accept": NPY}
+    with machine(*PACKAGES), tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         digest = make_artifact(folder / "models", given.size)
         with provider(folder, given.batch) as (url, key, pid):
@@ -141,14 +89,13 @@ def main() -> None:
             target = f"{url}/v1/models/bench/logits"
             print(f"{'clients':>8} {'req/s':>8} {'p50 ms':>8} {'p99 ms':>8} {'server CPU ms/req':>18}")
             for concurrency in given.concurrency:
-                asyncio.run(drive(target, body, concurrency, min(1.0, given.seconds)))
+                asyncio.run(drive(target, body, headers, concurrency, min(1.0, given.seconds)))
                 spent = cpu_seconds(pid)
-                noted = asyncio.run(drive(target, body, concurrency, given.seconds))
+                noted = asyncio.run(drive(target, body, headers, concurrency, given.seconds))
                 spent = (cpu_seconds(pid) - spent) / len(noted) * 1e3
                 p50, p99 = np.percentile(noted, [50, 99]) * 1e3
                 rate = len(noted) / given.seconds
                 print(f"{concurrency:>8} {rate:>8.0f} {p50:>8.2f} {p99:>8.2f} {spent:>18.3f}")
-    print(f"load average {os.getloadavg()[0]:.2f} after")
 
 
 if __name__ == "__main__":

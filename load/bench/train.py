@@ -12,7 +12,6 @@ highest. On a machine that does other work, trust the ratios.
 from __future__ import annotations
 
 import argparse
-import os
 import platform
 import statistics
 import sys
@@ -26,7 +25,6 @@ from torch import Tensor, nn
 from torch.nn import functional as f
 from torch.utils.data import DataLoader, TensorDataset
 
-from leakrange.allocator import ALLOCATOR
 from leakrange.jobs.recipe import Schedule
 from leakrange.nets import nets
 from leakrange.nets.classifier import to_input
@@ -34,6 +32,7 @@ from leakrange.nets.decoder import AttackNet
 from leakrange.nets.dropout import Dropout
 from leakrange.providers.behaviours import behaviours
 from leakrange.wire.samples import SampleSpec
+from load.bench.harness import with_allocator
 
 __all__ = ["main"]
 
@@ -217,11 +216,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
-    if any(os.environ.get(name) != value for name, value in ALLOCATOR.items()):
-        # glibc reads them when a process starts
-        os.execve(
-            sys.executable, [sys.executable, "-m", "load.bench.train", *sys.argv[1:]], os.environ | ALLOCATOR
-        )
+    with_allocator("load.bench.train")
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
     data = lessons(args.size, args.batch, args.device)

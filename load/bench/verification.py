@@ -11,8 +11,6 @@ the ledger, the answers and the questions do not add up.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import time
 from collections import Counter
 from dataclasses import dataclass
@@ -39,6 +37,7 @@ from leakrange.wire.digests import digest
 from leakrange.wire.keys import api_key
 from leakrange.wire.schemas import Deployment
 from leakrange.wire.tensors import NPY, encode_npy
+from load.bench.harness import machine
 
 __all__ = ["main"]
 
@@ -189,16 +188,13 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=100_000)
     parser.add_argument("--workers", type=int, default=2, help="attackers, each with two processes")
     wanted = parser.parse_args()
-    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}, ", end="")
-    print(f"load average before {os.getloadavg()[0]:.2f}", flush=True)
-    with TemporaryDirectory(prefix="leakrange-verification-") as root:
+    with machine(), TemporaryDirectory(prefix="leakrange-verification-") as root:
         folder = StateFolder(Path(root))
         record = detach(Settings(folder, base=0, workers=wanted.workers), starting=lambda _: None)
         try:
             exact = measure(Range(folder, record), wanted.queries)
         finally:
             stop(folder, print)
-    print(f"load average after {os.getloadavg()[0]:.2f}")
     raise SystemExit(0 if exact else 1)
 
 

@@ -1,0 +1,98 @@
+"""What benchmarks share: server processes, clients that ask as fast as they are answered, CPU time, and
+a word on the machine."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import aiohttp
+
+from leakrange.allocator import ALLOCATOR
+
+__all__ = ["cpu_seconds", "drive", "free_port", "machine", "running", "with_allocator"]
+
+
+@contextmanager
+def machine(*packages: str) -> Iterator[None]:
+    """Print what is measured on, and how busy the machine is before and after."""
+    versions = [f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in packages)]
+    print(", ".join(versions))
+    load = f"load average {os.getloadavg()[0]:.2f} before"
+    print(f"{os.cpu_count()} cores, {platform.machine()}, {load}", flush=True)
+    yield
+    print(f"load average {os.getloadavg()[0]:.2f} after")
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 where nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running(
+    command: Sequence[str], port: int, environment: Mapping[str, str] | None = None, core: int | None = None
+) -> Iterator[int]:
+    """A server process, which may be bound to one ``core``: its id, once it listens on ``port``."""
+    pinned = (lambda: os.sched_setaffinity(0, {core})) if core is not None else None
+    told = os.environ | (environment or {})
+    process = subprocess.Popen(command, env=told, preexec_fn=pinned, stdout=subprocess.DEVNULL)
+    try:
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            if process.poll() is not None:
+                raise SystemExit(f"{command} ended with {process.returncode}")
+            time.sleep(0.02)
+        yield process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def cpu_seconds(pid: int) -> float:
+    """CPU time that a process has used; NaN where the system does not tell (it is not Linux)."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return float("nan")
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def drive(
+    url: str, body: bytes, headers: Mapping[str, str], connections: int, seconds: float
+) -> list[float]:
+    """Latencies in seconds of all requests that so many connections had answered within ``seconds``."""
+    latencies: list[float] = []
+    connector = aiohttp.TCPConnector(limit=connections)
+    async with aiohttp.ClientSession(connector=connector, headers=headers) as session:
+
+        async def client(until: float) -> None:
+            while (begun := time.perf_counter()) < until:
+                async with session.post(url, data=body) as answer:
+                    received = await answer.read()
+                    if answer.status != 200:
+                        raise SystemExit(f"HTTP {answer.status}: {received[:300]!r}")
+                latencies.append(time.perf_counter() - begun)
+
+        until = time.perf_counter() + seconds
+        await asyncio.gather(*(client(until) for _ in range(connections)))
+    return latencies
+
+
+def with_allocator(module: str) -> None:
+    """Start ``module`` anew under the allocator's settings, unless it has them: glibc reads them at start."""
+    if any(os.environ.get(name) != value for name, value in ALLOCATOR.items()):
+        os.execve(sys.executable, [sys.executable, "-m", module, *sys.argv[1:]], os.environ | ALLOCATOR)
