@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
+import json
 import random
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from leakrange.data import datasets, load, load_labels
 from leakrange.data.adult import ADULT_COLUMNS
-from leakrange.data.sets.hub_adult import from_openml
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable, InvalidInput
 from tests.data.labels import same_but_the_images
@@ -260,36 +260,65 @@ def test_a_table_has_no_size(root: Path) -> None:
         load(DataSpec(name="adult", size=32))
 
 
-def test_openmls_copy_gives_the_same_samples(root: Path) -> None:
+def as_openml(rows: list[Row], first: str) -> tuple[list[dict[str, str]], str]:
+    """Its description of the columns, and the table as ARFF: names with hyphens, the class last."""
+    names = [first, *(name.replace("_", "-") for name in ADULT_COLUMNS[1:-1]), "class"]
+    about, head = [], []
+    for place, (name, own) in enumerate(zip(names, ADULT_COLUMNS, strict=True)):
+        numeric = rows[0][own].isdigit()
+        values = sorted({row[own] for row in rows} - {"?"})
+        about.append(
+            {
+                "index": str(place), "name": name, "data_type": "numeric" if numeric else "nominal",
+                "is_target": str(name == "class").lower(), "is_ignore": "false",
+                "is_row_identifier": "false", "number_of_missing_values": "0",
+            }
+        )  # fmt: skip
+        head.append(f"@ATTRIBUTE {name} {'REAL' if numeric else '{' + ','.join(values) + '}'}")
+    data = [",".join(row[name] for name in ADULT_COLUMNS) for row in rows]
+    return about, "\n".join(["@RELATION adult", *head, "@DATA", *data]) + "\n"
+
+
+def download(cache: Path, rows: list[Row], first: str = "age") -> None:
+    """What scikit-learn keeps of a download of such an ``adult``, whose first column has this name."""
+    about, arff = as_openml(rows, first)
+    told = {
+        "id": "1590", "name": "adult", "version": "2", "description": "census",
+        "status": "active", "format": "ARFF", "file_id": "7",
+        "md5_checksum": hashlib.md5(arff.encode()).hexdigest(),
+        "url": "https://www.openml.org/data/v1/download/7/adult.arff",
+    }  # fmt: skip
+    api = "api/v1/json/data"
+    kept = {
+        f"{api}/list/data_name/adult/limit/2/data_version/2": {"data": {"dataset": [{"did": 1590}]}},
+        f"{api}/1590": {"data_set_description": told},
+        f"{api}/features/1590": {"data_features": {"feature": about}},
+        f"{api}/qualities/1590": {"data_qualities": {"quality": []}},
+    }
+    texts = {name: json.dumps(content) for name, content in kept.items()}
+    for name, text in {**texts, "data/v1/download/7/adult.arff": arff}.items():
+        path = cache / "openml" / "openml.org" / f"{name}.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(gzip.compress(text.encode()))
+
+
+def test_openmls_copy_gives_the_same_samples(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEAKRANGE_CACHE", str(root))
     rows = people()
     pack_adult(root, rows)
-    names = [name for name in ADULT_COLUMNS if name != "income"]
-    text = [name for name in names if not rows[0][name].isdigit()]
-    classes = {name: sorted({row[name] for row in rows} - {"?"}) for name in text}
-    data = np.array(
-        [
-            [
-                float(row[name]) if name not in text
-                else np.nan if row[name] == "?" else float(classes[name].index(row[name]))
-                for name in names
-            ]
-            for row in rows
-        ]
-    )  # fmt: skip
-    given = SimpleNamespace(
-        data=data,
-        target=np.array([row["income"] for row in rows], dtype=object),
-        feature_names=[name.replace("_", "-") for name in names],
-        categories={name.replace("_", "-"): values for name, values in classes.items()},
-    )
-    found, packed = from_openml(given), load(DataSpec(name="adult"))
+    download(root, rows)
+    found, packed = load(DataSpec(name="hub-adult")), load(DataSpec(name="adult"))
+    assert found.spec == packed.spec
     np.testing.assert_array_equal(found.values, packed.values)
     for name, values in packed.labels.items():
         np.testing.assert_array_equal(found.labels[name], values)
-    assert datasets["hub-adult"].spec == datasets["adult"].spec
-    given.feature_names[0] = "years"
+
+
+def test_openmls_table_with_other_columns(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEAKRANGE_CACHE", str(root))
+    download(root, people(), first="years")
     with pytest.raises(DataUnavailable, match="lacks the columns: age"):
-        from_openml(given)
+        load(DataSpec(name="hub-adult"))
 
 
 def test_without_a_network_openmls_copy_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,7 +327,7 @@ def test_without_a_network_openmls_copy_says_so(tmp_path: Path, monkeypatch: pyt
         monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody listens on the port of 'discard'
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
-    with pytest.raises(DataUnavailable, match="cannot be downloaded from OpenML") as told:
+    with pytest.raises(DataUnavailable, match=r"cannot be downloaded from OpenML: .*refused") as told:
         load(DataSpec(name="hub-adult"))
     assert str(tmp_path) in (told.value.hint or "")
 

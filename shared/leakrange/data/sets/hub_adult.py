@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -45,16 +46,17 @@ class HubAdult(GivenSet):
         from sklearn.datasets import fetch_openml
 
         root = os.environ.get("LEAKRANGE_CACHE")
-        home = (Path(root) if root else Path.home() / ".cache" / "leakrange") / "openml"
+        home = Path(root) if root else Path.home() / ".cache" / "leakrange"
+        how = {"as_frame": False, "parser": "liac-arff", "n_retries": 1, "delay": 0.1}
         try:
-            found = fetch_openml(
-                "adult", version=VERSION, as_frame=False, parser="liac-arff", data_home=str(home), n_retries=0
-            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that it tries again
+                found = fetch_openml("adult", version=VERSION, data_home=str(home), **how)
         # However OpenML cannot be reached or its answer read, it is one of these.
-        except (OSError, ValueError) as failed:
+        except (OSError, ValueError, KeyError) as failed:
             raise DataUnavailable(
                 f"data set {cls.name!r} cannot be downloaded from OpenML: {failed}",
-                hint=f"connect to the network, copy {home} from a machine that has it, or use 'adult'",
+                hint=f"connect to the network, copy {home}/openml from a machine that has it, or use 'adult'",
             ) from failed
         return from_openml(found)
 
