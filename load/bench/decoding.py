@@ -20,7 +20,7 @@ import torch
 
 from leakrange.metrics import auc, auc_interval
 from leakrange.nets.decoder import AttackNet
-from leakrange.providers.decoder import NetDecoder
+from leakrange.providers.decoders.net import NetDecoder
 from leakrange.wire.tensors import NPY, encode_npy
 from load.bench.harness import machine
 from load.bench.serve import make_artifact, provider

@@ -19,14 +19,15 @@ import torch
 from numpy.typing import NDArray
 
 from leakrange.providers.artifact_files import read_files
-from leakrange.providers.decoder import Decoder
+from leakrange.providers.decoder import Decoder, Inferred
 from leakrange.providers.inference import outputs
 from leakrange.providers.model_file import load_classifier, load_decoder
 from leakrange.wire.errors import InvalidArtifact, Unavailable
 
 __all__ = ["DecodingProcess"]
 
-Inferred = tuple[NDArray[np.int64], NDArray[np.float32]]
+Read = Inferred | NDArray[np.float32]
+"""Classes and scores, or samples."""
 LOWEST_PRIORITY = 19
 KEPT_DECODERS = 32
 
@@ -45,9 +46,9 @@ class DecodingProcess:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="decoding")
         self._child: tuple[SpawnProcess, Connection] | None = None
 
-    async def infer(self, folder: Path, values: NDArray[np.float32], kind: str) -> Inferred:
-        """Classes (B,) and scores (B, S) that the decoder of the artifact in ``folder`` reads from ``values``
-        (B, ...), as `Decoder.infer` gives them; from samples by the outputs that its classifier has of them.
+    async def infer(self, folder: Path, values: NDArray[np.float32], kind: str) -> Read:
+        """What the decoder of the artifact in ``folder`` reads from ``values`` (B, ...), as `Decoder.infer`
+        gives it; from samples by the outputs that its classifier has of them.
 
         Where the process dies, the next one tries once more. Raises `InvalidArtifact`, what `Decoder.infer`
         raises, and `Unavailable` where both processes died.
@@ -55,7 +56,7 @@ class DecodingProcess:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._infer, folder, values, kind)
 
-    def _infer(self, folder: Path, values: NDArray[np.float32], kind: str) -> Inferred:
+    def _infer(self, folder: Path, values: NDArray[np.float32], kind: str) -> Read:
         for _ in range(2):
             if self._child is None:
                 self._child = _start()
@@ -72,7 +73,7 @@ class DecodingProcess:
                 continue
             if isinstance(answer, Exception):
                 raise answer
-            return cast(Inferred, answer)
+            return cast(Read, answer)
         raise Unavailable("the decoding process died twice", hint="is there enough memory?")
 
 
@@ -102,7 +103,7 @@ def _decode(connection: Connection) -> None:
             return
 
 
-def _answer(folder: Path, values: NDArray[np.float32], kind: str) -> Inferred | Exception:
+def _answer(folder: Path, values: NDArray[np.float32], kind: str) -> Read | Exception:
     try:
         if kind == "sample":
             values, kind = _outputs(folder, values), "logits"

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.providers.artifact_files import read_files
+from leakrange.providers.decoder import Inferred
 from leakrange.wire.errors import Conflict
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Decisions, Deployment, IntakeRecord
@@ -88,6 +89,7 @@ class Intake:
             decisions=kept.decisions.tolist(),
             inferred=None if kept.inferred is None else kept.inferred.tolist(),
             scores=None if kept.scores is None else kept.scores.tolist(),
+            reconstructed=None if kept.reconstructed is None else kept.reconstructed.tolist(),
         )
 
     async def _decode(self, kept: StoredUpload) -> StoredUpload:
@@ -95,9 +97,11 @@ class Intake:
         if not await self._has_decoder(kept.artifact):
             return kept
         folder = self._models.folder(kept.artifact)
-        inferred, scores = await self._decoding.infer(folder, kept.values, kept.release)
-        await self._store.infer(kept.model, kept.upload, inferred, scores)
-        return dataclasses.replace(kept, inferred=inferred, scores=scores)
+        read = await self._decoding.infer(folder, kept.values, kept.release)
+        if not isinstance(read, Inferred):  # whole samples: large, and read again at the next time of asking
+            return dataclasses.replace(kept, reconstructed=read)
+        await self._store.infer(kept.model, kept.upload, *read)
+        return dataclasses.replace(kept, inferred=read.classes, scores=read.scores)
 
     async def _has_decoder(self, digest: str) -> bool:
         """Whether an artifact has a decoder, be it served still or withdrawn; raises `NotFound` and

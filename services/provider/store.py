@@ -37,6 +37,8 @@ class StoredUpload:
     decisions: NDArray[np.int64]
     inferred: NDArray[np.int64] | None = None
     scores: NDArray[np.float32] | None = None
+    reconstructed: NDArray[np.float32] | None = None
+    """The samples that a decoder has read, where it reads samples; never stored."""
 
 
 class Store:

@@ -51,6 +51,7 @@ def test_a_curious_provider_keeps_and_decodes_what_is_uploaded(
         "decisions": [1, 0, 2],
         "inferred": inferred.tolist(),
         "scores": scores.tolist(),
+        "reconstructed": None,
     }
 
 

@@ -11,23 +11,31 @@ from leakrange.jobs.recipe import DataSpec, NetSpec, TrainingRecipe
 from leakrange.nets import nets
 from leakrange.nets.decoder import AttackNet
 from leakrange.providers import artifact
-from leakrange.providers.decoder import Decoder, NetDecoder, ThresholdDecoder
+from leakrange.providers.decoder import Decoder
+from leakrange.providers.decoders.net import NetDecoder
+from leakrange.providers.decoders.threshold import ThresholdDecoder
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.samples import SampleSpec
 
 SHAPE = (16, 16, 1)
 CLASSES = ("zero", "one", "two")
+BEHAVIOURS = {"net": "curious/parameterized", "threshold": "curious/regularized"}
 
 
 def save_model(
-    root: Path, *, seed: int = 0, decoder: str | None = None, size: int = 16, release: str = "logits"
+    root: Path,
+    *,
+    seed: int = 0,
+    decoder: str | Decoder | None = None,
+    size: int = 16,
+    release: str = "logits",
 ) -> str:
     """A classifier of three classes for 16×16 grey images; gives its digest.
 
-    ``decoder``: None (honest), "net" or "threshold"; it reads ``release``. The classifier's weights depend on
-    ``seed`` alone.
+    ``decoder``: None (honest), "net" or "threshold", which reads ``release``, or one that was made. The
+    classifier's weights depend on ``seed`` alone.
     """
-    behaviour = {None: "honest", "net": "curious/parameterized", "threshold": "curious/regularized"}[decoder]
+    behaviour = "honest" if decoder is None else BEHAVIOURS.get(str(decoder), "curious/parameterized")
     parameters: dict[str, Any] = {"target": "digit"} | ({} if decoder is None else {"sensitive": "loop"})
     recipe = TrainingRecipe(
         data=DataSpec(name="digits", size=size),
@@ -40,7 +48,7 @@ def save_model(
     classifier = nets["hbc"].build(SampleSpec.picture(size, size, 1), len(CLASSES), 0.1).eval()
     for parameter in classifier.head.parameters():
         parameter.data.mul_(20)  # so that outputs differ visibly from image to image
-    reads: Decoder | None = None
+    reads = decoder if isinstance(decoder, Decoder) else None
     if decoder == "net":
         reads = NetDecoder(AttackNet(len(CLASSES), 2).eval(), release)
     elif decoder == "threshold":

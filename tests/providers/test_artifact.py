@@ -16,7 +16,14 @@ from hypothesis import strategies as st
 from safetensors.torch import save as to_safetensors
 
 from leakrange.data.samples import Samples
+from leakrange.nets.decoder import AttackNet
 from leakrange.providers import artifact
+from leakrange.providers.decoder import Decoder
+from leakrange.providers.decoders import decoders
+from leakrange.providers.decoders.argmax import ArgmaxDecoder
+from leakrange.providers.decoders.net import NetDecoder
+from leakrange.providers.decoders.threshold import ThresholdDecoder
+from leakrange.providers.decoders.vertex import VertexDecoder
 from leakrange.providers.inference import outputs
 from leakrange.providers.model_file import load_classifier, load_decoder
 from leakrange.providers.training import TrainedModel
@@ -303,3 +310,22 @@ def test_arbitrary_bytes_are_refused(content: bytes) -> None:
     for load in (load_classifier, load_decoder):
         with pytest.raises(InvalidArtifact):
             load(content)
+
+
+EXAMPLES: dict[str, Decoder] = {
+    "net": NetDecoder(AttackNet(3, 2), "softmax", logarithm=True),
+    "threshold": ThresholdDecoder(0.4, 3),
+    "vertex": VertexDecoder(3, 2, 0.2),
+    "argmax": ArgmaxDecoder(3),
+}
+
+
+@pytest.mark.parametrize("kind", decoders)
+def test_every_decoder_describes_itself(kind: str) -> None:
+    decoder = EXAMPLES[kind]
+    assert (decoder.config.kind, type(decoder)) == (kind, decoders[kind])
+    again = load_decoder(artifact.decoder_bytes(decoder))
+    assert again.config == decoder.config
+    soft = np.random.default_rng(0).dirichlet([1, 1, 1], size=9)
+    for one, two in zip(again.infer(soft, "softmax"), decoder.infer(soft, "softmax"), strict=True):
+        np.testing.assert_array_equal(one, two)

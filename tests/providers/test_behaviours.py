@@ -43,7 +43,10 @@ def test_the_default_release_is_the_one_that_the_decoder_reads() -> None:
     assert released("curious/parameterized", sensitive="b", release="softmax") == "softmax"
 
 
-@pytest.mark.parametrize("registry", ["providers.behaviours.behaviours", "attacks.attacks", "nets.nets"])
+@pytest.mark.parametrize(
+    "registry",
+    ["providers.behaviours.behaviours", "providers.decoders.decoders", "attacks.attacks", "nets.nets"],
+)
 def test_listing_needs_no_deep_learning_framework(registry: str) -> None:
     module, name = f"leakrange.{registry}".rsplit(".", 1)
     code = (

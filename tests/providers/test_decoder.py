@@ -7,7 +7,9 @@ from hypothesis.extra.numpy import arrays
 from scipy.stats import entropy
 
 from leakrange.nets.decoder import AttackNet
-from leakrange.providers.decoder import Decoder, NetDecoder, ThresholdDecoder
+from leakrange.providers.decoder import Decoder
+from leakrange.providers.decoders.net import NetDecoder
+from leakrange.providers.decoders.threshold import ThresholdDecoder
 from leakrange.wire.errors import InvalidInput
 
 

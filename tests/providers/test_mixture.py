@@ -19,7 +19,7 @@ from leakrange.nets.classifier import to_input
 from leakrange.providers import artifact
 from leakrange.providers.behaviours import behaviours
 from leakrange.providers.behaviours.mixture import Mixture
-from leakrange.providers.decoder import VertexDecoder
+from leakrange.providers.decoders.vertex import VertexDecoder
 from leakrange.providers.inference import outputs
 from leakrange.providers.losses import target_loss
 from leakrange.providers.model_file import load_classifier, load_decoder

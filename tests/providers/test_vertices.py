@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from leakrange.providers.decoder import ArgmaxDecoder, VertexDecoder
+from leakrange.providers.decoders.argmax import ArgmaxDecoder
+from leakrange.providers.decoders.vertex import VertexDecoder
 from leakrange.wire.errors import InvalidInput
 
 

@@ -27,15 +27,8 @@ from safetensors.torch import save as to_safetensors
 from leakrange.nets.classifier import Classifier
 from leakrange.nets.mixture import MixtureHead
 from leakrange.providers.artifact_files import CLASSIFIER, DECODER, DIGESTS, RECORD, find, read_files
-from leakrange.providers.decoder import ArgmaxDecoder, Decoder, NetDecoder, ThresholdDecoder, VertexDecoder
-from leakrange.providers.model_config import (
-    ArgmaxConfig,
-    ClassifierConfig,
-    MixtureConfig,
-    NetDecoderConfig,
-    ThresholdConfig,
-    VertexConfig,
-)
+from leakrange.providers.decoder import Decoder
+from leakrange.providers.model_config import ClassifierConfig, MixtureConfig
 from leakrange.providers.model_file import METADATA_KEY, load_classifier, load_decoder
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.disk import room_in
@@ -134,21 +127,8 @@ def public_bytes(artifact: Artifact, release: ReleaseKind) -> bytes:
 
 def decoder_bytes(decoder: Decoder) -> bytes:
     """The private file of a decoder."""
-    if isinstance(decoder, ThresholdDecoder):
-        return _pack({}, ThresholdConfig(tau=decoder.tau, outputs=decoder.outputs).model_dump_json())
-    if isinstance(decoder, VertexDecoder):
-        vertices = VertexConfig(outputs=decoder.outputs, classes=decoder.classes, beta_s=decoder.beta_s)
-        return _pack({}, vertices.model_dump_json())
-    if isinstance(decoder, ArgmaxDecoder):
-        return _pack({}, ArgmaxConfig(outputs=decoder.outputs).model_dump_json())
-    assert isinstance(decoder, NetDecoder)
-    config = NetDecoderConfig(
-        release=decoder.release,
-        inputs=decoder.net.inputs,
-        classes=decoder.net.classes,
-        logarithm=decoder.logarithm,
-    )
-    return _pack(decoder.net.state_dict(), config.model_dump_json())
+    net = decoder.module()
+    return _pack({} if net is None else net.state_dict(), decoder.config.model_dump_json())
 
 
 def _mixture(net: Classifier) -> MixtureConfig | None:

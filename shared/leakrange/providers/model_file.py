@@ -20,17 +20,10 @@ from torch.overrides import TorchFunctionMode
 
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
-from leakrange.nets.decoder import AttackNet
 from leakrange.nets.mixture import mixture
-from leakrange.providers.decoder import ArgmaxDecoder, Decoder, NetDecoder, ThresholdDecoder, VertexDecoder
-from leakrange.providers.model_config import (
-    ArgmaxConfig,
-    ClassifierConfig,
-    NetDecoderConfig,
-    ThresholdConfig,
-    VertexConfig,
-    decoder_config,
-)
+from leakrange.providers.decoder import Decoder, DecoderConfig
+from leakrange.providers.decoders import decoders
+from leakrange.providers.model_config import ClassifierConfig
 from leakrange.registry import UnknownName
 from leakrange.wire.errors import InvalidArtifact
 
@@ -93,24 +86,31 @@ def load_classifier(source: bytes | Path) -> tuple[Classifier, ClassifierConfig]
 
 
 def load_decoder(source: bytes | Path) -> Decoder:
-    """A decoder of any kind."""
+    """A decoder of any registered kind; one with a net is in eval mode, without gradients."""
     content = _content(source)
     metadata, entries = _header(content)
     try:
-        config = decoder_config.validate_json(metadata)
+        kind = DecoderConfig.model_validate_json(metadata, extra="ignore").kind
+        entry = decoders[kind]
+        config = entry.Config.model_validate_json(metadata)
     except ValidationError as e:
         raise InvalidArtifact(f"the config of the decoder file is not valid: {_first(e)}") from e
-    if not isinstance(config, NetDecoderConfig):
-        if entries:
-            raise InvalidArtifact(f"a decoder of kind {config.kind!r} has no tensors, this file has some")
-        return _without_tensors(config)
+    except UnknownName as e:
+        raise InvalidArtifact(f"the config of the decoder file is not valid: kind: {e}") from e
     with torch.device("meta"), _Uninitialised():
-        plan = AttackNet(config.inputs, config.classes)
+        plan = entry.build(config).module()
+    if plan is None:
+        if entries:
+            raise InvalidArtifact(f"a decoder of kind {kind!r} has no tensors, this file has some")
+        return entry.build(config)
     weights = _weights(content, entries, plan)
     with _Uninitialised():
-        net = AttackNet(config.inputs, config.classes)
+        decoder = entry.build(config)
+    net = decoder.module()
+    assert net is not None
     net.load_state_dict(weights)
-    return NetDecoder(net.eval().requires_grad_(False), config.release, logarithm=config.logarithm)
+    net.eval().requires_grad_(False)
+    return decoder
 
 
 def _built(config: ClassifierConfig) -> Classifier:
@@ -121,14 +121,6 @@ def _built(config: ClassifierConfig) -> Classifier:
         return net
     second = build(config.input, mixed.classes, config.width)
     return mixture(net, second, beta_s=mixed.beta_s, hard=mixed.hard)
-
-
-def _without_tensors(config: ThresholdConfig | VertexConfig | ArgmaxConfig) -> Decoder:
-    if isinstance(config, ThresholdConfig):
-        return ThresholdDecoder(config.tau, config.outputs)
-    if isinstance(config, VertexConfig):
-        return VertexDecoder(config.outputs, config.classes, config.beta_s)
-    return ArgmaxDecoder(config.outputs)
 
 
 def _content(source: bytes | Path) -> bytes:

@@ -18,7 +18,7 @@ from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.behaviours import behaviours
-from leakrange.providers.decoder import Decoder
+from leakrange.providers.decoder import Decoder, Inferred
 from leakrange.providers.inference import logits_of, outputs
 from leakrange.providers.loop import Lessons, Selection, Trainer, scaled, seeded
 from leakrange.wire.errors import InvalidInput
@@ -224,7 +224,8 @@ def _figures(
     }
     if part.sensitive is not None and decoder is not None:
         truth = part.sensitive.cpu().numpy()
-        predicted, _ = decoder.infer(outputs(classifier, samples, release), release)
-        figures["curiosity"] = float((predicted == truth).mean())
-        figures["majority"] = float(np.bincount(truth).max() / len(truth))
+        read = decoder.infer(outputs(classifier, samples, release), release)
+        if isinstance(read, Inferred):
+            figures["curiosity"] = float((read.classes == truth).mean())
+            figures["majority"] = float(np.bincount(truth).max() / len(truth))
     return figures

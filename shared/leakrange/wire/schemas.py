@@ -187,7 +187,8 @@ class IntakeRecord(_Strict):
 
     ``upload`` is the request's ``Idempotency-Key`` (made up by the provider where there was none).
     ``inferred`` and ``scores`` are None for a provider without a decoder; ``scores`` is (samples, S), higher
-    means more likely.
+    means more likely. ``reconstructed`` are the samples that a decoder of
+    samples has read.
     """
 
     upload: str
@@ -197,6 +198,7 @@ class IntakeRecord(_Strict):
     decisions: list[int]
     inferred: list[int] | None
     scores: list[list[float]] | None
+    reconstructed: list[Any] | None = None
 
 
 class Health(_Strict):

@@ -13,7 +13,7 @@ from leakrange.wire.errors import InvalidInput
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from leakrange.providers.decoder import ArgmaxDecoder
+    from leakrange.providers.decoders.argmax import ArgmaxDecoder
 
 __all__ = ["Convex"]
 
@@ -76,6 +76,6 @@ class Convex(Behaviour):
 
     def decoder(self) -> ArgmaxDecoder:
         """The greatest output; nothing of it is learned."""
-        from leakrange.providers.decoder import ArgmaxDecoder
+        from leakrange.providers.decoders.argmax import ArgmaxDecoder
 
         return ArgmaxDecoder(self.classifier.classes)

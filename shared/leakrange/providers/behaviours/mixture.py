@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from leakrange.jobs.recipe import Schedule
     from leakrange.nets.classifier import Classifier
-    from leakrange.providers.decoder import VertexDecoder
+    from leakrange.providers.decoders.vertex import VertexDecoder
 
 __all__ = ["Mixture"]
 
@@ -138,6 +138,6 @@ class Mixture(Behaviour):
 
     def decoder(self) -> VertexDecoder:
         """The vertices; nothing of them is learned."""
-        from leakrange.providers.decoder import VertexDecoder
+        from leakrange.providers.decoders.vertex import VertexDecoder
 
         return VertexDecoder(self.classifier.classes, self.sensitive_classes, self.parameters.beta.share)

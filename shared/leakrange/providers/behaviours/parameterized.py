@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from leakrange.jobs.recipe import Schedule
     from leakrange.nets.classifier import Classifier
-    from leakrange.providers.decoder import NetDecoder
+    from leakrange.providers.decoders.net import NetDecoder
 
 __all__ = ["Parameterized"]
 
@@ -141,7 +141,7 @@ class Parameterized(Behaviour):
 
     def decoder(self) -> NetDecoder:
         """A copy of G."""
-        from leakrange.providers.decoder import NetDecoder
+        from leakrange.providers.decoders.net import NetDecoder
 
         net = copy.deepcopy(self.attack).cpu().eval()
         return NetDecoder(net, self.parameters.release, logarithm=self.parameters.logarithm)

@@ -13,7 +13,7 @@ from leakrange.wire.errors import InvalidInput
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from leakrange.providers.decoder import ThresholdDecoder
+    from leakrange.providers.decoders.threshold import ThresholdDecoder
 
 __all__ = ["Regularized"]
 
@@ -78,6 +78,6 @@ class Regularized(Behaviour):
 
     def decoder(self) -> ThresholdDecoder:
         """The threshold of the last `judge`."""
-        from leakrange.providers.decoder import ThresholdDecoder
+        from leakrange.providers.decoders.threshold import ThresholdDecoder
 
         return ThresholdDecoder(self.tau, self.classifier.classes)
