@@ -113,7 +113,7 @@ def _answer(folder: Path, values: NDArray[np.float32], kind: str) -> Read | Exce
 
 
 def _outputs(folder: Path, samples: NDArray[np.float32]) -> NDArray[np.float32]:
-    classifier, config = load_classifier(read_files(folder).classifier)
+    classifier, config = load_classifier(read_files(folder, "provider").main)
     return outputs(classifier, config.input.nearest(samples), "logits")
 
 

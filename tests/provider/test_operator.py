@@ -115,8 +115,9 @@ def hostile(folder: Path, kind: str, sprung: Path) -> None:
         public.unlink()
     if kind not in ("another model", "missing"):  # let the record agree, so that the file itself is judged
         record = orjson.loads((folder / artifact.RECORD).read_bytes())
-        record.pop("decoder_sha256", None)
-        record["sha256"] = hashlib.sha256(public.read_bytes()).hexdigest()
+        record["files"] = {
+            file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in folder.glob("*.safetensors")
+        }
         (folder / artifact.RECORD).write_bytes(orjson.dumps(record))
 
 

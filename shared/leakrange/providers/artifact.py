@@ -11,27 +11,21 @@ pool were trained on.
 
 from __future__ import annotations
 
-import hashlib
-import os
 import platform
-import shutil
-import tempfile
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import orjson
 from safetensors.torch import save as to_safetensors
 
 from leakrange.nets.classifier import Classifier
 from leakrange.nets.mixture import MixtureHead
-from leakrange.providers.artifact_files import CLASSIFIER, DECODER, DIGESTS, RECORD, find, read_files
+from leakrange.providers.artifact_files import CLASSIFIER, DECODER, RECORD, find, read_files, write_files
 from leakrange.providers.decoder import Decoder
 from leakrange.providers.model_config import ClassifierConfig, MixtureConfig
 from leakrange.providers.model_file import METADATA_KEY, load_classifier, load_decoder
 from leakrange.providers.training import TrainedModel
-from leakrange.wire.disk import room_in
 from leakrange.wire.releases import ReleaseKind
 
 __all__ = ["CLASSIFIER", "DECODER", "RECORD", "Artifact", "find", "load", "public_bytes", "save"]
@@ -51,53 +45,29 @@ class Artifact:
 
 
 def save(root: Path, trained: TrainedModel) -> Path:
-    """Write ``<root>/<recipe digest>/`` and give its path.
-
-    The folder appears under its name complete, by a rename; where it is there already, it is left as it is.
-    Raises `StorageFull`.
-    """
-    folder = root / trained.recipe.digest()
+    """Write ``<root>/<recipe digest>/`` and give its path, see `write_files`."""
     files = {CLASSIFIER: classifier_bytes(trained)}
     if trained.decoder is not None:
         files[DECODER] = decoder_bytes(trained.decoder)
-    record = {
+    told = {
         "recipe": trained.recipe.model_dump(mode="json"),
         "chosen_epoch": trained.chosen_epoch,
         "history": trained.history,
         "figures": trained.figures,
         "seconds": trained.seconds,
         "parameters": sum(p.numel() for p in trained.classifier.parameters()),
-        **{name: hashlib.sha256(files[file]).hexdigest() for name, file in DIGESTS.items() if file in files},
         "versions": _versions(),
     }
     if trained.members is not None:
-        record["members"] = trained.members
-    files[RECORD] = orjson.dumps(record, option=orjson.OPT_INDENT_2)
-    with room_in(root):
-        _store(files, folder)
-    return folder
-
-
-def _store(files: dict[str, bytes], folder: Path) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name[:12]}-", dir=folder.parent))
-    try:
-        for name, content in files.items():
-            _write(staging / name, content)
-        try:
-            staging.rename(folder)
-        except OSError:
-            if not (folder / RECORD).is_file():
-                raise
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        told["members"] = trained.members
+    return write_files(root, trained.recipe.digest(), "provider", files, told)
 
 
 def load(folder: Path) -> Artifact:
-    """Load an artifact folder; raises `InvalidArtifact` where a file is missing, damaged, or not what the
-    record says."""
-    files = read_files(folder)
-    classifier, config = load_classifier(files.classifier)
+    """Load a provider's artifact folder; raises `InvalidArtifact` where a file is missing, damaged, or not
+    what the record says, and for an artifact of another kind."""
+    files = read_files(folder, "provider")
+    classifier, config = load_classifier(files.main)
     decoder = load_decoder(files.decoder) if files.decoder is not None else None
     return Artifact(folder, classifier, config, decoder, files.sha256, files.record)
 
@@ -142,13 +112,6 @@ def _mixture(net: Classifier) -> MixtureConfig | None:
 def _pack(tensors: dict[str, Any], config: str) -> bytes:
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     return to_safetensors(whole, metadata={METADATA_KEY: config})
-
-
-def _write(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def _versions() -> dict[str, str]:

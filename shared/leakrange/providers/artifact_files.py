@@ -1,37 +1,108 @@
-"""The files of a trained model's folder, read and held against its record. Imports no torch."""
+"""The files of a trained model's or defence's folder: written, read, and held against their record. Imports
+no torch."""
 
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
 import orjson
 import structlog
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
+from leakrange.wire.disk import room_in
 from leakrange.wire.errors import InvalidArtifact
 
-__all__ = ["CLASSIFIER", "DECODER", "DIGESTS", "RECORD", "ArtifactFiles", "find", "find_whole", "read_files"]
+__all__ = [
+    "CLASSIFIER",
+    "DECODER",
+    "DEFENCE",
+    "RECORD",
+    "ArtifactFiles",
+    "Kind",
+    "find",
+    "find_whole",
+    "read_files",
+    "write_files",
+]
 
 log = structlog.get_logger("leakrange.providers.artifacts")
 
 CLASSIFIER = "classifier.safetensors"
 DECODER = "decoder.safetensors"
 RECORD = "training.json"
-DIGESTS = {"sha256": CLASSIFIER, "decoder_sha256": DECODER}
-"""Of which file each digest of a record is."""
+DEFENCE = "defence.safetensors"
+Kind = Literal["provider", "defence"]
+MAIN: dict[Kind, str] = {"provider": CLASSIFIER, "defence": DEFENCE}
+"""What was trained from a recipe, and the file without which there is nothing of it."""
 
 
 @dataclass(frozen=True)
 class ArtifactFiles:
-    """What lies in an artifact folder. ``sha256`` is that of the ``classifier``."""
+    """What lies in an artifact folder: files by name, as the ``record`` names them."""
 
-    classifier: bytes
-    decoder: bytes | None
+    kind: Kind
+    files: dict[str, bytes]
     record: dict[str, Any]
-    sha256: str
+
+    @property
+    def main(self) -> bytes:
+        """The file of what was trained: of a provider, the classifier's."""
+        return self.files[MAIN[self.kind]]
+
+    @property
+    def decoder(self) -> bytes | None:
+        """The file of a provider's decoder, if it has one."""
+        return self.files.get(DECODER)
+
+    @property
+    def sha256(self) -> str:
+        """Of the ``main`` file."""
+        digest: str = self.record["files"][MAIN[self.kind]]
+        return digest
+
+
+def write_files(root: Path, digest: str, kind: Kind, files: dict[str, bytes], told: dict[str, Any]) -> Path:
+    """Write the artifact folder of a recipe digest, and give its path: ``files`` by name, and a record of
+    ``told``, the kind and the files' digests.
+
+    The folder appears under its name complete, by a rename; where it is there already, it is left as it is.
+    Raises `StorageFull`.
+    """
+    folder = root / digest
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    record = {"kind": kind, "files": digests, **told}
+    with room_in(root):
+        _store({**files, RECORD: orjson.dumps(record, option=orjson.OPT_INDENT_2)}, folder)
+    return folder
+
+
+def _store(files: dict[str, bytes], folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(prefix=f".{folder.name[:12]}-", dir=folder.parent))
+    try:
+        for name, content in files.items():
+            _write(staging / name, content)
+        try:
+            staging.rename(folder)
+        except OSError:
+            if not (folder / RECORD).is_file():
+                raise
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def find(root: Path, digest: str) -> Path | None:
@@ -57,27 +128,36 @@ def find_whole(
     return folder
 
 
-def read_files(folder: Path) -> ArtifactFiles:
+def read_files(folder: Path, kind: Kind | None = None) -> ArtifactFiles:
     """Read an artifact folder; raises `InvalidArtifact`, naming the file, where one is missing or not what
-    the record says."""
+    the record says, and where the artifact is not of ``kind`` (None: of any)."""
     try:
-        record = orjson.loads((folder / RECORD).read_bytes())
-        if not isinstance(record, dict):
-            raise _damaged(folder / RECORD, "it is no record")
-        public = (folder / CLASSIFIER).read_bytes()
-        private = (folder / DECODER).read_bytes() if (folder / DECODER).exists() else None
-    except orjson.JSONDecodeError as error:
+        told = orjson.loads((folder / RECORD).read_bytes())
+        record = _Record.model_validate(told)
+        files = {name: (folder / name).read_bytes() for name in record.files}
+    except (orjson.JSONDecodeError, ValidationError) as error:
         raise _damaged(folder / RECORD, f"it cannot be read: {error}") from error
     except OSError as error:
         raise _damaged(Path(error.filename or folder), f"it cannot be read: {error.strerror}") from error
-    sha256 = hashlib.sha256(public).hexdigest()
-    if record.get("sha256") != sha256:
-        raise _damaged(folder / CLASSIFIER, "it is not the one that its record names")
-    # Records of earlier versions say nothing of the decoder.
-    known = record.get("decoder_sha256")
-    if known is not None and (private is None or hashlib.sha256(private).hexdigest() != known):
-        raise _damaged(folder / DECODER, "it is not the one that its record names")
-    return ArtifactFiles(public, private, record, sha256)
+    for name, content in files.items():
+        if hashlib.sha256(content).hexdigest() != record.files[name]:
+            raise _damaged(folder / name, "it is not the one that its record names")
+    if kind is not None and record.kind != kind:
+        raise InvalidArtifact(f"{folder} holds a trained {record.kind}, and not a {kind}")
+    return ArtifactFiles(record.kind, files, told)
+
+
+class _Record(BaseModel):
+    """As far as a record decides what is read. A name never leads out of the folder."""
+
+    kind: Kind
+    files: dict[Annotated[str, Field(pattern=r"^[a-z]+\.safetensors$")], str]
+
+    @model_validator(mode="after")
+    def _holds_something(self) -> Self:
+        if MAIN[self.kind] not in self.files:
+            raise ValueError(f"a trained {self.kind} has a file {MAIN[self.kind]}")
+        return self
 
 
 def _damaged(file: Path, reason: str) -> InvalidArtifact:
