@@ -13,8 +13,8 @@ from leakrange.data import Samples, load
 from leakrange.data.people import ROLES
 from leakrange.defences.output import Chain
 from leakrange.metrics import auc_interval
+from leakrange.report.document import html, markdown, pictures
 from leakrange.reproduction.cells import Cells
-from leakrange.reproduction.document import html, markdown, pictures
 from leakrange.reproduction.faceleaks.channel import APIS
 from leakrange.reproduction.faceleaks.defended import defences
 from leakrange.reproduction.faceleaks.membership import class_based, first_cut_rows, judged

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from leakrange.reproduction.document import markdown
+from leakrange.report.document import markdown
 from leakrange.reproduction.hbc.experiments import ModelWork, Settings, trials, works
 from leakrange.reproduction.hbc.paper import PaperRow, select
 from leakrange.reproduction.hbc.results import document

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib.resources import files
 from typing import Any
-
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from leakrange.metrics import Metric, OverSeeds, numbers
 from leakrange.report.answer import caveats, sentences, tiles
 from leakrange.report.findings import Findings, Subject, chance, find, gap, leak, utility, utility_metric
+from leakrange.report.rendering import page
 from leakrange.report.sections import chart_sections
 from leakrange.report.table import to_csv
 from leakrange.scenario.results import RunResults, Summary
 from leakrange.scenario.summary import identity
 
 __all__ = ["render"]
-
-FOLD_AFTER = 12
-"""So many charts of a group are open; the rest fold away."""
 
 
 @dataclass(frozen=True)
@@ -55,58 +48,34 @@ class Figure:
     order: float = -1.0
 
 
-@lru_cache(maxsize=1)
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("leakrange.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.globals |= {"numbers": numbers, "fold_after": FOLD_AFTER}
-    return environment
-
-
-def _asset(name: str) -> str:
-    return (files("leakrange.report") / "templates" / name).read_text(encoding="utf-8")
-
-
 def render(results: RunResults) -> str:
     """The run as one HTML page that makes no request; its own policy forbids that, and foreign scripts.
 
     Works at any state of a run: what has not been measured is said, never drawn empty.
     """
     findings = find(results)
-    script = _asset("page.js")
-    sections = chart_sections(findings)
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(
-            results=results,
-            findings=findings,
-            sentences=sentences(findings),
-            caveats=caveats(findings),
-            tiles=tiles(findings),
-            glance=_glance(findings),
-            rows=[
-                (
-                    row,
-                    len(findings.cells[identity(row)]),
-                    [_figure(row.metrics.get(metric.name), metric) for metric in findings.metrics],
-                )
-                for row in findings.summaries
-            ],
-            unfinished=[trial for trial in results.trials if trial.state in ("failed", "cancelled")],
-            states=_states(results),
-            sections=sections,
-            ledger=_ledger(results.ledger),
-            csv=base64.b64encode(to_csv(results).encode()).decode(),
-            style=_asset("page.css"),
-            script=script,
-            script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        )
+    return page(
+        "page.html.j2",
+        script="page.js",
+        results=results,
+        findings=findings,
+        sentences=sentences(findings),
+        caveats=caveats(findings),
+        tiles=tiles(findings),
+        glance=_glance(findings),
+        rows=[
+            (
+                row,
+                len(findings.cells[identity(row)]),
+                [_figure(row.metrics.get(metric.name), metric) for metric in findings.metrics],
+            )
+            for row in findings.summaries
+        ],
+        unfinished=[trial for trial in results.trials if trial.state in ("failed", "cancelled")],
+        states=_states(results),
+        sections=chart_sections(findings),
+        ledger=_ledger(results.ledger),
+        csv=base64.b64encode(to_csv(results).encode()).decode(),
     )
 
 

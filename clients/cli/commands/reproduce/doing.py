@@ -14,7 +14,7 @@ from leakrange.allocator import ALLOCATOR
 from leakrange.wire.disk import room_in
 
 if TYPE_CHECKING:
-    from leakrange.reproduction.document import Document
+    from leakrange.report.document import Document
     from leakrange.reproduction.work import Work
 
 __all__ = ["do", "prepare", "write"]
@@ -44,7 +44,7 @@ def prepare(store: Path, *files: Path | None) -> None:
 def write(found: Document, output: Path | None, page: Path | None) -> None:
     """The page as Markdown on the console and in ``output``, pictures beside it in a folder of its name, and
     as HTML in ``page``."""
-    from leakrange.reproduction.document import html, markdown, pictures
+    from leakrange.report.document import html, markdown, pictures
 
     if output:
         folder = output.with_suffix("")

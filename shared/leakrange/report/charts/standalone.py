@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from html import escape
-from importlib.resources import files
 
 from leakrange.report.charts.drawing import DASHES, Key, Picture
+from leakrange.report.rendering import style
 
 __all__ = ["standalone"]
 
@@ -47,5 +47,5 @@ def _key(key: Key, y: float) -> str:
 @lru_cache(maxsize=1)
 def _light() -> str:
     """The declarations of the page's light colours."""
-    style = (files("leakrange.report") / "templates" / "page.css").read_text(encoding="utf-8")
-    return " ".join(style[style.index("{") + 1 : style.index("}")].split())
+    sheet = style()
+    return " ".join(sheet[sheet.index("{") + 1 : sheet.index("}")].split())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from leakrange.reproduction.document import Figure
+from leakrange.report.document import Figure
 
 __all__ = ["AUC", "FIRST_CUT", "NOISE", "ROUNDED", "STUDENTS", "TOP_K", "UNDEFENDED"]
 

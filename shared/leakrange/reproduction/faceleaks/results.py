@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from leakrange.report.charts.drawing import Picture
+from leakrange.report.document import Column, Document, Figure, Line, Section
 from leakrange.reproduction.cells import Cell
-from leakrange.reproduction.document import Column, Document, Figure, Line, Section
 from leakrange.reproduction.faceleaks import paper
 from leakrange.reproduction.faceleaks.channel import APIS
 from leakrange.reproduction.faceleaks.defended import NONE, Defence, defences

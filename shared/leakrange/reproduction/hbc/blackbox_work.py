@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from leakrange.jobs.versions import Versions
+from leakrange.report.document import Column, Figure, Line, Section
 from leakrange.reproduction.cells import Cell
-from leakrange.reproduction.document import Column, Figure, Line, Section
 from leakrange.reproduction.hbc.blackbox import (
     BETAS,
     COUNT,

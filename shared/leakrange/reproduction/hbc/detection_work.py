@@ -10,8 +10,8 @@ from typing import Any
 
 from leakrange.audit.entropy import Detection, EntropyStatistics, Score, detection, entropy_statistics
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
+from leakrange.report.document import Column, Line, Section
 from leakrange.reproduction.cells import Cell
-from leakrange.reproduction.document import Column, Line, Section
 from leakrange.reproduction.seed_work import SeedWork
 from leakrange.reproduction.work import Progress
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib.resources import files
 from typing import Literal
 
-from leakrange.reproduction.document import Figure
+from leakrange.report.document import Figure
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["EPOCHS", "REPETITIONS", "TABLES", "PaperRow", "rows", "select"]

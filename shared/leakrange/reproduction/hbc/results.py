@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from leakrange.report.document import Column, Document, Line, Section
 from leakrange.reproduction.cells import Cell
-from leakrange.reproduction.document import Column, Document, Line, Section
 from leakrange.reproduction.hbc.experiments import (
     STUDENT_EPOCHS,
     USERS_SHARE,

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 import pytest
 
 from leakrange.report.charts.drawing import Axis, Key, lines, picture
-from leakrange.reproduction.document import (
+from leakrange.report.document import (
     Column,
     Document,
     Figure,

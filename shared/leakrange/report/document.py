@@ -1,17 +1,16 @@
-"""A reproduction's results: sections of lines, each figure as paper, ours and the difference."""
+"""The results page of a paper: sections of lines, each figure as paper, ours and the difference."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 import numpy as np
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from leakrange.report.charts.drawing import Picture
 from leakrange.report.charts.standalone import standalone
+from leakrange.report.rendering import page
 
 __all__ = ["Column", "Document", "Figure", "Line", "Section", "html", "markdown", "pictures"]
 
@@ -120,12 +119,4 @@ def _file(picture: Picture) -> str:
 
 def html(document: Document) -> str:
     """The page as one HTML file that needs nothing but itself, in the style of the reports of runs."""
-    environment = Environment(
-        loader=ChoiceLoader([PackageLoader("leakrange.reproduction"), PackageLoader("leakrange.report")]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    style = (files("leakrange.report") / "templates" / "page.css").read_text(encoding="utf-8")
-    return environment.get_template("document.html.j2").render(document=document, style=style)
+    return page("document.html.j2", document=document)
