@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data.spans import span_of
+from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.job import ProbeJob
 from leakrange.store.files import FolderStore, put_array, whole
 from leakrange.wire.client import NativeClient
@@ -67,14 +68,15 @@ def _key(account: str, settings: FleetSettings) -> str:
 
 @fleet_task(ProbeJob, seconds=180.0, stored=_stored)
 def probe(job: ProbeJob, context: JobContext) -> dict[str, Any]:
-    """Ask for the releases of the span's samples, or of pairs of them; store them, float32 (samples, N)."""
+    """Ask for the releases of the span's samples, or of pairs of them; store them, float32 (samples, ...)."""
     key = _key(job.account, context.settings)
     data, chosen = span_of(job.span)
     if job.pairs is not None:
         chosen = chosen[np.array(job.pairs)]
-    samples = np.ascontiguousarray(data.values[chosen])
+    draw = np.random.default_rng(int(job.identity(), 16))  # a repeat sends the same samples
+    samples = DefenceChain.parse(job.defence).obfuscate(data.values[chosen], data.spec, draw)
     begun = time.perf_counter()
-    released = _connection(context.settings.request_timeout).query(job, key, samples)
+    released = _connection(context.settings.request_timeout).query(job, key, np.ascontiguousarray(samples))
     seconds = time.perf_counter() - begun
     put_array(context.releases, f"{job.identity()}.npy", released.astype(np.float32))
     return {"samples": len(samples), "seconds": round(seconds, 4)}

@@ -102,6 +102,24 @@ def test_a_chunk_of_pairs_is_asked_of_a_verification(fleet: Fleet, upstream: tup
     assert done.data["samples"] == 4
 
 
+def test_samples_are_obfuscated_before_they_are_sent_and_each_draw_anew(
+    fleet: Fleet, upstream: tuple[Upstream, str]
+) -> None:
+    app, url = upstream
+    chosen = {"release": "sample", "defence": [{"gaussian-input": 0.5}]}
+    jobs = [probe_job(url, 5, 25, draw=draw, **chosen) for draw in (0, 1)]
+    for job in jobs:
+        fleet.wait_for(fleet.send(job), "done")
+    data = load(FACES)
+    images = data.values[data.where("auxiliary")[5:25]]
+    (first, second) = app.images
+    assert first.dtype == np.uint8
+    assert 20 < np.abs(first.astype(int) - images).mean() < 64  # of noise with the deviation 64, cut
+    assert (first != second).mean() > 0.5
+    assert [request["path"] for request in app.requests] == ["/v1/models/digits/sample"] * 2
+    np.testing.assert_array_equal(get_array(fleet.releases, f"{jobs[0].identity()}.npy"), answers(first))
+
+
 def test_a_recognition_is_asked_at_its_own_endpoint(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
     app, url = upstream
     job = probe_job(url, 0, 4, release="softmax", endpoint="recognition")

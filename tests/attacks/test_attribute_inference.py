@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
@@ -52,6 +54,14 @@ def test_it_reads_what_is_written_in_a_release(rng: np.random.Generator) -> None
     releases[:, 1] += s
     # the best that anybody can do: the sign of a normal with mean half and deviation .3
     assert curiosity(evidence(releases, s), s) > 0.952 - 0.02
+
+
+def test_releases_of_any_rank_are_read_as_their_numbers_in_a_row(rng: np.random.Generator) -> None:
+    s = population(rng)
+    rows = evidence(rng.normal(size=(3000, 6)), s, auxiliary=100)
+    shaped = {name: getattr(rows, name).reshape(-1, 3, 2, 1) for name in ("auxiliary", "observed")}
+    inferred = attack().infer(replace(rows, **shaped))
+    np.testing.assert_array_equal(inferred.scores, attack().infer(rows).scores)
 
 
 def test_it_reads_what_no_line_separates(rng: np.random.Generator) -> None:

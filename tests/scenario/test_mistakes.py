@@ -245,7 +245,7 @@ def test_what_users_upload_must_be_what_providers_take() -> None:
     [mistake] = mistakes_of(
         SHORT.replace("parameterized", "regularized") + "clients: {phones: {uploads: logits}}\n"
     )
-    assert (mistake["path"], mistake["allowed"]) == ("clients.phones.uploads", ["softmax"])
+    assert (mistake["path"], mistake["allowed"]) == ("clients.phones.uploads", ["softmax", "sample"])
 
 
 def test_an_honest_provider_alone_gives_the_curious_decoder_nothing() -> None:

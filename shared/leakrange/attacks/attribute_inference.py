@@ -53,14 +53,15 @@ class AttributeInference(AttributeAttack):
 
     Five nets, each fitted on four fifths of the records, are averaged. The epoch at which they together have
     the least cross-entropy on the fifths that they did not see is kept, and they start out as the classes'
-    shares, so that releases which tell nothing give the majority class.
+    shares, so that releases which tell nothing give the majority class. Releases of any rank are read as
+    their numbers in a row.
     """
 
     name: ClassVar[str] = "attribute-inference"
     summary: ClassVar[str] = "nets fitted on releases of labelled auxiliary records (overlearning)"
     paper: ClassVar[str] = "HBC"
     equation: ClassVar[str] = "Section 5.1.4 (Std), Table 13"
-    consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax", "features")
+    consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax", "features", "sample")
     grants: ClassVar[tuple[str, ...]] = ("queries", "auxiliary records with the hidden attribute")
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")
     Parameters: ClassVar[type[BaseModel]] = AttributeInferenceParameters
@@ -70,8 +71,9 @@ class AttributeInference(AttributeAttack):
         import torch
 
         _check(evidence)
-        mean = evidence.auxiliary.mean(axis=0, dtype=np.float64)
-        deviation = evidence.auxiliary.std(axis=0, dtype=np.float64)
+        auxiliary = evidence.auxiliary.reshape(len(evidence.auxiliary), -1)
+        mean = auxiliary.mean(axis=0, dtype=np.float64)
+        deviation = auxiliary.std(axis=0, dtype=np.float64)
         deviation[deviation < 1e-6] = (
             np.inf
         )  # a value that never changed says nothing, whatever the victims' is
@@ -82,9 +84,9 @@ class AttributeInference(AttributeAttack):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(evidence.seed)
             nets = self._fit(
-                standardised(evidence.auxiliary), torch.tensor(evidence.auxiliary_labels), evidence.classes
+                standardised(auxiliary), torch.tensor(evidence.auxiliary_labels), evidence.classes
             )
-        observed = standardised(evidence.observed)
+        observed = standardised(evidence.observed.reshape(len(evidence.observed), -1))
         with torch.inference_mode():
             scores = nets(observed.expand(FOLDS, -1, -1)).softmax(dim=2).mean(dim=0).numpy()
         return Inference(scores.argmax(axis=1).astype(np.int64), cast(NDArray[np.float32], scores))
@@ -141,7 +143,7 @@ class AttributeInference(AttributeAttack):
 
 def _check(evidence: Evidence) -> None:
     auxiliary, labels, observed = evidence.auxiliary, evidence.auxiliary_labels, evidence.observed
-    if auxiliary.ndim != 2 or observed.ndim != 2 or auxiliary.shape[1] != observed.shape[1]:
+    if auxiliary.ndim < 2 or auxiliary.shape[1:] != observed.shape[1:]:
         raise InvalidInput(
             f"auxiliary releases {auxiliary.shape} and observed ones {observed.shape} do not match"
         )

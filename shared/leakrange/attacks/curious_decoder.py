@@ -27,7 +27,7 @@ class CuriousDecoder(Attack):
     summary: ClassVar[str] = "the provider decodes what its own classifier hid in the uploaded outputs"
     paper: ClassVar[str] = "HBC"
     equation: ClassVar[str] = "Eq. 4, Eq. 10"
-    consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax")
+    consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax", "sample")
     grants: ClassVar[tuple[str, ...]] = ("training of the classifier", "every release that users upload")
     kind: ClassVar[str] = "decoder"
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware",)

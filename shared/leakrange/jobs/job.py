@@ -88,7 +88,8 @@ class ProbeJob(_Strict):
     ``account`` names the API key, which a worker makes of that name and the fleet's secret: whoever reads the
     job cannot ask with it. ``model`` is the name it is served under, ``artifact`` its recipe digest,
     ``policy`` the digest of the defence chain in force; ``draw`` counts repeated queries of the same samples.
-    The identity is sent as ``Idempotency-Key``, so that a chunk delivered twice spends its budget once.
+    ``defence`` is a chain of input defences, done to the samples before they are sent. The identity is sent
+    as ``Idempotency-Key``, so that a chunk delivered twice spends its budget once.
 
     A "score" is asked for ``pairs``: couples of places among the span's samples, each a sample of the result
     and of the budget. ``endpoint`` is where a release is asked for that more than one endpoint gives: the
@@ -105,6 +106,7 @@ class ProbeJob(_Strict):
     release: ReleaseKind
     span: Span
     draw: Annotated[int, Field(ge=0)] = 0
+    defence: list[Any] = []
     pairs: Annotated[list[tuple[Place, Place]], Field(min_length=1, max_length=MAX_PAIRS)] | None = None
     endpoint: Literal["recognition"] | None = None
 

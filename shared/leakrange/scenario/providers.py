@@ -170,11 +170,11 @@ class _Check:
         return None
 
     def _release(self, key: str, behaviour: Any) -> ReleaseKind | None:
-        """What users send: as the provider says, else as they upload, else the behaviour's first. What a
-        service answers with goes without saying."""
+        """What users send: as the provider says, else as they upload, else the behaviour's first. Samples can
+        be sent to any, which runs its model on them. What a service answers with goes without saying."""
         if self.spec.service is not None:
             return self._answer(self.spec.service)
-        allowed = tuple(behaviour.releases)
+        allowed = (*behaviour.releases, "sample")
         uploads = self.client.uploads if self.client else None
         group = next(iter(self.draft.clients), "users")
         if self.spec.release is not None:
@@ -218,7 +218,9 @@ class _Check:
 
     def _parameters(self, behaviour: Any, release: ReleaseKind | None) -> BaseModel | None:
         model: type[BaseModel] = behaviour.Parameters
-        chosen = release if self.spec.service is None else None  # its answers are no choice
+        chosen = release if release in behaviour.releases else None  # else it is nothing that the model gives
+        if self.spec.service is not None:
+            chosen = None  # its answers are no choice
         named = {"target": self.spec.target, "sensitive": self.spec.sensitive, "release": chosen}
         given = {
             **(self.spec.model_extra or {}),
