@@ -75,6 +75,38 @@ class _App:
         if reason := self.chain.refuse(self.release):
             raise InvalidInput(reason)
 
+    def reply(self) -> EnrolmentReply:
+        """What whoever enrolled it is told."""
+        card = self.enrolment.card
+        return EnrolmentReply(
+            model=card.name,
+            version=card.version,
+            sha256=card.sha256,
+            task=card.task,
+            classes=card.classes,
+            release=self.release,
+            defence=self.chain.spec(),
+            bytes=self.enrolment.size,
+        )
+
+    def check(self, request: Request, operator: SecretStr) -> None:
+        """Raise `Forbidden` unless the request shows the key of the enrolment, or that of the operator where
+        the enrolment has none."""
+        given = bearer(request.headers.get("authorization"))
+        if not hmac.compare_digest(given.encode(), (self.key or operator.get_secret_value()).encode()):
+            raise Forbidden(
+                "this device works for the user who is enrolled",
+                hint="send the key that the enrolment was made with",
+            )
+
+
+def _enrolled(apps: dict[str, _App], model: str) -> _App:
+    if model not in apps:
+        raise UnknownModel(
+            f"this device is not enrolled for {model[:128]!r}", hint="POST /v1/enrolments enrols it"
+        )
+    return apps[model]
+
 
 def edge_routes(
     settings: EdgeSettings,
@@ -100,17 +132,7 @@ def edge_routes(
         enrolment = await enrolments.current(request.url, key, request.model)
         app = apps[request.model] = _App(request, enrolment)
         metrics.enrolled.set(len(enrolments))
-        card = enrolment.card
-        return EnrolmentReply(
-            model=card.name,
-            version=card.version,
-            sha256=card.sha256,
-            task=card.task,
-            classes=card.classes,
-            release=app.release,
-            defence=app.chain.spec(),
-            bytes=enrolment.size,
-        )
+        return app.reply()
 
     @router.post(
         "/models/{model}/decisions",
@@ -122,18 +144,8 @@ def edge_routes(
 
         It shows the key of the enrolment, or the operator's where the enrolment has none.
         """
-        given = bearer(request.headers.get("authorization"))
-        if model not in apps:
-            raise UnknownModel(
-                f"this device is not enrolled for {model[:128]!r}", hint="POST /v1/enrolments enrols it"
-            )
-        app = apps[model]
-        expected = app.key or settings.operator_key.get_secret_value()
-        if not hmac.compare_digest(given.encode(), expected.encode()):
-            raise Forbidden(
-                "this device works for the user who is enrolled",
-                hint="send the key that the enrolment was made with",
-            )
+        app = _enrolled(apps, model)
+        app.check(request, settings.operator_key)
         card = app.enrolment.card
         body = await request.body()
         read = sample_steps(

@@ -51,23 +51,12 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
             return Response(status_code=304, headers=headers)
         return Response(served.public, headers=headers, media_type="application/octet-stream")
 
-    def inference(endpoint: str, kind: ReleaseKind) -> Handler:
-        async def infer(request: Request) -> Response:
-            served = models.answering(request.path_params["model"], endpoint)
-            wanted = negotiate(request.headers.get("accept"))
-            read = partial(sample_steps, spec=served.card.input, most=settings.max_batch)
-            samples = await read_body(request, read)
-            return values_response(served.card, kind, await served.release(kind, samples), wanted)
-
-        infer.__doc__ = f"The {endpoint} of one or more samples."
-        return infer
-
     for endpoint, kind in RELEASES.items():
         if kind == "score":
             continue  # pairs are compared by routes of their own
         router.add_api_route(
             f"/{{model}}/{endpoint}",
-            inference(endpoint, kind),
+            _inference(settings, models, endpoint, kind),
             methods=["POST"],
             name=endpoint,
             response_model=Releases,
@@ -76,6 +65,30 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
             responses=VALUES,
         )
 
+    router.add_api_route(
+        f"/{{model}}/{UPLOADS}",
+        _outputs(settings, models, intake),
+        methods=["POST"],
+        response_model=Decisions,
+        route_class_override=BareRoute,
+        openapi_extra=OUTPUTS,
+    )
+    return router
+
+
+def _inference(settings: ProviderSettings, models: Models, endpoint: str, kind: ReleaseKind) -> Handler:
+    async def infer(request: Request) -> Response:
+        served = models.answering(request.path_params["model"], endpoint)
+        wanted = negotiate(request.headers.get("accept"))
+        read = partial(sample_steps, spec=served.card.input, most=settings.max_batch)
+        samples = await read_body(request, read)
+        return values_response(served.card, kind, await served.release(kind, samples), wanted)
+
+    infer.__doc__ = f"The {endpoint} of one or more samples."
+    return infer
+
+
+def _outputs(settings: ProviderSettings, models: Models, intake: Intake) -> Handler:
     async def outputs(request: Request) -> Response:
         """Take in the outputs that an edge client computed itself, and decide on them."""
         served = models.answering(request.path_params["model"], UPLOADS)
@@ -94,15 +107,7 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
         decisions = await intake.take_in(served, release, array, key)
         return Response(decisions.model_dump_json(), media_type=JSON)
 
-    router.add_api_route(
-        f"/{{model}}/{UPLOADS}",
-        outputs,
-        methods=["POST"],
-        response_model=Decisions,
-        route_class_override=BareRoute,
-        openapi_extra=OUTPUTS,
-    )
-    return router
+    return outputs
 
 
 def _release_kind(kind: str | None) -> ReleaseKind:

@@ -39,28 +39,18 @@ def verification_routes(settings: ProviderSettings, models: Models) -> APIRouter
         wanted = negotiate(request.headers.get("accept"))
         if (person := asked_person(request.scope["query_string"].decode("latin-1"))) is not None:
             template = enrolled[person]  # a stranger is refused before the samples are read
-            return await against(served, template, request, wanted)
+            return await _against(template, served, request, wanted, settings.max_batch)
         spec = served.card.input
         read = partial(_read_pairs, spec=spec, most=settings.max_batch)
         pairs, marks = await read_body(request, read)
         vectors = await served.release("features", pairs.reshape(-1, *spec.shape), marks)
         return _answer(served.card, pair_distances(vectors[::2], vectors[1::2], served.card.distance), wanted)
 
-    async def against(served: ServedModel, template: Template, request: Request, wanted: str) -> Response:
-        samples, marks = await read_samples(served, request, settings.max_batch)
-        vectors = await served.release("features", samples, marks)
-        templates = np.broadcast_to(template.vector, vectors.shape)
-        distances = pair_distances(vectors, templates, served.card.distance)
-        return _answer(served.card, distances, wanted, {MARK: template.mark.hex()})
-
-    async def read_samples(served: ServedModel, request: Request, most: int) -> Marked:
-        return await read_body(request, partial(_read_samples, spec=served.card.input, most=most))
-
     async def enrol(request: Request) -> Response:
         """Enrol a person, or replace one, by the mean of the samples' vectors."""
         served, enrolled = models.verifier(request.path_params["model"], GALLERY)
         person = check_person(request.path_params["person"])
-        samples, marks = await read_samples(served, request, settings.gallery_images)
+        samples, marks = await _samples(served, request, settings.gallery_images)
         template = await enrolled.enrol(person, await served.release("features", samples, marks), marks)
         entry = GalleryEntry(person=person, images=template.images)
         return Response(entry.model_dump_json(), media_type="application/json")
@@ -93,6 +83,19 @@ def verification_routes(settings: ProviderSettings, models: Models) -> APIRouter
         return Response(status_code=204)
 
     return router
+
+
+async def _against(
+    template: Template, served: ServedModel, request: Request, wanted: str, most: int
+) -> Response:
+    samples, marks = await _samples(served, request, most)
+    vectors = await served.release("features", samples, marks)
+    distances = pair_distances(vectors, np.broadcast_to(template.vector, vectors.shape), served.card.distance)
+    return _answer(served.card, distances, wanted, {MARK: template.mark.hex()})
+
+
+async def _samples(served: ServedModel, request: Request, most: int) -> Marked:
+    return await read_body(request, partial(_read_samples, spec=served.card.input, most=most))
 
 
 def _read_pairs(content_type: str | None, body: bytes, **how: Any) -> Generator[None, None, Marked]:

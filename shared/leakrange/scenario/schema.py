@@ -44,6 +44,16 @@ def scenario_schema() -> Schema:
     chain = {"type": "array", "maxItems": 16, "items": {"$ref": "#/$defs/defence"}}
     client = {**of(ClientSpec), "properties": {**of(ClientSpec)["properties"], "defence": chain}}
     either = {"anyOf": [_one_of(datasets), {"$ref": "#/$defs/data"}]}
+    providers = [
+        _variant(of(ProviderSpec), of(entry.Parameters), named, entry.summary)
+        for key, entry in behaviours.items()
+        for named in _spellings(key)
+    ]
+    kinds = [
+        _variant(of(AttackSpec), of(entry.Parameters), {"kind": key}, entry.summary)
+        for key, entry in attacks.items()
+    ]
+    links = [_link(name, entry, of(entry.Parameters)) for name, entry in defences.items()]
     kept = {
         key: value
         for key, value in defined.items()
@@ -67,25 +77,9 @@ def scenario_schema() -> Schema:
         "$defs": {
             **kept,
             "data": data,
-            "provider": {
-                "anyOf": [
-                    _variant(of(ProviderSpec), of(entry.Parameters), named, entry.summary)
-                    for key, entry in behaviours.items()
-                    for named in _spellings(key)
-                ]
-            },
-            "attack": {
-                "anyOf": [
-                    _variant(of(AttackSpec), of(entry.Parameters), {"kind": key}, entry.summary)
-                    for key, entry in attacks.items()
-                ]
-            },
-            "defence": {
-                "anyOf": [
-                    _one_of(defences),
-                    *(_link(name, entry, of(entry.Parameters)) for name, entry in defences.items()),
-                ]
-            },
+            "provider": {"anyOf": providers},
+            "attack": {"anyOf": kinds},
+            "defence": {"anyOf": [_one_of(defences), *links]},
         },
     }
 

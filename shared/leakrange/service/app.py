@@ -137,45 +137,15 @@ def create_app(
     app.state.metrics = metrics
     app.add_middleware(Bodies, limit=max_body)
     app.add_middleware(Measure, registry=metrics)
+    for error, handler in _HANDLERS.items():
+        app.add_exception_handler(error, handler)
+    _add_health(app, party, ready or {}, metrics)
+    return app
 
-    @app.exception_handler(LeakrangeError)
-    async def known(request: Request, error: LeakrangeError) -> Response:
-        return problem_response(error, request.url.path)
 
-    @app.exception_handler(ClientDisconnect)
-    async def hung_up(_request: Request, _error: ClientDisconnect) -> Response:
-        return Response(status_code=HUNG_UP)  # nobody reads it: for the log and the metrics
-
-    @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> Response:
-        mistakes = [
-            {"path": ".".join(map(str, item["loc"])), "message": item["msg"]} for item in error.errors()[:50]
-        ]
-        if any(item["type"] == "json_invalid" for item in error.errors()):
-            return problem_response(
-                MalformedBody("the body is not JSON", mistakes=mistakes), request.url.path
-            )
-        return problem_response(
-            InvalidInput(f"{len(mistakes)} field(s) cannot be taken", mistakes=mistakes), request.url.path
-        )
-
-    @app.exception_handler(HTTPException)
-    async def http(request: Request, error: HTTPException) -> Response:
-        slug = _SLUGS.get(error.status_code, "http-error")
-        body = {
-            "type": PROBLEM_BASE + slug,
-            "title": str(error.detail),
-            "status": error.status_code,
-            "instance": request.url.path,
-        }
-        return Response(orjson.dumps(body), error.status_code, dict(error.headers or {}), media_type=PROBLEM)
-
-    @app.exception_handler(Exception)
-    async def unknown(request: Request, error: Exception) -> Response:
-        log.error("unhandled error", path=request.url.path, exc_info=error)
-        bug = LeakrangeError("an error that nobody foresaw; the service's log tells more")
-        return problem_response(bug, request.url.path)
-
+def _add_health(
+    app: FastAPI, party: str, ready: Mapping[str, ReadyCheck], metrics: CollectorRegistry
+) -> None:
     @app.get("/healthz", tags=["health"])
     async def healthz() -> Health:
         """The process lives."""
@@ -185,7 +155,7 @@ def create_app(
     async def readyz() -> Response:
         """Everything that this service needs answers."""
         failed: dict[str, str] = {}
-        for name, check in (ready or {}).items():
+        for name, check in ready.items():
             try:
                 await asyncio.wait_for(check(), timeout=2.0)
             except (OSError, TimeoutError, LeakrangeError, RuntimeError) as error:
@@ -197,8 +167,49 @@ def create_app(
     async def scrape() -> Response:
         return Response(generate_latest(metrics), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    return app
 
+async def _known(request: Request, error: LeakrangeError) -> Response:
+    return problem_response(error, request.url.path)
+
+
+async def _hung_up(_request: Request, _error: ClientDisconnect) -> Response:
+    return Response(status_code=HUNG_UP)  # nobody reads it: for the log and the metrics
+
+
+async def _invalid(request: Request, error: RequestValidationError) -> Response:
+    mistakes = [
+        {"path": ".".join(map(str, item["loc"])), "message": item["msg"]} for item in error.errors()[:50]
+    ]
+    told: LeakrangeError = InvalidInput(f"{len(mistakes)} field(s) cannot be taken", mistakes=mistakes)
+    if any(item["type"] == "json_invalid" for item in error.errors()):
+        told = MalformedBody("the body is not JSON", mistakes=mistakes)
+    return problem_response(told, request.url.path)
+
+
+async def _http(request: Request, error: HTTPException) -> Response:
+    slug = _SLUGS.get(error.status_code, "http-error")
+    body = {
+        "type": PROBLEM_BASE + slug,
+        "title": str(error.detail),
+        "status": error.status_code,
+        "instance": request.url.path,
+    }
+    return Response(orjson.dumps(body), error.status_code, dict(error.headers or {}), media_type=PROBLEM)
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    log.error("unhandled error", path=request.url.path, exc_info=error)
+    bug = LeakrangeError("an error that nobody foresaw; the service's log tells more")
+    return problem_response(bug, request.url.path)
+
+
+_HANDLERS: dict[type[Exception], Any] = {
+    LeakrangeError: _known,
+    ClientDisconnect: _hung_up,
+    RequestValidationError: _invalid,
+    HTTPException: _http,
+    Exception: _unknown,
+}
 
 _SLUGS = {400: "malformed-body", 404: "not-found", 405: "method-not-allowed"}
 """Problem types of the framework's own errors."""
