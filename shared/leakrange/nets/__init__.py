@@ -19,7 +19,7 @@ class Architecture(ABC):
     """A registered family of classifiers, scaled by what a sample looks like, number of classes and width."""
 
     name: ClassVar[str]
-    version: ClassVar[int]
+    version: ClassVar[int] = 1
     """Raised when it builds another net than before: see `leakrange.jobs.versions`."""
     summary: ClassVar[str]
     paper: ClassVar[str]
