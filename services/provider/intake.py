@@ -49,7 +49,7 @@ class Intake:
         model = served.card.name
         outputs = values
         if release == "sample":
-            outputs = await served.release("logits", served.spec.nearest(values))
+            outputs = await served.release("logits", served.card.input.nearest(values))
         given = StoredUpload(
             upload=key or uuid4().hex,
             model=model,

@@ -58,7 +58,6 @@ class ServedModel:
         self.deployment = deployment
         self.has_decoder = artifact.decoder is not None
         self.gallery: PersonGallery | None = None
-        self.spec = artifact.config.input
         self.public = b""
         if deployment.service == "classifier":
             self.public = artifacts.public_bytes(artifact, deployment.release)

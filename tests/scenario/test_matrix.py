@@ -383,3 +383,27 @@ def test_no_attacker_ever_gets_more_than_its_budget(
         assert parts[-1].stop * max(len(probed(each)) for each in users) <= max(
             e.result.budget for e in users
         )
+
+
+def test_what_a_defence_does_to_samples_is_done_by_devices_and_known_to_who_has_one() -> None:
+    text = TEXT.replace("sensitive: large}\n  soft", "sensitive: large, release: sample}\n  soft")
+    text = text.replace("noisy: [noise: {scale: 0.5}]", "grainy: [gaussian-input: 0.5, round: 0]")
+    plan = expand(parse(text), sizes)
+    streams = {stream.id: stream for stream in plan.streams}
+    probes = {probe.id: probe for probe in plan.probes}
+    assert streams["honest-s0.grainy.u0"].local == [{"gaussian-input": {"sigma": 0.5}}]
+    assert streams["honest-s0.none.u0"].local == []
+    [policy] = [each for each in plan.policies if each.defence == "grainy"]
+    assert policy.chain == [{"round": {"decimals": 0}}]
+    aware = trial(plan, "honest-s0.grainy.outside.aware.b400")
+    assert probed(aware) == ["honest-s0.grainy.device0"]
+    assert probes["honest-s0.grainy.device0"].local == [{"gaussian-input": {"sigma": 0.5}}]
+    unaware = trial(plan, "honest-s0.grainy.outside.unaware.b400")
+    assert probed(unaware) == ["honest-s0.none.q0"]
+    assert probes["honest-s0.none.q0"].local == []
+    averaging = trial(plan, "honest-s0.grainy.outside.averaging.b400")
+    assert len(probed(averaging)) == len(averaging.needs.streams) == 4  # the noise is drawn anew each time
+    job = probes["honest-s0.grainy.device0"].job(
+        plan.models[0], policy, probes["honest-s0.grainy.device0"].spans[0], url="u", account="a", name="m"
+    )
+    assert (job.release, job.defence) == ("sample", [{"gaussian-input": {"sigma": 0.5}}])

@@ -31,6 +31,7 @@ class _Question:
     draw: int
     split: Split
     by: Literal["attacker", "users"]
+    obfuscated: bool
 
 
 @dataclass
@@ -43,6 +44,8 @@ class Needed:
     """The defence that is none."""
     asked: Mapping[str, str]
     """Under which defence an attacker asks who knows the one of that name."""
+    chains: Mapping[str, DefenceChain]
+    """The defences."""
     models: dict[str, PlannedModel] = field(default_factory=dict)
     shadows: dict[str, PlannedModel] = field(default_factory=dict)
     streams: dict[str, PlannedStream] = field(default_factory=dict)
@@ -60,6 +63,7 @@ class Needed:
                     model=question.model,
                     defence=question.defence,
                     draw=question.draw,
+                    local=self.chains[question.defence].input_spec() if question.obfuscated else [],
                     spans=self.requests.spans(data, question.split, count),
                     by=question.by,
                 )
@@ -110,9 +114,9 @@ class PlannedCell:
         return self.chain.outputs.spec()
 
     @property
-    def changes_model(self) -> bool:
-        """Whether the defence changes the model on users' devices."""
-        return bool(self.chain.model)
+    def changes_devices(self) -> bool:
+        """Whether the defence changes samples or the model on users' devices."""
+        return bool(self.chain.on_device)
 
     @property
     def devices_defend(self) -> bool:
@@ -121,7 +125,7 @@ class PlannedCell:
 
     def uploads(self, draws: int = 1) -> list[str]:
         """A stream for each draw, once where all would be the same."""
-        same = self.chain.outputs.deterministic and self.local.outputs.deterministic
+        same = self.chain.deterministic and self.local.deterministic
         names = []
         for draw in range(1 if same else draws):
             name = f"{self.model.id}.{self.defence}.u{draw}"
@@ -141,7 +145,7 @@ class PlannedCell:
             defence=self.defence,
             draw=draw,
             clients=client.count,
-            local=[*self.local.model_spec(), *self.chain.model_spec(), *self.local.outputs.spec()],
+            local=self.local.then(self.chain.on_device).spec(),
             spans=self.needed.requests.spans(self.provider.data, "test", samples),
         )
 
@@ -151,15 +155,20 @@ class PlannedCell:
         count: int,
         *,
         undefended: bool = False,
-        by: Literal["attacker", "users"] = "attacker",
+        by: Literal["attacker", "device", "users"] = "attacker",
     ) -> list[str]:
         """A probe for each time that the attacker asks, one where users do."""
         defence = self.needed.undefended if undefended else self.needed.asked[self.defence]
+        obfuscated = by == "device" and not undefended and bool(self.chain.inputs)
+        if obfuscated:
+            defence = self.defence
+        asker: Literal["attacker", "users"] = "users" if by == "users" else "attacker"
+        kind = "device" if obfuscated else "q" if split == "auxiliary" else split
         names = []
-        for draw in self.draws if by == "attacker" else range(1):
-            mark = "users" if by == "users" else f"{'q' if split == 'auxiliary' else split}{draw}"
+        for draw in range(1) if by == "users" else self.draws:
+            mark = "users" if by == "users" else f"{kind}{draw}"
             name = f"{self.model.id}.{defence}.{mark}"
-            question = _Question(name, self.model.id, defence, draw, split, by)
+            question = _Question(name, self.model.id, defence, draw, split, asker, obfuscated)
             self.needed.questions[question] = max(count, self.needed.questions.get(question, 0))
             names.append(name)
         return names

@@ -29,9 +29,9 @@ def expand(scenario: Scenario, sizes: Sizes = split_sizes) -> Plan:
     """The plan of a checked scenario: the same for the same scenario and sizes, every cell once, in the
     order of the file.
 
-    A defence's chain is split: what it does to the model is done by the users' devices, what it does to
-    outputs is the proxy's policy. What a trial asks, and what its budget buys, is for its kind of attack to
-    say (`leakrange.attacks.kinds`).
+    A defence's chain is split: what it does to samples and to the model is done by the users' devices, what
+    it does to releases is the proxy's policy. What a trial asks, and what its budget buys, is for its kind of
+    attack to say (`leakrange.attacks.kinds`).
 
     Cells without sense are left out: a defence that means nothing on what the provider releases; a second
     knowledge of no defence at all, and any but "unaware" of one that changes models alone; what the kind of
@@ -49,23 +49,24 @@ def expand(scenario: Scenario, sizes: Sizes = split_sizes) -> Plan:
     return plan
 
 
-def _knowledges(spec: AttackSpec, chain: DefenceChain) -> list[Knowledge]:
-    """What an attacker can know of a defence.
+def _knowledges(spec: AttackSpec, chain: DefenceChain, *, on_device: bool) -> list[Knowledge]:
+    """What an attacker can know of a defence, with a device of its own or without.
 
     Of no defence there is nothing to know: one attacker stands for all. What devices do to their model shows
-    in no answer to a query: of a defence without a policy an attacker is unaware, or is not planned.
+    in no answer to a query, and what they do to samples shows to those alone who ask with a device: of such a
+    defence the others are unaware, or are not planned.
     """
     known = list(spec.knowledge or ())
-    if chain.outputs.stages:
+    if chain.outputs.stages or (on_device and chain.inputs):
         return known
-    return [each for each in known if each == "unaware"] if chain.model else known[:1]
+    return [each for each in known if each == "unaware"] if chain.on_device else known[:1]
 
 
 class _Expansion:
     def __init__(self, scenario: Scenario, sizes: Sizes) -> None:
         self.scenario = scenario
         client = next(iter(scenario.clients.values()))
-        self.local = DefenceChain.parse(client.defence)
+        self.local = DefenceChain.parse(client.defence, outputs_at="device")
         self.sizes = {label: known_sizes(label, spec, sizes) for label, spec in scenario.data.items()}
         self.providers = {
             name: resolve(name, spec, scenario.data[str(spec.data)])
@@ -78,6 +79,7 @@ class _Expansion:
             Requests(scenario.chunk),
             undefended,
             asked={name: self._asked(name, undefended) for name in self.chains},
+            chains=self.chains,
         )
         self.targets = {name: dict(self._targets(spec)) for name, spec in scenario.attacks.items()}
         self.draws = self._draws()
@@ -130,7 +132,7 @@ class _Expansion:
 
     def _policy(self, defence: str) -> PlannedPolicy:
         # Unaware attackers query an undefended API in any case.
-        chain = self.chains[defence].outputs if defence in self.chains else Chain(())
+        chain = self.chains[defence].policy if defence in self.chains else Chain(())
         return PlannedPolicy(defence=defence, chain=chain.spec(), digest=chain.digest())
 
     def _classes(self, trials: list[PlannedTrial]) -> dict[str, dict[str, list[str]]]:
@@ -143,15 +145,14 @@ class _Expansion:
 
     def _trials(self) -> Iterator[PlannedTrial]:
         for provider, (defence, chain) in product(self.providers.values(), self.chains.items()):
-            if chain.outputs.refuse(provider.release) is not None:
+            if chain.refuse(provider.release) is not None:
                 continue
             for attack, spec in self.scenario.attacks.items():
                 target = self.targets[attack].get(provider.name)
                 if target is None:
                     continue
-                for knowledge, budget, seed in product(
-                    _knowledges(spec, chain), self.scenario.budgets, self.scenario.seeds
-                ):
+                known = _knowledges(spec, chain, on_device=kind_of(target.attack).on_device)
+                for knowledge, budget, seed in product(known, self.scenario.budgets, self.scenario.seeds):
                     cell = PlannedCell(
                         needed=self.needed,
                         provider=provider,

@@ -126,8 +126,8 @@ class PlannedStream(_Strict):
     draw: int
     clients: int
     local: list[Any] = []
-    """What the edge client does by itself before the upload: its own chain, and the model defences of the
-    scenario's defence."""
+    """What the edge client does by itself before the upload: its own chain, and what the scenario's
+    defence has devices do."""
     spans: list[Span]
 
     def identity(self, model: PlannedModel, policy: PlannedPolicy, span: Span) -> str:
@@ -140,8 +140,9 @@ class PlannedProbe(_Strict):
     """What an outside attacker asks of one model under one defence: ``spans`` of its auxiliary records, or of
     the pool whose members it is after, each one request.
 
-    ``id`` is ``{model}.{defence}.q{draw}``, of the pool ``{model}.{defence}.pool{draw}``. ``by`` the users
-    of a student service it is what shows how well that serves them. The spans of a verification number pairs
+    ``id`` is ``{model}.{defence}.q{draw}``, of the pool ``{model}.{defence}.pool{draw}``, and with a device
+    that does to samples what users' devices do ``{model}.{defence}.device{draw}``. ``by`` the users of a
+    student service it is what shows how well that serves them. The spans of a verification number pairs
     of a crowd's images.
     """
 
@@ -151,6 +152,8 @@ class PlannedProbe(_Strict):
     draw: int
     spans: list[Span]
     by: Literal["attacker", "users"] = "attacker"
+    local: list[Any] = []
+    """What the device does to samples before they are sent."""
 
     def job(
         self, model: PlannedModel, policy: PlannedPolicy, span: Span, *, url: str, account: str, name: str
@@ -169,6 +172,7 @@ class PlannedProbe(_Strict):
             release=model.release,
             span=asked,
             draw=self.draw,
+            defence=self.local,
             pairs=pairs,
             endpoint="recognition" if recognises else None,
         )

@@ -49,6 +49,7 @@ class AttributeKind(Kind):
 
     name: ClassVar[str] = "attribute"
     leakage: ClassVar[str] = "curiosity"
+    on_device: ClassVar[bool] = True
     Evidence: ClassVar[type[BaseModel]] = AttributeEvidence
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
@@ -83,9 +84,10 @@ class AttributeKind(Kind):
         count = self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, cell.available)
         if count is None:
             return None
+        unaware = cell.knowledge == "unaware"
         return Needs(
             streams=cell.uploads(cell.target.answers(cell.knowledge)),
-            probes={"auxiliary": cell.ask("auxiliary", count, undefended=cell.knowledge == "unaware")},
+            probes={"auxiliary": cell.ask("auxiliary", count, undefended=unaware, by="device")},
             asked=AskedAbout(span=Span(data=cell.data, split="auxiliary", start=0, stop=count)).model_dump(
                 mode="json"
             ),

@@ -110,8 +110,8 @@ class Cell(Protocol):
         """The chain of output defences that the API applies; empty where it applies none."""
 
     @property
-    def changes_model(self) -> bool:
-        """Whether the defence changes the model on users' devices."""
+    def changes_devices(self) -> bool:
+        """Whether the defence changes samples or the model on users' devices."""
 
     @property
     def devices_defend(self) -> bool:
@@ -126,10 +126,11 @@ class Cell(Protocol):
         count: int,
         *,
         undefended: bool = False,
-        by: Literal["attacker", "users"] = "attacker",
+        by: Literal["attacker", "device", "users"] = "attacker",
     ) -> list[str]:
         """The API is asked about the first ``count`` samples of a split (pairs of samples, of a
-        verification), as often as the attacker asks, or once by users; a probe for each time."""
+        verification), as often as the attacker asks, or once by users; a probe for each time. An attacker
+        with a device does to samples what the defence has users' devices do."""
 
     def shadow(self, number: int) -> str:
         """The attacker trains the shadow of that number; its id."""

@@ -35,6 +35,8 @@ class Kind(ABC):
     name: ClassVar[str]
     leakage: ClassVar[str]
     """The metric that tells first of all how much was found out."""
+    on_device: ClassVar[bool] = False
+    """Whether the attacker asks with a device, and so can know what a defence does to samples there."""
     Evidence: ClassVar[type[BaseModel]]
     """What a job for the fleet names as evidence."""
 

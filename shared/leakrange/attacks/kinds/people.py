@@ -87,7 +87,7 @@ class PeopleKind(Kind):
         before = cell.knowledge == "unaware" and bool(cell.policy)
         budget = cell.budget // 2 if before else cell.budget
         count = self.buys(cell.target, cell.provider, cell.knowledge, budget)
-        if count is None or cell.changes_model:
+        if count is None or cell.changes_devices:
             return None
         probes = {"answers": cell.ask("pool", count)}
         if before:

@@ -61,7 +61,7 @@ class StudentKind(Kind):
     def plan(self, cell: Cell) -> Needs | None:
         """None where devices change or defend the provider's model, which the student is not."""
         count = self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, cell.available)
-        if count is None or cell.changes_model or cell.devices_defend:
+        if count is None or cell.changes_devices or cell.devices_defend:
             return None
         return Needs(
             streams=cell.uploads(cell.target.answers(cell.knowledge)),
