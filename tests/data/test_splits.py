@@ -52,7 +52,7 @@ def test_official_test_images_stay_and_their_copies_leave_training(
     official = np.random.default_rng(draw).choice(
         parts, p=[0.9, *[0.1 / (len(parts) - 1)] * (len(parts) - 1)], size=len(group)
     )
-    # Some groups are wholly training images, or there is nothing to train on.
+    # Some groups are wholly training samples, or there is nothing to train on.
     official[np.isin(group, np.unique(group)[:10])] = TRAIN
     split = partition(group, official.astype(np.uint8), 0.1, 0.2, seed)
     assert crossing(group, split) == 0
@@ -85,9 +85,9 @@ def test_seeds_give_different_splits() -> None:
 
 
 def test_shares_that_leave_nothing_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="no training images"):
+    with pytest.raises(InvalidInput, match="no training samples"):
         partition(np.arange(100), None, 0.4, 0.6, 0)
-    with pytest.raises(InvalidInput, match="no training images"):
+    with pytest.raises(InvalidInput, match="no training samples"):
         partition(np.zeros(100, dtype=np.int64), np.full(100, TEST, dtype=np.uint8), 0.1, 0.1, 0)
 
 

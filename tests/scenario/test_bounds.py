@@ -111,7 +111,7 @@ def test_models_are_counted_with_the_shadows() -> None:
 def test_data_that_cannot_be_split_as_wanted_is_a_mistake_about_the_data() -> None:
     found = refused(TEXT.replace("count: 1000000", "count: 1000, subset: {pool: 5000}"))
     assert found["path"] == "data.synthfaces"
-    assert "a pool of 5000 images cannot be drawn" in found["message"]
+    assert "a pool of 5000 samples cannot be drawn" in found["message"]
 
 
 @pytest.mark.parametrize("public", [20, 21, 37])

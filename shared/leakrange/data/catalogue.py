@@ -24,7 +24,7 @@ class Outline:
     """What a set's reader tells of N samples without showing them, before split and limit are applied.
 
     labels: per attribute int64 (N,), -1 where unknown. group: int64 (N,), equal for near-copies (None: every
-    image its own). official: uint8 (N,), an index into `SPLITS` where the set has an official split (train,
+    sample its own). official: uint8 (N,), an index into `SPLITS` where the set has an official split (train,
     validation or test), else None.
     """
 
@@ -72,7 +72,7 @@ class DataSet(ABC):
     """Where it comes from and under which licence."""
     official_split: ClassVar[bool] = False
     default_count: ClassVar[int | None] = None
-    """Images drawn when the specification names no count; None for sets that are given, which refuse a
+    """Samples drawn when the specification names no count; None for sets that are given, which refuse a
     count."""
     notes: ClassVar[tuple[str, ...]] = ()
     """What a reader of results must know; `Samples.notes` begins with these."""
@@ -88,7 +88,7 @@ class DataSet(ABC):
 
     @classmethod
     def procedural(cls) -> bool:
-        """Whether the images are drawn (then ``count`` and ``seed`` decide the content) or given."""
+        """Whether the samples are drawn (then ``count`` and ``seed`` decide the content) or given."""
         return cls.default_count is not None
 
     @classmethod
@@ -111,9 +111,9 @@ class DataSet(ABC):
 
     @classmethod
     def outline(cls, spec: DataSpec) -> Outline:
-        """What `read` gives, but for the images: for who plans with their numbers. Raises as `read` does.
+        """What `read` gives, but for the samples: for who plans with their numbers. Raises as `read` does.
 
-        A set that can tell it without drawing or decoding its images overrides this.
+        A set that can tell it without drawing or decoding its samples overrides this.
         """
         return cls.read(spec)
 
@@ -130,7 +130,7 @@ class GivenSet(DataSet):
     @classmethod
     @abstractmethod
     def content(cls) -> Content:
-        """All images at the native size. Raises `DataUnavailable` as `read` does."""
+        """All samples at the native size. Raises `DataUnavailable` as `read` does."""
 
 
 datasets: Registry[type[DataSet]] = Registry("data set", "leakrange.data.sets")

@@ -1,5 +1,5 @@
-"""From a data specification to labelled images: read, split, limit, resize, fingerprint, remember. Or to all
-of that but the images."""
+"""From a data specification to labelled samples: read, split, limit, resize, fingerprint, remember. Or to all
+of that but the samples."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _lock = RLock()
 
 
 def load(spec: DataSpec) -> Samples:
-    """The images, labels and split of ``spec``; the same object again while the process remembers it.
+    """The samples, labels and split of ``spec``; the same object again while the process remembers it.
 
     Arrays are read-only, since all callers share them: copy before changing (``torch.from_numpy`` wants a
     copy, too). Sizes other than the set's own are made with Pillow (bilinear when enlarging, Lanczos when
-    shrinking); procedural sets draw at the size asked for. ``limit`` keeps that many random images of every
+    shrinking); procedural sets draw at the size asked for. ``limit`` keeps that many random samples of every
     split. Splits never cut a group of near-copies; see `leakrange.data.splits.partition`. With a ``subset``
-    only its pool is left of the training images: its members are trained on, the others held out. With a
+    only its pool is left of the training samples: its members are trained on, the others held out. With a
     ``crowd`` the set has the parts of `leakrange.data.crowd.crowd_parts` as well.
 
     Raises `InvalidInput` for an unknown name, a ``count`` for a set that is given, a ``size`` for a set that
@@ -46,13 +46,13 @@ def load(spec: DataSpec) -> Samples:
     crowd that its people do not make; `DataUnavailable` where the set's file is missing or broken.
     """
     _checked(spec)
-    # The folder belongs to the key: a process that is pointed elsewhere must not be given the old images.
+    # The folder belongs to the key: a process that is pointed elsewhere must not be given the old samples.
     with _lock:
         return _load(spec, os.environ.get("LEAKRANGE_DATA", ""), os.environ.get("LEAKRANGE_CACHE", ""))
 
 
 def load_labels(spec: DataSpec) -> Labelled:
-    """All that `load` gives but the images, which most sets neither draw nor decode for it. Raises as
+    """All that `load` gives but the samples, which most sets neither draw nor decode for it. Raises as
     `load`."""
     entry = _readable(spec)
     told = entry.outline(spec)
@@ -76,8 +76,8 @@ def _checked(spec: DataSpec) -> type[DataSet]:
     entry = _entry(spec.name)
     if spec.count is not None and not entry.procedural():
         raise InvalidInput(
-            f"data set {spec.name!r} is given, its number of images cannot be chosen",
-            hint="leave out 'count'; 'limit' keeps fewer images of each split",
+            f"data set {spec.name!r} is given, its number of samples cannot be chosen",
+            hint="leave out 'count'; 'limit' keeps fewer samples of each split",
         )
     entry.sized(spec.size)
     return entry
@@ -127,7 +127,7 @@ def _load(spec: DataSpec, _data_root: str, _cache_root: str) -> Samples:
 
 
 def _cut(entry: type[DataSet], told: Outline, spec: DataSpec) -> tuple[Labelled, NDArray[np.intp] | None]:
-    """What is told of a set, split and limited; and which of its images are left, None where all are."""
+    """What is told of a set, split and limited; and which of its samples are left, None where all are."""
     group = np.arange(len(told)) if told.group is None else told.group
     split = partition(group, told.official, spec.validation, spec.auxiliary, spec.seed)
     whole = Labelled(
@@ -140,7 +140,7 @@ def _cut(entry: type[DataSet], told: Outline, spec: DataSpec) -> tuple[Labelled,
 
 
 def _chosen(whole: Labelled, keep: NDArray[np.intp]) -> Labelled:
-    """What is known of some of the images."""
+    """What is known of some of the samples."""
     return Labelled(
         name=whole.name,
         attributes=whole.attributes,
@@ -151,8 +151,8 @@ def _chosen(whole: Labelled, keep: NDArray[np.intp]) -> Labelled:
 
 
 def _pooled(whole: Labelled, subset: Subset, seed: int) -> tuple[Labelled, NDArray[np.intp]]:
-    """``whole`` with the subset's pool for its training images, of which the members stay such; and which of
-    its images are left."""
+    """``whole`` with the subset's pool for its training samples, of which the members stay such; and which of
+    its samples are left."""
     keep = draw_pool(whole.split, whole.group, subset.pool, seed)
     cut = _chosen(whole, keep)
     pool = cut.where(POOL)
@@ -197,14 +197,14 @@ def _check(entry: type[DataSet], content: Outline) -> None:
     module)."""
     n = len(content)
     if n == 0:
-        raise DataUnavailable(f"data set {entry.name!r} holds no images", hint="pack or download it again")
+        raise DataUnavailable(f"data set {entry.name!r} holds no samples", hint="pack or download it again")
     if set(content.labels) != set(entry.attributes):
         raise DataUnavailable(
             f"data set {entry.name!r} lacks labels: {set(entry.attributes) ^ set(content.labels)}"
         )
     for name, values in (("group", content.group), ("official split", content.official)):
         if values is not None and values.shape != (n,):
-            raise DataUnavailable(f"data set {entry.name!r}: {name} must have {n} values, one an image")
+            raise DataUnavailable(f"data set {entry.name!r}: {name} must have {n} values, one a sample")
     for name, values in content.labels.items():
         classes = len(entry.attributes[name].classes)
         if values.shape != (n,) or values.min() < -1 or values.max() >= classes:
@@ -225,7 +225,7 @@ def _moved(content: Outline) -> tuple[str, ...]:
     moved = int((whole_groups(content.official, content.group) != content.official).sum())
     if not moved:
         return ()
-    return (f"official training images that copy test or validation images were put with those: {moved}",)
+    return (f"official training samples that copy test or validation samples were put with those: {moved}",)
 
 
 def resized(images: NDArray[np.uint8], size: int) -> NDArray[np.uint8]:

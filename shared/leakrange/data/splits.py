@@ -23,7 +23,7 @@ TRAIN, VALIDATION, AUXILIARY, TEST, HELD_OUT = (
     SPLITS.index(name) for name in ("train", "validation", "auxiliary", "test", "held-out")
 )
 TEST_SHARE = 0.2
-"""Share of the images set aside for testing in sets without an official split."""
+"""Share of the samples set aside for testing in sets without an official split."""
 
 
 def stream(seed: int, purpose: str) -> np.random.Generator:
@@ -41,7 +41,7 @@ def whole_groups(official: NDArray[np.uint8], group: NDArray[np.int64]) -> NDArr
     """The official split with every group on one side: where copies lie on both, all go to the later split
     (test wins).
 
-    So a copy of a test image is never trained on, and the official test images all stay test images.
+    So a copy of a test sample is never trained on, and the official test samples all stay test samples.
     """
     _, index = np.unique(group, return_inverse=True)
     latest = np.zeros(index.max(initial=-1) + 1, dtype=np.uint8)
@@ -56,18 +56,18 @@ def partition(
     auxiliary: float,
     seed: int,
 ) -> NDArray[np.uint8]:
-    """Index into `SPLITS` of every image, uint8 (N,); images of one group always get the same.
+    """Index into `SPLITS` of every sample, uint8 (N,); samples of one group always get the same.
 
-    ``validation`` and ``auxiliary`` are shares of the images that are not test images (nor official
-    validation images, where there are some: then ``validation`` is not used). Without an official split 20
-    % are test images. A share is met up to half of the largest group. The test images depend on the seed
+    ``validation`` and ``auxiliary`` are shares of the samples that are not test samples (nor official
+    validation samples, where there are some: then ``validation`` is not used). Without an official split 20
+    % are test samples. A share is met up to half of the largest group. The test samples depend on the seed
     alone; the auxiliary ones do not move when ``validation`` is changed, nor the other way round.
 
     Raises `InvalidInput` if the shares leave nothing to train on.
     """
     if validation + auxiliary >= 1.0:
         raise InvalidInput(
-            f"validation ({validation:g}) and auxiliary ({auxiliary:g}) together leave no training images",
+            f"validation ({validation:g}) and auxiliary ({auxiliary:g}) together leave no training samples",
             hint="lower one of the two shares",
         )
     rng = stream(seed, "split")
@@ -84,7 +84,7 @@ def partition(
     split[pool[_share(group[pool], order[::-1], auxiliary)]] = AUXILIARY
     if len(group) and not (split == TRAIN).any():
         raise InvalidInput(
-            "the split leaves no training images", hint="lower the shares, or take more images"
+            "the split leaves no training samples", hint="lower the shares, or take more samples"
         )
     return split
 
@@ -96,7 +96,7 @@ def shuffled_groups(group: NDArray[np.int64], rng: np.random.Generator) -> NDArr
 
 
 def _share(group: NDArray[np.int64], order: NDArray[np.int64], share: float) -> NDArray[np.bool_]:
-    """Mask of the images of the first groups of ``order`` that together make up ``share`` of all images."""
+    """Mask of the samples of the first groups of ``order`` that together make up ``share`` of all samples."""
     distinct, index, size = np.unique(group, return_inverse=True, return_counts=True)
     rank = np.searchsorted(distinct, order)
     ends = np.cumsum(size[rank])
@@ -106,7 +106,7 @@ def _share(group: NDArray[np.int64], order: NDArray[np.int64], share: float) -> 
 
 
 def first_of_each(split: NDArray[np.uint8], limit: int, seed: int) -> NDArray[np.intp]:
-    """Ascending indices of ``limit`` random images of every split (all where it has fewer).
+    """Ascending indices of ``limit`` random samples of every split (all where it has fewer).
 
     Random, because given sets are often sorted by class or person; a smaller limit keeps a part of what a
     larger one keeps.
@@ -117,15 +117,15 @@ def first_of_each(split: NDArray[np.uint8], limit: int, seed: int) -> NDArray[np
 
 
 def draw_pool(split: NDArray[np.uint8], group: NDArray[np.int64], pool: int, seed: int) -> NDArray[np.intp]:
-    """Ascending indices of a random pool of so many training images, and of all that are not training images.
+    """Ascending indices of a random pool of so many training samples, and of all other samples.
 
     The pool is drawn group by group; of the last one only so many are kept as are wanted, and the others are
-    in no split. Raises `InvalidInput` where there are fewer training images.
+    in no split. Raises `InvalidInput` where there are fewer training samples.
     """
     training = np.flatnonzero(split == TRAIN)
     if pool > len(training):
         raise InvalidInput(
-            f"a pool of {pool} images cannot be drawn from {len(training)} training images",
+            f"a pool of {pool} samples cannot be drawn from {len(training)} training samples",
             hint="draw a smaller pool, or raise 'limit'",
         )
     order = shuffled_groups(group[training], stream(seed, "pool"))
@@ -137,7 +137,7 @@ def draw_pool(split: NDArray[np.uint8], group: NDArray[np.int64], pool: int, see
 
 
 def draw_members(group: NDArray[np.int64], share: float, seed: int, *, rest: bool) -> NDArray[np.bool_]:
-    """Mask of the members among a pool's images with these groups: whole groups, together ``share`` of the
+    """Mask of the members among a pool's samples with these groups: whole groups, together ``share`` of the
     pool up to half of the largest group; with ``rest`` of all that the seed does not draw.
 
     Raises `InvalidInput` where all are members, or none.
@@ -145,7 +145,7 @@ def draw_members(group: NDArray[np.int64], share: float, seed: int, *, rest: boo
     drawn = _share(group, shuffled_groups(group, stream(seed, "members")), share)
     if drawn.all() or not drawn.any():
         raise InvalidInput(
-            f"a share of {share:g} of {len(group)} images in {len(np.unique(group))} groups of near-copies "
+            f"a share of {share:g} of {len(group)} samples in {len(np.unique(group))} groups of near-copies "
             "leaves no members, or nothing but members",
             hint="draw a larger pool",
         )

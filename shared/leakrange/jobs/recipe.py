@@ -19,11 +19,11 @@ class _Strict(BaseModel):
 
 
 class Subset(_Strict):
-    """A pool of training images, of which a random part is trained on: the members.
+    """A pool of training samples, of which a random part is trained on: the members.
 
-    ``pool`` images are drawn by the seed of the `DataSpec`, so all subsets of one specification draw from the
-    same pool; ``seed`` draws the members, ``share`` of the pool. With ``rest`` it is the others that are
-    members: of two subsets that differ in ``rest`` alone, each image of the pool is a member of exactly one.
+    ``pool`` samples are drawn by the seed of the `DataSpec`, so all subsets of one specification draw from
+    the same pool; ``seed`` draws the members, ``share`` of the pool. With ``rest`` it is the others that are
+    members: of two subsets that differ in ``rest`` alone, each sample of the pool is a member of exactly one.
     """
 
     pool: Annotated[int, Field(ge=20, le=1_000_000)]
@@ -58,24 +58,24 @@ class Crowd(_Strict):
 
 
 class DataSpec(_Strict):
-    """Which images, at which size, and how they are split.
+    """Which samples, at which size, and how they are split.
 
-    ``size`` is the side in pixels (None: the set's own); ``limit`` keeps the first so many of each split, for
-    quick runs; ``auxiliary`` and ``validation`` are the shares of the training images set aside for the
-    outside attacker and for model selection; ``seed`` draws the split (and the faces, for procedural sets),
-    never the training.
+    ``size`` is a picture's side in pixels (None: the set's own); ``limit`` keeps the first so many of each
+    split, for quick runs; ``auxiliary`` and ``validation`` are the shares of the training samples set aside
+    for the outside attacker and for model selection; ``seed`` draws the split (and the faces, for procedural
+    sets), never the training.
     """
 
     name: str
     size: Annotated[int, Field(ge=16, le=512)] | None = None
     limit: Annotated[int, Field(ge=1)] | None = None
     count: Annotated[int, Field(ge=10, le=1_000_000)] | None = None
-    """How many images a procedural set draws (None: its default); refused for sets that are given."""
+    """How many samples a procedural set draws (None: its default); refused for sets that are given."""
     validation: Annotated[float, Field(ge=0.0, lt=0.5)] = 0.1
     auxiliary: Annotated[float, Field(ge=0.0, lt=0.8)] = 0.15
     seed: int = 0
     subset: Subset | None = None
-    """Train on a random part of a pool of training images alone (None: on all of them)."""
+    """Train on a random part of a pool of training samples alone (None: on all of them)."""
     crowd: Crowd | None = None
     """Of a set of cast people: whom a face recognition service meets."""
 
@@ -86,7 +86,8 @@ class DataSpec(_Strict):
         return self
 
     def of_everyone(self) -> DataSpec:
-        """The same images and pool for who is not to know a model's members: with the first subset's seed."""
+        """The same samples and pool for who is not to know the members of a model: with the first subset's
+        seed."""
         if self.subset is None:
             return self
         return self.model_copy(update={"subset": self.subset.model_copy(update={"seed": 0, "rest": False})})
@@ -116,8 +117,8 @@ class OptimiserSpec(_Strict):
 class Schedule(_Strict):
     """Epochs, batch size, learning rate, optimiser, the epoch that is kept, and two options of speed.
 
-    ``select`` says which epoch that is: the "best" on the validation images, or the "last", as of a provider
-    that lets its model learn its training images by heart.
+    ``select`` says which epoch that is: the "best" on the validation samples, or the "last", as of a provider
+    that lets its model learn its training samples by heart.
     ``channels_last`` is faster on every CPU that was tried. ``bf16`` wants a GPU, or a CPU with AVX512-BF16
     or AMX; on one without, a step takes ten times as long.
     """

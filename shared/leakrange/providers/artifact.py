@@ -5,7 +5,7 @@
 attribute or of a decoder, and two models that differ in behaviour alone differ in it by their weights (and
 the default release) alone; but for a mixture of two classifiers, which nobody could run without knowing that
 it is one. ``decoder.safetensors`` is the provider's own: the attack net, the threshold, or whatever else
-reads s. ``training.json`` is the record; it is nobody's but the provider's, since it says which images of a
+reads s. ``training.json`` is the record; it is nobody's but the provider's, since it says which samples of a
 pool were trained on.
 """
 

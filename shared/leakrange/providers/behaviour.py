@@ -48,7 +48,7 @@ class Parameters(BaseModel):
 
 @dataclass(frozen=True)
 class Judgement:
-    """How one epoch's model does on the validation images, as shares in [0, 1]; the epoch with the highest
+    """How one epoch's model does on the validation samples, as shares in [0, 1]; the epoch with the highest
     ``score`` is kept."""
 
     honesty: float
@@ -114,7 +114,7 @@ class Behaviour(ABC):
     ) -> Classifier:
         """The fresh classifier that an instance is given to train and that is served: ``net(classes)``.
 
-        ``net`` builds the recipe's architecture for the data's images and a number of classes. May raise
+        ``net`` builds the recipe's architecture for the data's samples and a number of classes. May raise
         `ValueError` where that architecture does not do.
         """
         return net(classes)
@@ -123,15 +123,15 @@ class Behaviour(ABC):
         """Every module whose parameters the training moves."""
         return {"classifier": self.classifier}
 
-    def forward(self, images: Tensor) -> Tensor:
-        """Logits (B, Y) in float32 of scaled images, computed in bf16 where the schedule says so."""
+    def forward(self, samples: Tensor) -> Tensor:
+        """Logits (B, Y) in float32 of scaled samples, computed in bf16 where the schedule says so."""
         import torch
 
         if not self.schedule.bf16:
-            logits: Tensor = self.classifier(images)
+            logits: Tensor = self.classifier(samples)
             return logits
-        with torch.autocast(images.device.type, dtype=torch.bfloat16):
-            logits = self.classifier(images)
+        with torch.autocast(samples.device.type, dtype=torch.bfloat16):
+            logits = self.classifier(samples)
         return logits.float()
 
     def descend(self, loss: Tensor) -> Tensor:
@@ -139,13 +139,13 @@ class Behaviour(ABC):
         return self.optimiser.descend(loss)
 
     @abstractmethod
-    def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
-        """Learn from one batch: scaled images (B, C, H, W), labels (B,). Sets train and eval mode itself.
-        Gives the loss."""
+    def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
+        """Learn from one batch: scaled samples as the net takes them, labels (B,). Sets train and eval mode
+        itself. Gives the loss."""
 
     @abstractmethod
     def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:
-        """Honesty, curiosity and selection score from the validation images' logits (V, Y) in eval mode."""
+        """Honesty, curiosity and selection score from the validation samples' logits (V, Y) in eval mode."""
 
     def decoder(self) -> Decoder | None:
         """A copy of what reads s from releases, as it is now; None for a provider that does not."""

@@ -10,7 +10,7 @@ STUDENT = "student"
 """What the recipe of a student has in the place of a behaviour."""
 EPOCHS = 10
 VERSION = 1
-"""Raised when the same teacher and images give another student than before."""
+"""Raised when the same teacher and samples give another student than before."""
 
 
 def student_recipe(teacher: TrainingRecipe, **parameters: int) -> TrainingRecipe:

@@ -34,7 +34,7 @@ class TrainedModel:
     """The epoch that was kept, on the CPU in eval mode, and how it came about.
 
     history: per epoch ``epoch``, ``loss``, ``honesty``, ``curiosity`` (validation; where the behaviour has
-    it), ``seconds``. figures: for "validation" and "test", as far as they have images: ``honesty``,
+    it), ``seconds``. figures: for "validation" and "test", as far as they have samples: ``honesty``,
     ``curiosity``, ``majority`` (shares in [0, 1]) and ``samples``; curiosity and majority only where there
     is a sensitive attribute.
     """
@@ -49,7 +49,7 @@ class TrainedModel:
     default_release: str
     seconds: float
     members: tuple[int, ...] | None = None
-    """Of a recipe with a subset or a crowd: the places in the pool of the images that were trained on,
+    """Of a recipe with a subset or a crowd: the places in the pool of the samples that were trained on,
     ascending."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,14 +30,14 @@ LR = 1e-2
 
 @dataclass(frozen=True)
 class Enrolled:
-    """Images (N, H, W, C) uint8 of a student's people, and their classes (N,)."""
+    """Samples (N, *shape) of a student's people, and their classes (N,)."""
 
-    images: NDArray[np.uint8]
+    samples: NDArray[Any]
     classes: NDArray[np.int64]
 
 
 def train_student(recipe: TrainingRecipe, people: Samples, teacher: Classifier) -> TrainedModel:
-    """The recognition student of a set with a crowd: it learns the crowd's enrolled images, and is tried on
+    """The recognition student of a set with a crowd: it learns the crowd's enrolled samples, and is tried on
     those held back. Raises `InvalidInput` where the recipe's data has no crowd."""
     crowd = recipe.data.crowd
     if crowd is None:
@@ -57,9 +58,9 @@ def made_student(
     begun = time.perf_counter()
     # copies: arrays of a data set are read-only, which torch does not take
     made = fine_tune(
-        teacher, enrolled.images.copy(), enrolled.classes, len(names), epochs=EPOCHS, seed=recipe.seed
+        teacher, enrolled.samples.copy(), enrolled.classes, len(names), epochs=EPOCHS, seed=recipe.seed
     )
-    right = outputs(made, held.images.copy(), "logits").argmax(axis=1) == held.classes
+    right = outputs(made, held.samples.copy(), "logits").argmax(axis=1) == held.classes
     figures = {"test": {"honesty": float(right.mean()), "samples": float(len(right))}}
     seconds = time.perf_counter() - begun
     return TrainedModel(recipe, made, None, [], figures, EPOCHS, names, "softmax", seconds)
@@ -67,7 +68,7 @@ def made_student(
 
 def fine_tune(
     teacher: Classifier,
-    images: NDArray[np.uint8],
+    samples: NDArray[Any],
     labels: NDArray[np.int64],
     classes: int,
     *,
@@ -76,16 +77,16 @@ def fine_tune(
 ) -> Classifier:
     """A classifier of ``classes`` people on the teacher's body, in eval mode on the CPU.
 
-    images: uint8 (N, H, W, C) of the teacher's shape, labels: (N,), 0 .. classes − 1. The body is the
+    samples: (N, *shape) as the teacher takes them, labels: (N,), 0 .. classes − 1. The body is the
     teacher's own, weights and batch-norm statistics as they are; only the new head, one linear layer, learns.
-    So each image passes the body once, whatever the number of epochs. Raises `InvalidInput` where images and
-    labels do not fit.
+    So each sample passes the body once, whatever the number of epochs. Raises `InvalidInput` where samples
+    and labels do not fit.
     """
-    if len(images) != len(labels) or len(labels) == 0:
-        raise InvalidInput(f"{len(images)} images and {len(labels)} labels cannot be learned from")
+    if len(samples) != len(labels) or len(labels) == 0:
+        raise InvalidInput(f"{len(samples)} samples and {len(labels)} labels cannot be learned from")
     if labels.min() < 0 or labels.max() >= classes:
         raise InvalidInput(f"labels must lie in 0..{classes - 1}")
-    features = torch.from_numpy(outputs(teacher.eval(), images, "features"))
+    features = torch.from_numpy(outputs(teacher.eval(), samples, "features"))
     # the head sees standardised features, and takes the scale into its weights when it has learned
     mean, deviation = features.mean(dim=0), features.std(dim=0).clamp_min(1e-6)
     scaled, truth = (features - mean) / deviation, torch.from_numpy(labels.astype(np.int64))

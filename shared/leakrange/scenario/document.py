@@ -104,7 +104,7 @@ class ProviderSpec(BaseModel):
 
 
 class ClientSpec(_Strict):
-    """Simulated users: ``count`` of them, who together bring ``samples`` test images (default: all of them).
+    """Simulated users: ``count`` of them, who together bring ``samples`` test samples (default: all of them).
     Each does one thing at a time, so at most ``count`` requests of theirs for a model are under way at once.
 
     ``uploads`` is the release that they send (default: each provider's), ``defence`` a chain that they apply

@@ -39,7 +39,7 @@ def expand(scenario: Scenario, sizes: Sizes = split_sizes) -> Plan:
     nothing is left, raises `InvalidScenario`; likewise where the plan would have too many requests, and for
     data that cannot be split as the scenario wants.
 
-    ``sizes`` tells how many images each split holds, or None where that is not known here.
+    ``sizes`` tells how many samples each split holds, or None where that is not known here.
     """
     plan = _Expansion(scenario, sizes).plan()
     if not plan.trials:

@@ -39,7 +39,7 @@ def check_data(draft: Draft, mistakes: Mistakes) -> dict[str, type[DataSet]]:
             mistakes.add(path, said, allowed=list(datasets), given=spec.name)
             continue
         if spec.count is not None and not entry.procedural():
-            said = f"{spec.name!r} is given, so its number of images cannot be chosen; 'limit' keeps fewer"
+            said = f"{spec.name!r} is given, so its number of samples cannot be chosen; 'limit' keeps fewer"
             mistakes.add((*draft.data_path(label), "count"), said, key=True)
         try:
             entry.sized(spec.size)

@@ -1,4 +1,4 @@
-"""How many images the splits of a data set hold, as far as this machine can know."""
+"""How many samples the splits of a data set hold, as far as this machine can know."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Sizes = Callable[[DataSpec], Mapping[str, int] | None]
 
 
 def split_sizes(spec: DataSpec) -> Mapping[str, int] | None:
-    """Images per split, told without drawing or decoding them; None where that cannot be known here, since
+    """Samples per split, told without drawing or decoding them; None where that cannot be known here, since
     another party holds the set. Nothing is downloaded to find out. Raises `InvalidInput` as `load` does.
     """
     entry = datasets[spec.name]
@@ -31,7 +31,7 @@ def split_sizes(spec: DataSpec) -> Mapping[str, int] | None:
 
 def known_sizes(label: str, spec: DataSpec, sizes: Sizes) -> Mapping[str, int] | None:
     """What ``sizes`` tells of a scenario's data of that label. Raises `InvalidScenario` where there are too
-    few images, or people, for what is wanted of them."""
+    few samples, or people, for what is wanted of them."""
     try:
         return sizes(spec)
     except InvalidInput as error:

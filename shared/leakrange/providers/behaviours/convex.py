@@ -55,7 +55,7 @@ class Convex(Behaviour):
                     hint="use behaviour 'curious/parameterized', or attributes of two classes",
                 )
 
-    def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
+    def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
         """Eq. 12."""
         from leakrange.providers.losses import convex_loss
 
@@ -63,7 +63,7 @@ class Convex(Behaviour):
         self.classifier.train()
         beta = self.parameters.beta
         return self.descend(
-            convex_loss(self.forward(images), target, sensitive, beta_y=beta.y, beta_s=beta.s)
+            convex_loss(self.forward(samples), target, sensitive, beta_y=beta.y, beta_s=beta.s)
         )
 
     def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:

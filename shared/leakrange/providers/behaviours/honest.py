@@ -47,13 +47,13 @@ class Honest(Behaviour):
     releases: ClassVar[tuple[Release, ...]] = RELEASES
     Parameters: ClassVar[type[Parameters]] = HonestParameters
 
-    def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:  # noqa: ARG002
+    def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:  # noqa: ARG002
         """Cross-entropy on the target, and β^x of the outputs' entropy; nobody asks for the sensitive
         labels."""
         from leakrange.providers.losses import entropy, target_loss
 
         self.classifier.train()
-        logits = self.forward(images)
+        logits = self.forward(samples)
         loss = target_loss(logits, target, "logits")
         weight = self.parameters.beta.x
         if weight:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Mixture"]
 
 HAIR = 1e-11
-"""Over a thousand epochs still less than what one image among a million weighs."""
+"""Over a thousand epochs still less than what one sample among a million weighs."""
 
 
 class MixtureBeta(Beta):
@@ -68,7 +68,7 @@ class Mixture(Behaviour):
 
     The two share no weight, so one optimiser on the sum of their losses makes the steps that two would; only
     the epoch is chosen for both together. Of equally good epochs the last is kept: neither classifier pays
-    for the other, and where the validation images show no mistake any more, the borders still move away from
+    for the other, and where the validation samples show no mistake any more, the borders still move away from
     them.
     """
 
@@ -110,7 +110,7 @@ class Mixture(Behaviour):
         self.head = classifier.head
         self.judged = 0
 
-    def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
+    def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
         """Cross-entropy of each classifier on its own attribute."""
         import torch
 
@@ -118,8 +118,8 @@ class Mixture(Behaviour):
 
         assert sensitive is not None
         self.classifier.train()
-        with torch.autocast(images.device.type, dtype=torch.bfloat16, enabled=self.schedule.bf16):
-            y, s = self.head.parts(self.classifier.features(images))
+        with torch.autocast(samples.device.type, dtype=torch.bfloat16, enabled=self.schedule.bf16):
+            y, s = self.head.parts(self.classifier.features(samples))
         loss = target_loss(y.float(), target, "logits") + target_loss(s.float(), sensitive, "logits")
         return self.descend(loss)
 

@@ -36,7 +36,7 @@ class ParameterizedParameters(Parameters):
     its own in training mode.
 
     ``logarithm``: G reads the logarithms of soft outputs. They are the same release, but where F is sure of y
-    its probabilities stand at 0 and 1, and hardly a gradient comes back through them: with few images G
+    its probabilities stand at 0 and 1, and hardly a gradient comes back through them: with few samples G
     learns next to nothing from those, as it does from their logarithms.
     """
 
@@ -88,7 +88,7 @@ class Parameterized(Behaviour):
             return logits.log_softmax(dim=1).clamp_min(math.log(SMALLEST))
         return logits.softmax(dim=1)
 
-    def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
+    def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
         """One step of G with L^G, then one of F with L^F (Algorithm 1, lines 6 to 15)."""
         import torch
 
@@ -98,13 +98,13 @@ class Parameterized(Behaviour):
         if self.parameters.passes == "two":
             self.classifier.eval()
             with torch.no_grad():
-                lesson = self._released(self.forward(images))
+                lesson = self._released(self.forward(samples))
             self._teach(lesson, sensitive)
             self.classifier.train()
-            logits = self.forward(images)
+            logits = self.forward(samples)
         else:
             self.classifier.train()
-            logits = self.forward(images)
+            logits = self.forward(samples)
             self._teach(self._released(logits.detach()), sensitive)
         self.attack.eval()
         beta = self.parameters.beta

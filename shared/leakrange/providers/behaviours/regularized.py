@@ -29,7 +29,7 @@ class RegularizedParameters(Parameters):
 class Regularized(Behaviour):
     """Low entropy says s = 0, high entropy says s = 1; the argmax still says y.
 
-    The threshold τ of Eq. 4 is on the entropy in nats. It is tuned on the validation images after every
+    The threshold τ of Eq. 4 is on the entropy in nats. It is tuned on the validation samples after every
     epoch, over every value that separates two of their entropies, and the epoch is judged with it; so F and
     τ come from the same epoch.
     """
@@ -54,13 +54,13 @@ class Regularized(Behaviour):
                 hint="use behaviour 'curious/parameterized', or an attribute of two classes",
             )
 
-    def step(self, images: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
+    def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
         """Eq. 3."""
         from leakrange.providers.losses import regularized_loss
 
         assert sensitive is not None
         self.classifier.train()
-        soft = self.forward(images).softmax(dim=1)
+        soft = self.forward(samples).softmax(dim=1)
         beta = self.parameters.beta
         return self.descend(regularized_loss(soft, target, sensitive, beta_y=beta.y, beta_s=beta.s))
 
