@@ -15,17 +15,15 @@ __all__ = ["CSV", "count_rows", "read_rows"]
 CSV = "text/csv"
 Take = Callable[[NDArray[Any], NDArray[Any]], None]
 PIECE: Final = 32_768
-"""Bytes that are read at once: some milliseconds."""
+"""Bytes that are read at once: some milliseconds. So many line breaks may follow the last row."""
 LONGEST_ROW: Final = 1_048_576
-LONGEST_NUMBER: Final = 64
 MARK: Final = b"\xef\xbb\xbf"
 """With which some programs begin a file of UTF-8."""
 
 
 def count_rows(body: bytes) -> Generator[None, None, int]:
     """How many samples a body holds: its rows but the first. A step at a time."""
-    end = len(body.rstrip(b"\r\n"))
-    breaks = 0
+    end, breaks = _end(body), 0
     for begin in range(0, end, LONGEST_ROW):
         breaks += body.count(b"\n", begin, min(end, begin + LONGEST_ROW))
         yield
@@ -33,19 +31,16 @@ def count_rows(body: bytes) -> Generator[None, None, int]:
 
 
 def read_rows(
-    body: bytes,
-    columns: tuple[str, ...],
-    take: Callable[[NDArray[Any], NDArray[Any]], None],
-    made: NDArray[Any],
+    body: bytes, columns: tuple[str, ...], take: Take, made: NDArray[Any]
 ) -> Generator[None, None, None]:
     """Fill ``made`` (rows, columns) by ``take(numbers, into)``, some rows at a time, with the columns in the
     order of ``columns``, whichever order the first row names them in.
 
-    Where all are written without a fraction, whole numbers are taken. Raises `MalformedBody` for a first row
-    that is no text, `BodyTooLarge` for an overlong row, `InvalidInput` for
-    other columns, for rows of another length and for anything but numbers.
+    Where all are written without a fraction, whole numbers are taken for uint8. Raises `MalformedBody` for a
+    first row that is no text, `BodyTooLarge` for an overlong row, `InvalidInput` for other columns, for rows
+    of another length and for anything but numbers.
     """
-    end = len(body.rstrip(b"\r\n"))
+    end = _end(body)
     begin = _row_end(body, 0, end)
     order = _order(body[:begin], columns)
     begin, row = begin + 1, 0
@@ -54,16 +49,18 @@ def read_rows(
         cut = end if end - begin <= PIECE else body.rfind(b"\n", begin, begin + PIECE)
         if cut < 0:
             cut = _row_end(body, begin, end)
-        rows = [
-            _numbers(line, len(columns), row + number)
-            for number, line in enumerate(body[begin:cut].split(b"\n"), start=1)
-        ]
-        numbers = np.array(rows)[:, order]
+        numbers = _numbers(body[begin:cut], len(columns), row)[:, order]
         with np.errstate(invalid="ignore"):  # NaN, too, becomes a number that uint8 does not hold
             numbers = numbers.astype(np.int64) if whole else numbers
-        take(numbers, made[row : row + len(rows)])
-        row, begin = row + len(rows), cut + 1
+        take(numbers, made[row : row + len(numbers)])
+        row, begin = row + len(numbers), cut + 1
         yield
+
+
+def _end(body: bytes) -> int:
+    """Where the last row ends: a few line breaks may follow it."""
+    last = body[-PIECE:]
+    return len(body) - len(last) + len(last.rstrip(b"\r\n"))
 
 
 def _row_end(body: bytes, begin: int, end: int) -> int:
@@ -76,36 +73,45 @@ def _row_end(body: bytes, begin: int, end: int) -> int:
 
 def _order(header: bytes, columns: tuple[str, ...]) -> list[int]:
     """Where the first row names each of ``columns``."""
-    try:
-        text = header.removeprefix(MARK).decode()
-    except UnicodeDecodeError as error:
-        raise MalformedBody("the first row of the CSV is not UTF-8") from error
-    places = {name.strip().strip('"'): place for place, name in enumerate(text.split(","))}
-    if len(places) != text.count(",") + 1 or places.keys() != set(columns):
-        missing = [name for name in columns if name not in places]
-        unknown = [name for name in places if name not in columns]
-        said = [
-            f"{what}: {', '.join(repr(name[:40]) for name in names[:8])}"
-            for what, names in (("missing", missing), ("unknown", unknown))
-            if names
-        ]
+    wanted, places = set(columns), dict[str, int]()
+    if header.count(b",") + 1 == len(columns):
+        try:
+            names = header.removeprefix(MARK).decode().split(",")
+        except UnicodeDecodeError as error:
+            raise MalformedBody("the first row of the CSV is not UTF-8") from error
+        places = {name.strip().strip('"'): place for place, name in enumerate(names)}
+    if places.keys() != wanted:
+        missing = [repr(name[:40]) for name in columns if name not in places]
         raise InvalidInput(
-            f"the first row must name the model's {len(columns)} columns once each; "
-            f"{'; '.join(said) or 'a name comes twice'}",
+            f"the first row must name the model's {len(columns)} columns once each, and no others; missing: "
+            f"{', '.join(missing[:8])}",
             hint="the model's card names them in 'input'; for a vector they are its places, from 0",
         )
     return [places[name] for name in columns]
 
 
-def _numbers(line: bytes, width: int, row: int) -> list[float]:
-    fields = line.split(b",")
-    if len(fields) != width:
-        raise InvalidInput(f"row {row} has {len(fields)} values; there are {width} columns")
+def _numbers(piece: bytes, width: int, row: int) -> NDArray[np.float64]:
+    """The numbers (rows, width) of some rows, the first of which is the ``row``-th from 0."""
+    rows = piece.count(b"\n") + 1
+    letters = np.frombuffer(piece, np.uint8)
+    ends = letters[(letters == ord(",")) | (letters == ord("\n"))] == ord("\n")
+    wanted = np.zeros(rows * width, np.bool_)
+    wanted[width - 1 :: width] = True
+    numbers = _parsed(piece.replace(b"\n", b","))
+    if np.array_equal(ends, wanted[:-1]) and len(numbers) == rows * width:
+        return numbers.reshape(rows, width)
+    for number, line in enumerate(piece.split(b"\n"), start=row + 1):
+        if line.count(b",") + 1 != width:
+            raise InvalidInput(f"row {number} has {line.count(b',') + 1} values; there are {width} columns")
+        if len(_parsed(line)) != width:
+            said = f"row {number} holds something that is no number"
+            raise InvalidInput(said, hint="leave no field empty")
+    raise InvalidInput("the rows hold something that is no number")
+
+
+def _parsed(text: bytes) -> NDArray[np.float64]:
+    """The numbers between commas; fewer than there are fields where one is none."""
     try:
-        if max(map(len, fields)) > LONGEST_NUMBER:
-            raise ValueError("a number of too many digits")
-        return [float(field) for field in fields]
-    except ValueError as error:
-        raise InvalidInput(
-            f"row {row} holds something that is no number", hint="leave no field empty"
-        ) from error
+        return np.fromstring(text, sep=",")
+    except (ValueError, DeprecationWarning):  # older versions of NumPy warn, and give those before it
+        return np.empty(0)
