@@ -7,7 +7,7 @@ import pytest
 
 from leakrange.data import Samples, load
 from leakrange.data.people import ROLES
-from leakrange.jobs.recipe import Crowd, DataSpec, TrainingRecipe
+from leakrange.jobs.recipe import Crowd, DataSpec
 from leakrange.wire.errors import InvalidInput
 
 CROWD = Crowd(people=20, images=6, public=20, students=5, enrolled=5, held=3)
@@ -66,12 +66,6 @@ def test_a_crowd_changes_no_image_and_is_part_of_what_the_set_is(people: Samples
     other = load(SPEC.model_copy(update={"crowd": CROWD.model_copy(update={"people": 19})}))
     assert other.values is plain.values
     assert len({plain.fingerprint, people.fingerprint, other.fingerprint}) == 3
-    recipe = TrainingRecipe(data=plain_spec(), behaviour="honest", parameters={"target": "identity"})
-    assert "crowd" not in recipe.model_dump(mode="json")["data"]
-
-
-def plain_spec() -> DataSpec:
-    return SPEC.model_copy(update={"crowd": None})
 
 
 def test_a_crowd_that_there_is_not_is_refused() -> None:

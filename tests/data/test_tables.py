@@ -256,7 +256,7 @@ def test_a_set_that_is_not_there_says_what_to_put_where(root: Path, monkeypatch:
 
 def test_a_table_has_no_size(root: Path) -> None:
     pack_adult(root, people())
-    with pytest.raises(InvalidInput, match="no other size"):
+    with pytest.raises(InvalidInput, match="a table has no size"):
         load(DataSpec(name="adult", size=32))
 
 

@@ -36,7 +36,7 @@ def test_a_student_recognises_new_people_and_leaves_its_teacher_alone() -> None:
 def test_labels_that_do_not_fit_are_refused() -> None:
     teacher = nets["residual"].build(SampleSpec.picture(32, 32, 3), 9, 0.25)
     images = np.zeros((2, 32, 32, 3), dtype=np.uint8)
-    with pytest.raises(InvalidInput, match="2 images and 3 labels"):
+    with pytest.raises(InvalidInput, match="2 samples and 3 labels"):
         fine_tune(teacher, images, np.array([0, 1, 1]), 2)
     with pytest.raises(InvalidInput, match=r"0\.\.1"):
         fine_tune(teacher, images, np.array([0, 2]), 2)
