@@ -89,7 +89,7 @@ def run(path: str, heading: str, embedded: EmbeddedRange, place: Path, **names: 
 
 def test_readme(embedded_range: EmbeddedRange, place: Path, digest: str) -> None:
     said = run("README.md", "Who it is for", embedded_range, place, MODEL="my-model", DIGEST=digest)
-    assert (place / "results.csv").read_text().startswith("id,provider,")
+    assert (place / "results.csv").read_text().startswith("id,kind,provider,")
     assert '"person":"ann","images":2' in said
     assert said.count('"release":"score"') == 2
     assert said.rstrip().endswith('"message":"done"}')
