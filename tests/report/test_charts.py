@@ -10,9 +10,20 @@ import altair as alt
 import pytest
 from altair.utils.schemapi import debug_mode
 
-from leakrange.report.charts.drawing import Axis, Picture, area, bars, lines, picture, points, rules
-from leakrange.report.findings import find
+from leakrange.report.charts.drawing import (
+    Axis,
+    Picture,
+    area,
+    bars,
+    cells,
+    lines,
+    picture,
+    points,
+    rules,
+)
+from leakrange.report.findings import Findings, Subject, find
 from leakrange.report.sections import chart_sections
+from leakrange.report.views import View, views
 from tests.report.build import run, trials
 
 X, Y = Axis("epoch", "count", ends=(0, 10)), Axis("right", "share", ends=(0.5, 1.0))
@@ -92,3 +103,46 @@ def test_two_charts_share_no_identifier_and_the_same_chart_is_the_same_text() ->
     names = [set(re.findall(r'id="([^"]+)"', svg)) for svg in (first, other)]
     assert names[0]
     assert not names[0] & names[1]
+
+
+def test_a_cell_stands_at_its_names_and_is_as_full_as_its_share() -> None:
+    names = Axis("guessed", names=["0", "1"])
+    rows = [
+        {"x": x, "y": y, "share": share, "text": f"{share:.0%}", "tip": ""}
+        for x, y, share in (("0", "0", 1.0), ("1", "0", 0.0), ("0", "1", 0.5), ("1", "1", 0.5))
+    ]
+    chart = drawn(*cells(rows, names, names))
+    full = [float(cell.attrib["opacity"]) for cell in chart.findall(".//path[@class='tip']")]
+    assert full[0] > full[2] == full[3] > full[1]
+    assert [text.text for text in chart.iter("text")].count("50%") == 2
+
+
+def test_a_view_from_elsewhere_has_a_section_and_draws_what_trials_hold(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever adds a kind of attack adds its picture by name; the report knows neither."""
+
+    def draw(findings: Findings, subject: Subject) -> Picture | None:
+        row = findings.open(subject)
+        found = (
+            [each.views["spectrum"] for each in findings.trials(row) if "spectrum" in each.views]
+            if row
+            else []
+        )
+        rows = [
+            {"x": place, "y": value, "line": "", "colour": 0, "tip": ""} for place, value in enumerate(found)
+        ]
+        return picture(subject.provider, "a spectrum", [lines(rows, X, Y)]) if rows else None
+
+    list(views)
+    monkeypatch.setitem(views._entries, "spectrum", View("Spectra", "What came back.", "spectrum", draw))
+    first, *others = [trial for trial in trials() if trial.provider == "digits-honest"]
+    assert first.defence == "none"
+    seen = [
+        {section.anchor: section for section in chart_sections(find(run(trials=found, models=[])))}[
+            "spectrum"
+        ]
+        for found in ([first.model_copy(update={"views": {"spectrum": 0.7}})], others)
+    ]
+    assert [len(section.groups) for section in seen] == [1, 0]
+    assert [section.missing for section in seen] == ["", "No finished trial has a spectrum."]

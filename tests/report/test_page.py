@@ -16,7 +16,7 @@ from leakrange.scenario.results import RunResults
 from tests.report.build import SCENARIO, model, run, trials, unmeasured
 
 SECTIONS = (
-    "answer", "figures", "glance", "plane", "roc", "entropy", "budget", "adaptivity", "training",
+    "answer", "figures", "glance", "plane", "confusion", "roc", "entropy", "budget", "adaptivity", "training",
     "results", "ledger", "scenario", "record", "limits",
 )  # fmt: skip
 HOSTILE = '</title><script>window.hacked=1</script><img src=x onerror="window.hacked=1">$\\frac{1}{0}$'
@@ -56,7 +56,7 @@ def test_identifiers_are_unique_and_references_lead_somewhere(page: str) -> None
 
 def test_charts_follow_the_theme_and_say_what_they_show(page: str) -> None:
     charts = svgs(page)
-    assert len(charts) == 48
+    assert len(charts) == 56
     for chart in charts:
         assert chart.attrib["role"] == "img"
         assert re.search(r"\d", chart.attrib["aria-label"])
@@ -127,6 +127,7 @@ def test_a_name_that_looks_like_a_formula_is_written_as_it_is() -> None:
 
 EMPTY = {
     "plane": "No finished trial has both",
+    "confusion": "No finished trial has a confusion matrix",
     "roc": "No finished trial has a ROC curve",
     "entropy": "No model’s outputs have an entropy histogram",
     "budget": "No attack has finished at two budgets",

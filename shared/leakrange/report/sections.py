@@ -10,9 +10,9 @@ from leakrange.report.charts.budgets import budget_lines
 from leakrange.report.charts.drawing import Key, Picture
 from leakrange.report.charts.entropy import entropies
 from leakrange.report.charts.plane import planes
-from leakrange.report.charts.roc import rocs
 from leakrange.report.charts.training import histories
 from leakrange.report.findings import Findings, leak
+from leakrange.report.views import View, views
 
 __all__ = ["Group", "Section", "chart_sections"]
 
@@ -42,7 +42,7 @@ def chart_sections(findings: Findings) -> list[Section]:
     """All chart sections in the order of the page; none of them holds an empty chart."""
     return [
         _plane(findings),
-        _roc(findings),
+        *(_view(findings, name, view) for name, view in views.items()),
         _entropy(findings),
         _budget(findings),
         _adaptivity(findings),
@@ -77,17 +77,14 @@ def _plane(findings: Findings) -> Section:
     )
 
 
-def _roc(findings: Findings) -> Section:
-    groups = _per_data(findings, rocs)
-    return Section(
-        "roc",
-        "ROC curves",
-        "The strongest attack on each provider and defence at the largest budget. Thick: mean over seeds; "
-        "thin: single seeds; dashed: guessing. Of more than two classes it is the mean of their curves, each "
-        "class against the rest, as the AUC is.",
-        groups,
-        missing="" if groups else "No finished trial has a ROC curve.",
-    )
+def _view(findings: Findings, name: str, view: View) -> Section:
+    def drawn(findings: Findings, data: str) -> list[Picture]:
+        made = (view.draw(findings, subject) for subject in findings.of_data(data))
+        return [picture for picture in made if picture is not None]
+
+    groups = _per_data(findings, drawn)
+    missing = "" if groups else f"No finished trial has a {view.one}."
+    return Section(name, view.title, view.lead, groups, missing=missing)
 
 
 def _entropy(findings: Findings) -> Section:

@@ -16,7 +16,7 @@ import altair as alt
 from altair.utils.schemapi import disable_debug_mode
 
 from leakrange.metrics.registry import Unit
-from leakrange.report.charts.svg import LINE, MUTED, SERIES, draw
+from leakrange.report.charts.svg import INK, LINE, MUTED, SERIES, draw
 
 __all__ = [
     "DASHES",
@@ -26,6 +26,7 @@ __all__ = [
     "Picture",
     "area",
     "bars",
+    "cells",
     "lines",
     "picture",
     "points",
@@ -95,14 +96,23 @@ class Axis:
 
     def x(self, field: str = "x") -> alt.X:
         """The axis below the chart, of that field of the rows."""
+        if self.names is not None:
+            own = alt.Axis(grid=False, labelAngle=0, ticks=False)
+            return alt.X(f"{field}:N", title=self.title, sort=list(self.names), axis=own)
         return alt.X(shorthand=self._field(field), title=self.title, scale=self._scale(), axis=self._marks())
 
     def y(self, field: str = "y") -> alt.Y:
         """The axis to the left; its title stands above, where it can be read without turning the head."""
+        above: dict[str, Any] = {
+            "titleAngle": 0,
+            "titleAnchor": "end",
+            "titleAlign": "left",
+            "titleX": -40,
+            "titleY": -14,
+        }
         if self.names is not None:
-            own = alt.Axis(grid=False, labelLimit=92, ticks=False)
-            return alt.Y(f"{field}:N", title=None, sort=list(self.names), scale=alt.Scale(), axis=own)
-        above = {"titleAngle": 0, "titleAnchor": "end", "titleAlign": "left", "titleX": -40, "titleY": -14}
+            own = alt.Axis(grid=False, labelLimit=92, ticks=False, **above)
+            return alt.Y(f"{field}:N", title=self.title or None, sort=list(self.names), axis=own)
         return alt.Y(
             shorthand=self._field(field), title=self.title, scale=self._scale(), axis=self._marks(**above)
         )
@@ -194,6 +204,15 @@ def bars(rows: Rows, x: Axis, y: Axis, *, opacity: float = 0.75) -> Layer:
     marks = _bare().mark_rect(opacity=opacity)
     encoded = marks.encode(x=x.x(), x2="x2:Q", y=y.y(), y2="y2:Q", color=_colour(), description="tip:N")
     return Layer(encoded, [{"y2": 0, **row} for row in _numbered(rows)])
+
+
+def cells(rows: Rows, x: Axis, y: Axis) -> list[Layer]:
+    """A cell at each row's names x and y, the fuller the greater its ``share`` of 1, its text and tip."""
+    full = alt.Opacity("share:Q", scale=alt.Scale(domain=[0, 1], range=[0.03, 0.6]), legend=None)
+    placed: dict[str, Any] = {"x": x.x(), "y": y.y()}
+    filled = _bare().mark_rect(color=SERIES[1]).encode(opacity=full, description="tip:N", **placed)
+    texts = _bare().mark_text(color=INK, fontSize=TEXT, aria=False).encode(text="text:N", **placed)
+    return [Layer(filled, rows), Layer(texts, rows)]
 
 
 def area(rows: Rows, x: Axis, y: Axis) -> Layer:

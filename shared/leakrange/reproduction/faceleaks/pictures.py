@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from leakrange.report.charts.drawing import Axis, Key, Picture, area, bars, lines, picture, points, rules
-from leakrange.report.charts.roc import DIAGONAL, RATES, mean_curve
+from leakrange.report.views.roc import DIAGONAL, RATES, mean_curve
 from leakrange.scenario.results import Curve as Roc
 
 __all__ = ["against", "distributions", "rocs"]

@@ -7,9 +7,10 @@ import numpy as np
 from leakrange.metrics.numbers import score
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture
 from leakrange.report.findings import Findings, Subject
+from leakrange.report.views import View, views
 from leakrange.scenario.results import Curve, Summary
 
-__all__ = ["DIAGONAL", "RATES", "mean_curve", "rocs"]
+__all__ = ["DIAGONAL", "RATES", "mean_curve"]
 
 GRID = np.linspace(0.0, 1.0, 101)
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -26,12 +27,7 @@ def mean_curve(curves: list[Curve]) -> list[tuple[float, float]]:
     return [(0.0, 0.0), *zip(GRID.tolist(), mean.tolist(), strict=True)]
 
 
-def rocs(findings: Findings, data: str) -> list[Picture]:
-    """Charts of the providers on ``data``; a thin line is a seed, a thick one the mean over seeds."""
-    return [drawn for subject in findings.of_data(data) if (drawn := _roc(findings, subject)) is not None]
-
-
-def _roc(findings: Findings, subject: Subject) -> Picture | None:
+def _draw(findings: Findings, subject: Subject) -> Picture | None:
     shown: list[tuple[str, Summary, list[Curve]]] = []
     for defence in findings.defences:
         row = findings.best.get((subject, defence))
@@ -68,3 +64,15 @@ def _roc(findings: Findings, subject: Subject) -> Picture | None:
         note=f"{attacks}; budget {budgets}. AUC by defence:",
         keys=keys,
     )
+
+
+views.register("roc")(
+    View(
+        "ROC curves",
+        "The strongest attack on each provider and defence at the largest budget. Thick: mean over seeds; "
+        "thin: single seeds; dashed: guessing. Of more than two classes it is the mean of their curves, each "
+        "class against the rest, as the AUC is.",
+        "ROC curve",
+        _draw,
+    )
+)
