@@ -16,7 +16,7 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """End with 0, or with 1 and a word why not."""
+    """End with 0, or with 1 and the reason."""
     here = socket.gethostname()
     try:
         with redis.Redis.from_url(

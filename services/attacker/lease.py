@@ -113,7 +113,7 @@ class Leases:
         )
 
     def cancelled(self, identity: str) -> bool:
-        """Whether the controller wants the job dropped."""
+        """Whether the controller has cancelled the job."""
         return bool(self._client.exists(CANCEL.format(identity=identity)))
 
     def settled(self, message: str) -> bool:
@@ -155,7 +155,7 @@ class Lease:
         self.starts = 0
 
     def take(self) -> bool:
-        """Whether nobody else held it."""
+        """Take the lease; False where somebody else holds it."""
         entry = self._entry(self._message)
         args: list[Any] = [self._token, _ms(self._leases.seconds), MEMORY_SECONDS, self._identity, entry]
         self.starts = cast(int, self._leases._take(keys=self._keys, args=args))

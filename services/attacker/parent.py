@@ -1,4 +1,4 @@
-"""Dying with one's parent."""
+"""Processes that end when their parent does."""
 
 from __future__ import annotations
 

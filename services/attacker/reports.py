@@ -24,19 +24,19 @@ class Reporter:
         self._fields: dict[str, Any] = {"identity": identity, "kind": kind, "worker": worker}
 
     def started(self) -> None:
-        """A worker has begun."""
+        """Report that a worker has begun."""
         self._send(state="started")
 
     def progress(self, share: float, message: str, data: dict[str, Any]) -> None:
-        """It got on; ``share`` in [0, 1]."""
+        """Report that a ``share`` in [0, 1] of the job is done."""
         self._send(state="progress", progress=min(1.0, max(0.0, share)), message=message, data=data)
 
     def done(self, data: dict[str, Any]) -> None:
-        """The result is stored."""
+        """Report that the result is stored."""
         self._send(state="done", progress=1.0, data=data)
 
     def failed(self, message: str, data: dict[str, Any] | None = None) -> None:
-        """It will not be tried again."""
+        """Report that the job failed and is not tried again."""
         self._send(state="failed", message=message, data=data or {})
 
     def _send(self, **fields: Any) -> None:

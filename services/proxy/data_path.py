@@ -208,7 +208,7 @@ def _allow(request: Request, *methods: str) -> None:
 
 
 def _idempotency_key(request: Request) -> str | None:
-    """Of an ``Idempotency-Key`` its digest."""
+    """The digest of the request's ``Idempotency-Key``, None where it has none."""
     key = request.headers.get("idempotency-key")
     if key is None:
         return None

@@ -30,7 +30,7 @@ answered with."""
 @dataclass(frozen=True)
 class Query:
     """A request for releases, or an enrolment (``endpoint`` "gallery", ``release`` None), that has been read
-    and counted. ``person``: against whom, or who is enrolled."""
+    and counted. ``person`` is the one to compare with, or the one to enrol."""
 
     endpoint: str
     content_type: str | None
@@ -42,8 +42,8 @@ class Query:
     def read(
         cls, endpoint: str, request: Request, person: str | None, body: bytes, *, most: int
     ) -> Generator[None, None, Query]:
-        """Count what ``body`` asks, a step at a time; raises what it deserves. ``person`` is the one that the
-        path names."""
+        """Count the samples or pairs in ``body``, one step at a time. The path names the ``person``.
+        Raises the error that a bad body deserves."""
         content_type = request.headers.get("content-type")
         if endpoint == "verification" and (person := asked_person(request.query)) is None:
             count = yield from pair_count_steps(content_type, body, most=most)
@@ -55,17 +55,17 @@ class Query:
 
     @property
     def release(self) -> Release | None:
-        """The kind of the answer; an enrolment releases nothing."""
+        """What kind of release the answer is; None for an enrolment, which releases nothing."""
         return RELEASES.get(self.endpoint)
 
     @property
     def method(self) -> str:
-        """Of HTTP."""
+        """The HTTP method by which the provider is asked."""
         return "PUT" if self.endpoint == GALLERY else "POST"
 
     @property
     def place(self) -> str:
-        """Path below the model, and query."""
+        """The path below the model's, with its query string."""
         if self.person is None:
             return self.endpoint
         return (
@@ -88,7 +88,7 @@ class Query:
         yield from self.decoded(card.input, most)
 
     def naming(self, secret: bytes, model: str, seen: NDArray[Any]) -> Naming:
-        """Of what was asked about, as it was `decoded`.
+        """What names each query for sticky noise, given the samples or pairs as `decoded`.
 
         A pair is named whichever way around it comes, since its distance is the same. A person is named by
         the samples of the enrolment: else the same person under many names would get as many draws of sticky

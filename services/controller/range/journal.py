@@ -55,7 +55,7 @@ class Journal:
         return True
 
     async def expect(self, jobs: list[tuple[str, JobKind, dict[str, Any]]]) -> None:
-        """Jobs (identity, kind, what it is for) that the run is going to do."""
+        """Record jobs (identity, kind, what they are for) that the run is going to do."""
         async with self._database.write() as session:
             await Jobs(session).add(self.run, [NewJob(name, kind, data) for name, kind, data in jobs])
 
@@ -70,7 +70,7 @@ class Journal:
             return {job.identity for job in await Jobs(session).of_run(self.run) if job.attempts > 0}
 
     async def dispatch(self, identity: str) -> None:
-        """The job is being sent to the fleet for this run."""
+        """Record that the job is sent to the fleet for this run."""
         async with self._database.write() as session:
             await Jobs(session).claim(self.run, identity)
 
@@ -109,7 +109,7 @@ class Journal:
         self._news.announce(self.run)
 
     async def job_failed(self, identity: str, kind: JobKind, error: str) -> None:
-        """A job's failure; the trials that need it fail with it."""
+        """Record the failure of a job; the trials that need it fail with it."""
         async with self._database.write() as session:
             if await Jobs(session).fail(self.run, identity, error):
                 data = {"kind": kind, "identity": identity, "message": error}
@@ -117,7 +117,7 @@ class Journal:
         self._news.announce(self.run)
 
     async def progress(self, identity: str, kind: JobKind, share: float, message: str) -> None:
-        """How far a job is, ``share`` in [0, 1]."""
+        """Tell listeners that a ``share`` in [0, 1] of a job is done."""
         data = {"kind": kind, "identity": identity, "progress": round(share, 4), "message": message}
         await self._news.tell(self.run, "job.progress", data)
 
@@ -128,7 +128,7 @@ class Journal:
         return found.labels, found.decisions
 
     async def trial(self, result: TrialResult) -> None:
-        """A trial's end, good or bad."""
+        """Record the end of a trial, done or failed."""
         async with self._database.write() as session:
             await Trials(session).put(self.run, result.id, result.model_dump(mode="json"))
             event = {
@@ -140,7 +140,7 @@ class Journal:
         self._news.announce(self.run)
 
     async def open_account(self, name: str, *, policy: str, budget: int) -> None:
-        """An API key that may be used from now on, for ``budget`` samples."""
+        """Record an API key that may be used from now on, for ``budget`` samples."""
         async with self._database.write() as session:
             await Ledger(session).open(self.run, name, policy=policy, budget=budget)
 
@@ -190,7 +190,7 @@ class Journal:
         self._news.announce(self.run)
 
     async def fail(self, error: str) -> None:
-        """The run ends for a reason that is no trial's."""
+        """End the run as failed, for a reason that lies in no trial."""
         async with self._database.write() as session:
             if await Runs(session).move(self.run, "failed", error=error):
                 await Jobs(session).cancel(self.run)

@@ -26,7 +26,7 @@ class Models:
         self._parties, self._journal, self._once, self._dispatch = parties, journal, once, dispatch
 
     def name(self, model: PlannedModel) -> str:
-        """What it is served as."""
+        """The name under which the model is served."""
         return model.served_as(self._parties.names)
 
     def upload(self, identity: str) -> str:
@@ -34,15 +34,15 @@ class Models:
         return f"{self._journal.run}.{self._parties.names.of('upload', identity)}"
 
     async def trained(self, model: PlannedModel) -> None:
-        """Trained and stored."""
+        """Have the model trained and stored, unless it is."""
         await self._once.need(f"train {model.artifact}", lambda: self._train(model))
 
     async def served(self, model: PlannedModel) -> None:
-        """Trained, deployed at the provider of its behaviour, and routed to by the proxy."""
+        """Have the model trained, deployed at the provider of its behaviour, and routed to by the proxy."""
         await self._once.need(f"serve {model.id}", lambda: self._serve(model))
 
     def begin(self, model: PlannedModel) -> None:
-        """Begin to train a model that will be needed."""
+        """Begin to train a model that is needed later."""
         self._once.begin(f"train {model.artifact}", lambda: self._train(model))
 
     async def _train(self, model: PlannedModel) -> None:

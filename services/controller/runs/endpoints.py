@@ -68,7 +68,7 @@ async def page(
 
 @router.get("/{run}")
 async def view(run: RunId, service: Service) -> RunView:
-    """How a run gets on."""
+    """The state of a run: how many of its jobs and trials are done."""
     return await service.view(run)
 
 

@@ -108,7 +108,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 
 
 async def _finished(begin: Callable[..., Coroutine[Any, Any, T]], *given: Any, **named: Any) -> T:
-    """The result of ``begin(...)``; a cancellation meanwhile takes effect behind it."""
+    """The result of ``begin(...)``; a cancellation in the meantime takes effect only after it."""
     work, caller, cancelled = asyncio.ensure_future(begin(*given, **named)), asyncio.current_task(), 0
     assert caller is not None
     while not work.done():

@@ -37,13 +37,13 @@ class Models:
         return await insert_new(self.session, Model, [row], (Model.digest,)) == 1
 
     async def get(self, digest: str) -> Model:
-        """Raises `NotFound`."""
+        """The model of that digest; raises `NotFound`."""
         model = await self.session.get(Model, digest)
         if model is None:
             raise NotFound(f"no model {digest!r} was trained here")
         return model
 
     async def page(self, *, limit: int = 100, offset: int = 0) -> Sequence[Model]:
-        """Newest first."""
+        """Up to ``limit`` models, newest first."""
         query = select(Model).order_by(Model.created.desc(), Model.digest).limit(limit).offset(offset)
         return (await self.session.scalars(query)).all()

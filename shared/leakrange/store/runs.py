@@ -92,7 +92,7 @@ class Runs:
         return rows[:limit], rows[limit - 1].id if len(rows) > limit else None
 
     async def unfinished(self) -> Sequence[Run]:
-        """What a controller that starts has to go on with, oldest first."""
+        """The runs that a starting controller has to continue, oldest first."""
         query = select(Run).where(Run.state.not_in(FINAL)).order_by(Run.created, Run.id)
         return (await self.session.scalars(query)).all()
 

@@ -33,12 +33,12 @@ class ServedModels:
         self.session = session
 
     async def add(self, run_id: str, model: str, plays: str) -> None:
-        """The run wants the model; again is no change."""
+        """Note that the run wants the model; noting it again changes nothing."""
         row = {"run_id": run_id, "model": model, "plays": plays}
         await insert_new(self.session, Served, [row], (Served.run_id, Served.model))
 
     async def unused(self, model: str | None = None) -> Sequence[Unused]:
-        """Those that no unfinished run wants, the longest unused first; of that name, where one is given."""
+        """Models that no unfinished run wants, the longest unused first; only ``model``, where given."""
         ended = func.max(Run.finished)
         query = (
             select(Served.model, Served.plays, ended)
@@ -53,5 +53,5 @@ class ServedModels:
         return [Unused(name, plays, since) for name, plays, since in rows if since is not None]
 
     async def remove(self, model: str) -> None:
-        """It is served for runs no more."""
+        """Note that the model is no longer served for any run."""
         await self.session.execute(delete(Served).where(Served.model == model))

@@ -85,7 +85,7 @@ class Truths:
         return await insert_new(self.session, Truth, [row], (Truth.run_id, Truth.upload)) == 1
 
     async def get(self, run_id: str, upload: str) -> Truth:
-        """Raises `NotFound` where nothing was registered."""
+        """What was registered of an upload; raises `NotFound`."""
         query = select(Truth).where(Truth.run_id == run_id, Truth.upload == upload)
         truth = await self.session.scalar(query)
         if truth is None:
@@ -93,7 +93,7 @@ class Truths:
         return truth
 
     async def of_run(self, run_id: str) -> Sequence[Truth]:
-        """All of a run in the order in which they came."""
+        """The truth of all uploads of a run, in the order in which they came."""
         query = select(Truth).where(Truth.run_id == run_id).order_by(Truth.id)
         return (await self.session.scalars(query)).all()
 
