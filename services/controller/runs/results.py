@@ -94,7 +94,10 @@ def gather(record: Record, releases: FileStore) -> RunResults:
 
 
 def _outputs(plan: Plan, model: PlannedModel, releases: FileStore) -> np.ndarray[Any, Any] | None:
-    """What users of ``model`` uploaded without any defence, as soft outputs (V, Y); None where nobody did."""
+    """What users of ``model`` uploaded without any defence, as soft outputs (V, Y); None where nobody did, or
+    where they sent something else than outputs."""
+    if model.release not in ("logits", "softmax"):
+        return None
     plain = {policy.defence: policy for policy in plan.policies if not policy.chain}
     for stream in plan.streams:
         if stream.model != model.id or stream.defence not in plain or stream.local or stream.draw:
