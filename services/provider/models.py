@@ -18,7 +18,14 @@ from leakrange.providers import artifact as artifacts
 from leakrange.providers.inference import outputs
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import UPLOADED, check_endpoint
-from leakrange.wire.errors import Conflict, InvalidInput, LeakrangeError, NotFound, UnknownModel
+from leakrange.wire.errors import (
+    Conflict,
+    InvalidArtifact,
+    InvalidInput,
+    LeakrangeError,
+    NotFound,
+    UnknownModel,
+)
 from leakrange.wire.names import PublicNames
 from leakrange.wire.pairs import sample_marks
 from leakrange.wire.schemas import Deployment, ModelCard
@@ -58,6 +65,11 @@ class ServedModel:
         self.deployment = deployment
         self.has_decoder = artifact.decoder is not None
         self.gallery: PersonGallery | None = None
+        if artifact.config.heads is not None:
+            raise InvalidArtifact(
+                f"the model answers for several attributes ({artifact.config.target}); a provider serves one",
+                hint="train a model for each attribute that is to be served",
+            )
         self.public = b""
         if deployment.service == "classifier":
             self.public = artifacts.public_bytes(artifact, deployment.release)

@@ -14,7 +14,11 @@ import numpy as np
 import orjson
 import pytest
 
+from leakrange.jobs.recipe import DataSpec, NetSpec, TrainingRecipe
+from leakrange.nets import nets
 from leakrange.providers import artifact
+from leakrange.providers.training import TrainedModel
+from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import decode_npy, encode_npy
 from tests.provider.conftest import OPERATOR, Provider
 from tests.provider.test_native import NPY, problem
@@ -158,3 +162,19 @@ def test_what_cannot_be_deployed(
 @pytest.mark.parametrize("name", ["-x", ".hidden", "a b", "é", "x" * 129])
 def test_names_that_no_model_may_have(provider: Provider, digests: dict[str, str], name: str) -> None:
     assert provider.deploy(name, digests["honest"]).status_code == 422
+
+
+def test_a_model_of_several_attributes_is_not_served(provider: Provider) -> None:
+    """Its decisions would be those of whichever attribute has the greatest output."""
+    classifier = nets["hbc"].build(SampleSpec.picture(*SHAPE), 5, 0.1).eval()
+    classifier.heads = (2, 3)
+    recipe = TrainingRecipe(
+        data=DataSpec(name="digits", size=16),
+        behaviour="honest",
+        parameters={"target": ["parity", "loop"]},
+        net=NetSpec(width=0.1),
+    )
+    trained = TrainedModel(recipe, classifier, None, [], {}, 0, tuple("abcde"), "logits", 0.0)
+    digest = artifact.save(provider.models_dir, trained).name
+    said = problem(provider.deploy("several", digest), 422, "invalid-artifact")
+    assert "several attributes (parity, loop)" in said["detail"]

@@ -99,3 +99,18 @@ def test_what_cannot_be_decoded_is_refused(decoder: Decoder) -> None:
     with pytest.raises(InvalidInput, match="'features'"):
         decoder.infer(good, "features")
     assert decoder.infer(np.zeros((0, 3)), "softmax")[1].shape == (0, 2)
+
+
+def test_of_several_attributes_each_head_is_put_through_its_own_softmax() -> None:
+    torch.manual_seed(0)
+    decoder = NetDecoder(AttackNet(5, 4), "softmax", heads=(2, 3), hidden=(2, 2))
+    logits = np.random.default_rng(0).normal(size=(20, 5))
+    soft = np.concatenate(
+        [np.exp(part) / np.exp(part).sum(axis=1, keepdims=True) for part in (logits[:, :2], logits[:, 2:])],
+        axis=1,
+    )
+    read, scores = decoder.infer(logits, "logits")
+    np.testing.assert_allclose(scores, decoder.infer(soft, "softmax").scores, rtol=1e-5)
+    assert read.shape == (20, 2)
+    np.testing.assert_allclose(scores.reshape(20, 2, 2).sum(axis=2), 1.0, rtol=1e-5)
+    assert (read == scores.reshape(20, 2, 2).argmax(axis=2)).all()

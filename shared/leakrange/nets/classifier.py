@@ -7,6 +7,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 
+from leakrange.nets.heads import Heads
 from leakrange.wire.samples import SampleSpec
 
 __all__ = ["Classifier", "to_input"]
@@ -45,6 +46,8 @@ class Classifier(nn.Module):
         self.spec = spec
         self.feature_count = features
         self.classes = classes
+        self.heads: Heads = (classes,)
+        """How the outputs are parted where the classifier answers for several attributes."""
 
     def features(self, x: Tensor) -> Tensor:
         """The vector (B, features) that the last linear layer sees."""

@@ -22,6 +22,7 @@ from safetensors.torch import save as to_safetensors
 from leakrange.nets.classifier import Classifier
 from leakrange.nets.mixture import MixtureHead
 from leakrange.providers.artifact_files import CLASSIFIER, DECODER, RECORD, find, read_files, write_files
+from leakrange.providers.behaviour import names
 from leakrange.providers.decoder import Decoder
 from leakrange.providers.model_config import ClassifierConfig, MixtureConfig
 from leakrange.providers.model_file import METADATA_KEY, load_classifier, load_decoder
@@ -79,11 +80,12 @@ def classifier_bytes(trained: TrainedModel) -> bytes:
         net=trained.recipe.net.name,
         width=trained.recipe.net.width,
         input=net.spec,
-        target=trained.recipe.parameters["target"],
+        target=", ".join(names(trained.recipe.parameters["target"])),
         classes=trained.target_classes,
         default_release=trained.default_release,
         features=net.feature_count,
         mixture=_mixture(net),
+        heads=net.heads if len(net.heads) > 1 else None,
     )
     return _pack(net.state_dict(), config.model_dump_json(exclude_none=True))
 

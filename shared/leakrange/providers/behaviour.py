@@ -4,7 +4,7 @@ progress as its instance."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -26,6 +26,9 @@ Release = Literal["logits", "softmax", "features"]
 RELEASES: tuple[Release, ...] = ("logits", "softmax", "features")
 """What every classifier can give, whatever its behaviour."""
 
+Names = str | Annotated[tuple[str, ...], Field(min_length=2)]
+"""One attribute, or several."""
+Role = Literal["target", "sensitive"]
 Weight = Annotated[float, Field(ge=0.0, le=100.0)]
 
 
@@ -43,7 +46,7 @@ class Parameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    target: str
+    target: Names
 
 
 @dataclass(frozen=True)
@@ -71,15 +74,22 @@ class Behaviour(ABC):
     releases: ClassVar[tuple[Release, ...]]
     """The kinds of release for which it can be trained; the first is the default."""
     Parameters: ClassVar[type[Parameters]]
+    several: ClassVar[tuple[Role, ...]] = ()
+    """Of which roles there may be several attributes."""
 
     def __init__(
-        self, parameters: Any, classifier: Classifier, sensitive_classes: int, schedule: Schedule
+        self,
+        parameters: Any,
+        classifier: Classifier,
+        sensitive_classes: int | tuple[int, ...],
+        schedule: Schedule,
     ) -> None:
         from leakrange.nets.optimisers import optimiser
 
         self.parameters = parameters
         self.classifier = classifier
-        self.sensitive_classes = sensitive_classes
+        self.hidden = (sensitive_classes,) if isinstance(sensitive_classes, int) else sensitive_classes
+        self.sensitive_classes = sum(self.hidden)
         self.schedule = schedule
         self.optimiser = optimiser(classifier.parameters(), schedule)
 
@@ -90,19 +100,24 @@ class Behaviour(ABC):
         return chosen
 
     @classmethod
-    def sensitive(cls, parameters: Any) -> str | None:
-        """The attribute that it encodes in its outputs, if any."""
+    def sensitive(cls, parameters: Any) -> str | tuple[str, ...] | None:
+        """The attribute, or the attributes, that it encodes in its outputs, if any."""
         return getattr(parameters, "sensitive", None)
 
     @classmethod
     def check(cls, parameters: Any, attributes: Mapping[str, Attribute]) -> None:
         """Refuse what this data set cannot give (`InvalidInput`, with what there is)."""
         for role in ("target", "sensitive"):
-            name = getattr(parameters, role, None)
-            if name is not None and name not in attributes:
-                raise InvalidInput(
-                    f"no attribute {name!r} for {role}; there are: {', '.join(sorted(attributes))}"
-                )
+            named = names(getattr(parameters, role, None))
+            for name in named:
+                if name not in attributes:
+                    raise InvalidInput(
+                        f"no attribute {name!r} for {role}; there are: {', '.join(sorted(attributes))}"
+                    )
+            if len(named) > 1 and role not in cls.several:
+                raise InvalidInput(f"this behaviour takes one attribute for {role}, not {len(named)}")
+            if len(set(named)) < len(named):
+                raise InvalidInput(f"the attributes for {role} are {', '.join(named)}: one is named twice")
 
     @classmethod
     def build(
@@ -152,6 +167,11 @@ class Behaviour(ABC):
         return None
 
 
+def names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The attributes that a parameter names: none, one, or several."""
+    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
+
+
 def share_equal(predicted: Tensor, labels: Tensor) -> float:
-    """Share of equal entries of two (B,) tensors."""
+    """Share of equal entries of two tensors (B,), or (B, A) of several attributes."""
     return float((predicted == labels).double().mean())

@@ -22,7 +22,8 @@ SMALLEST = 1e-6
 
 
 class Inferred(NamedTuple):
-    """Predicted classes (B,) int64, and scores (B, S) float32, higher meaning more likely."""
+    """Predicted classes (B,) int64, and scores (B, S) float32, higher meaning more likely. Of several hidden
+    attributes classes are (B, A), and their scores lie side by side."""
 
     classes: NDArray[np.int64]
     scores: NDArray[np.float32]
@@ -79,12 +80,16 @@ def checked(releases: NDArray[np.floating], outputs: int) -> NDArray[np.float64]
     return releases.astype(np.float64)
 
 
-def as_kind(values: NDArray[np.float64], kind: str, wanted: str) -> NDArray[np.float64]:
-    """Logits or soft values of ``kind`` as those of the ``wanted`` kind; raises `InvalidInput` for others."""
+def as_kind(
+    values: NDArray[np.float64], kind: str, wanted: str, heads: tuple[int, ...] | None = None
+) -> NDArray[np.float64]:
+    """Logits or soft values of ``kind`` as those of the ``wanted`` kind, each of the ``heads`` by itself
+    (None: there is one); raises `InvalidInput` for others."""
     if kind not in ("logits", "softmax"):
         raise InvalidInput(f"the decoder reads logits or softmax, not {kind!r}")
     if kind == wanted:
         return values
     if wanted == "softmax":
-        return softmax(values)
+        parts = np.split(values, np.cumsum(heads or ())[:-1].astype(int), axis=1)
+        return cast(NDArray[np.float64], np.concatenate([softmax(part) for part in parts], axis=1))
     return cast(NDArray[np.float64], np.log(np.clip(values, SMALLEST, None)))

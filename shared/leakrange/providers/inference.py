@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from leakrange.nets.classifier import Classifier, to_input
+from leakrange.nets.heads import soft
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["logits_of", "outputs"]
@@ -51,6 +52,6 @@ def outputs(
             x = to_input(torch.from_numpy(part).to(device), spec)
             values = classifier.features(x) if kind == "features" else classifier(x)
             if kind == "softmax":
-                values = values.softmax(dim=1)
+                values = soft(values, classifier.heads)
             released[start : start + len(part)] = cast(Tensor, values).float().cpu().numpy()
     return released

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import torch
 from torch import Tensor
 from torch.nn import functional as f
+
+from leakrange.nets.heads import Heads, mean_loss, soft
 
 __all__ = [
     "convex_loss",
@@ -72,13 +75,21 @@ def parameterized_loss(
     beta_x: float,
     beta_y: float,
     beta_s: float,
+    heads: Heads | None = None,
+    hidden: Heads | None = None,
 ) -> Tensor:
     """HBC Eq. 10: β^x·H(ŷ) + β^y·H(y|ŷ) + β^s·H(s|ŷ), where ``inferred`` (B, S) are the logits of G on the
-    release."""
-    released = logits if kind == "logits" else logits.softmax(dim=1)
-    loss = beta_y * target_loss(released, target, kind) + beta_s * f.cross_entropy(inferred, sensitive)
+    release.
+
+    Of several targets or hidden attributes, whose outputs and inferred logits lie side by side in ``heads``
+    and ``hidden``, each term is the mean over the attributes.
+    """
+    heads, hidden = heads or (logits.shape[1],), hidden or (inferred.shape[1],)
+    released = logits if kind == "logits" else soft(logits, heads)
+    honest = mean_loss(partial(target_loss, kind=kind), released, target, heads)
+    loss = beta_y * honest + beta_s * mean_loss(f.cross_entropy, inferred, sensitive, hidden)
     if beta_x:
-        loss = loss + beta_x * entropy(logits.softmax(dim=1)).mean()
+        loss = loss + beta_x * entropy(soft(logits, heads)).mean() / len(heads)
     return loss
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from leakrange.wire.samples import MOST_VALUES, SampleSpec
 
@@ -16,6 +16,8 @@ __all__ = [
 Features = Annotated[int, Field(ge=1, le=2 * MOST_VALUES)]
 """At most the values of the largest sample, twice: what a mixture of two linear nets looks at."""
 Classes = Annotated[int, Field(ge=2, le=1000)]
+HeadSizes = Annotated[tuple[Classes, ...], Field(min_length=2, max_length=100)]
+"""How many classes each of several attributes has."""
 MixtureWeight = Annotated[float, Field(gt=0.0, lt=0.5)]
 ClassName = Annotated[str, Field(min_length=1, max_length=128)]
 
@@ -35,7 +37,8 @@ class ClassifierConfig(BaseModel):
     """What a user needs to run a classifier, and nothing about how it was trained.
 
     ``input`` says what a sample looks like, and how the net takes its values
-    (`leakrange.nets.classifier.to_input`); ``features`` is the length of a ``features`` release.
+    (`leakrange.nets.classifier.to_input`); ``features`` is the length of a ``features`` release. One that
+    answers for several attributes has ``heads``, how many of the ``classes`` belong to each in turn.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -55,6 +58,13 @@ class ClassifierConfig(BaseModel):
     default_release: Literal["logits", "softmax", "features", "sample"]
     features: Features
     mixture: MixtureConfig | None = None
+    heads: HeadSizes | None = None
+
+    @model_validator(mode="after")
+    def _add_up(self) -> Self:
+        if self.heads is not None and sum(self.heads) != len(self.classes):
+            raise ValueError(f"the heads have {sum(self.heads)} classes, {len(self.classes)} are named")
+        return self
 
     @field_validator("format", mode="before")
     @classmethod

@@ -117,6 +117,7 @@ def _built(config: ClassifierConfig) -> Classifier:
     """The net of a config; raises `UnknownName` or `ValueError` where there is no such net."""
     build = nets[config.net].build
     net = build(config.input, len(config.classes), config.width)
+    net.heads = config.heads or net.heads
     if (mixed := config.mixture) is None:
         return net
     second = build(config.input, mixed.classes, config.width)

@@ -17,6 +17,8 @@ from leakrange.data.samples import Samples
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
+from leakrange.nets.heads import answers
+from leakrange.providers.behaviour import names, share_equal
 from leakrange.providers.behaviours import behaviours
 from leakrange.providers.decoder import Decoder, Inferred
 from leakrange.providers.inference import logits_of, outputs
@@ -80,9 +82,8 @@ class Training:
                 f"{len(self.parts['validation'])} validation samples; needed are at least one batch of "
                 f"{schedule.batch}, and one to choose the epoch on"
             )
-        sensitive = self.behaviour.sensitive(self.parameters)
-        classes = len(samples.attributes[sensitive].classes) if sensitive else 0
-        self.trainee = self.behaviour(self.parameters, self._net(classes).to(device), classes, schedule)
+        hidden = self._classes(self.behaviour.sensitive(self.parameters)) or (0,)
+        self.trainee = self.behaviour(self.parameters, self._net(sum(hidden)).to(device), hidden, schedule)
         self.trainer = Trainer(
             self.trainee,
             lessons,
@@ -95,28 +96,41 @@ class Training:
 
     def _part(self, split: str, device: str) -> Lessons:
         """The samples of one split, without those of which a label is unknown."""
-        labels, target = self.samples.labels, self.parameters.target
-        sensitive = self.behaviour.sensitive(self.parameters)
+        labels = self.samples.labels
+        target, sensitive = self.parameters.target, self.behaviour.sensitive(self.parameters)
         chosen = self.samples.where(split)
-        for name in (target, sensitive) if sensitive else (target,):
+        for name in (*names(target), *names(sensitive)):
             chosen = chosen[labels[name][chosen] >= 0]
-        return Lessons(
-            torch.from_numpy(self.samples.values[chosen]).to(device),
-            torch.from_numpy(labels[target][chosen]).to(device),
-            torch.from_numpy(labels[sensitive][chosen]).to(device) if sensitive else None,
-        )
+
+        def of(attributes: tuple[str, ...]) -> Tensor | None:
+            """(N,) of one attribute, (N, A) of several, None of none."""
+            columns = [labels[name][chosen] for name in attributes]
+            if len(columns) < 2:
+                return torch.from_numpy(columns[0]).to(device) if columns else None
+            return torch.from_numpy(np.stack(columns, axis=1)).to(device)
+
+        values = torch.from_numpy(self.samples.values[chosen]).to(device)
+        asked = of(names(target))
+        assert asked is not None
+        return Lessons(values, asked, of(names(sensitive)))
+
+    def _classes(self, attributes: str | tuple[str, ...] | None) -> tuple[int, ...]:
+        """How many classes each of them has."""
+        return tuple(len(self.samples.attributes[name].classes) for name in names(attributes))
 
     def _net(self, sensitive_classes: int) -> Classifier:
         """The fresh classifier, in the memory layout of the schedule."""
         net, spec = self.recipe.net, self.samples.spec
         architecture = nets[net.name]
+        heads = self._classes(self.parameters.target)
         try:
             classifier = self.behaviour.build(
                 self.parameters,
                 lambda outputs: architecture.build(spec, outputs, net.width),
-                len(self.samples.attributes[self.parameters.target].classes),
+                sum(heads),
                 sensitive_classes,
             )
+            classifier.heads = heads
         except ValueError as e:
             raise InvalidInput(str(e)) from e
         if self.recipe.schedule.channels_last:
@@ -140,6 +154,13 @@ class Training:
         entry["seconds"] = time.perf_counter() - began
         self.history.append(entry)
         return entry
+
+    def _class_names(self) -> tuple[str, ...]:
+        """Of the outputs; those of several attributes say which one they are of."""
+        asked = [self.samples.attributes[name] for name in names(self.parameters.target)]
+        if len(asked) == 1:
+            return asked[0].classes
+        return tuple(f"{attribute.name}: {name}" for attribute in asked for name in attribute.classes)
 
     def _state(self) -> _Kept:
         return _Kept(copy.deepcopy(self.trainee.classifier.state_dict()), self.trainee.decoder())
@@ -165,7 +186,7 @@ class Training:
             history=self.history,
             figures=figures,
             chosen_epoch=self.selection.epoch,
-            target_classes=self.samples.attributes[self.parameters.target].classes,
+            target_classes=self._class_names(),
             default_release=release,
             seconds=time.perf_counter() - self.started,
             members=tuple(np.flatnonzero(self.samples.members()).tolist()) if pooled else None,
@@ -220,12 +241,13 @@ def _figures(
     logits = outputs(classifier, samples, "logits")
     figures = {
         "samples": float(len(part)),
-        "honesty": float((logits.argmax(axis=1) == part.target.cpu().numpy()).mean()),
+        "honesty": share_equal(answers(torch.from_numpy(logits), classifier.heads), part.target.cpu()),
     }
     if part.sensitive is not None and decoder is not None:
         truth = part.sensitive.cpu().numpy()
         read = decoder.infer(outputs(classifier, samples, release), release)
         if isinstance(read, Inferred):
             figures["curiosity"] = float((read.classes == truth).mean())
-            figures["majority"] = float(np.bincount(truth).max() / len(truth))
+            columns = truth.reshape(len(truth), -1).T
+            figures["majority"] = float(np.mean([np.bincount(each).max() for each in columns]) / len(truth))
     return figures

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel, ConfigDict
@@ -12,6 +13,7 @@ from leakrange.providers.behaviour import (
     Judgement,
     Parameters,
     Release,
+    Role,
     Weight,
     share_equal,
 )
@@ -46,21 +48,25 @@ class Honest(Behaviour):
     equation: ClassVar[str] = "Section 5.1.1 (Std)"
     releases: ClassVar[tuple[Release, ...]] = RELEASES
     Parameters: ClassVar[type[Parameters]] = HonestParameters
+    several: ClassVar[tuple[Role, ...]] = ("target",)
 
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:  # noqa: ARG002
         """Cross-entropy on the target, and β^x of the outputs' entropy; nobody asks for the sensitive
         labels."""
+        from leakrange.nets.heads import mean_loss, soft
         from leakrange.providers.losses import entropy, target_loss
 
         self.classifier.train()
-        logits = self.forward(samples)
-        loss = target_loss(logits, target, "logits")
+        logits, heads = self.forward(samples), self.classifier.heads
+        loss = mean_loss(partial(target_loss, kind="logits"), logits, target, heads)
         weight = self.parameters.beta.x
         if weight:
-            loss = loss + weight * entropy(logits.softmax(dim=1)).mean()
+            loss = loss + weight * entropy(soft(logits, heads)).mean() / len(heads)
         return self.descend(loss)
 
     def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:  # noqa: ARG002
         """Honesty alone."""
-        honesty = share_equal(logits.argmax(dim=1), target)
+        from leakrange.nets.heads import answers
+
+        honesty = share_equal(answers(logits, self.classifier.heads), target)
         return Judgement(honesty, None, honesty)

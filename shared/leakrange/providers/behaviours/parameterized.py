@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
-from leakrange.providers.behaviour import Behaviour, Beta, Judgement, Parameters, Release, Weight, share_equal
+from leakrange.providers.behaviour import (
+    Behaviour,
+    Beta,
+    Judgement,
+    Names,
+    Parameters,
+    Release,
+    Role,
+    Weight,
+    share_equal,
+)
 from leakrange.providers.behaviours import behaviours
 
 if TYPE_CHECKING:
@@ -40,7 +50,7 @@ class ParameterizedParameters(Parameters):
     learns next to nothing from those, as it does from their logarithms.
     """
 
-    sensitive: str
+    sensitive: Names
     release: Literal["logits", "softmax"] = "logits"
     beta: CompressedBeta = CompressedBeta()
     passes: Literal["one", "two"] = "two"
@@ -62,16 +72,21 @@ class Parameterized(Behaviour):
     equation: ClassVar[str] = "Eq. 10, Algorithm 1"
     releases: ClassVar[tuple[Release, ...]] = ("logits", "softmax")
     Parameters: ClassVar[type[Parameters]] = ParameterizedParameters
+    several: ClassVar[tuple[Role, ...]] = ("target", "sensitive")
 
     def __init__(
-        self, parameters: Any, classifier: Classifier, sensitive_classes: int, schedule: Schedule
+        self,
+        parameters: Any,
+        classifier: Classifier,
+        sensitive_classes: int | tuple[int, ...],
+        schedule: Schedule,
     ) -> None:
         from leakrange.nets.decoder import AttackNet
         from leakrange.nets.optimisers import optimiser
 
         super().__init__(parameters, classifier, sensitive_classes, schedule)
         device = next(classifier.parameters()).device
-        self.attack = AttackNet(classifier.classes, sensitive_classes).to(device)
+        self.attack = AttackNet(classifier.classes, self.sensitive_classes).to(device)
         self.attack_optimiser = optimiser(self.attack.parameters(), schedule)
 
     def modules(self) -> dict[str, nn.Module]:
@@ -80,13 +95,14 @@ class Parameterized(Behaviour):
 
     def _released(self, logits: Tensor) -> Tensor:
         """What G sees of them."""
+        from leakrange.nets.heads import log_soft, soft
         from leakrange.providers.decoder import SMALLEST
 
         if self.parameters.release == "logits":
             return logits
         if self.parameters.logarithm:
-            return logits.log_softmax(dim=1).clamp_min(math.log(SMALLEST))
-        return logits.softmax(dim=1)
+            return log_soft(logits, self.classifier.heads).clamp_min(math.log(SMALLEST))
+        return soft(logits, self.classifier.heads)
 
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
         """One step of G with L^G, then one of F with L^F (Algorithm 1, lines 6 to 15)."""
@@ -117,6 +133,8 @@ class Parameterized(Behaviour):
             beta_x=beta.x,
             beta_y=beta.y,
             beta_s=beta.s,
+            heads=self.classifier.heads,
+            hidden=self.hidden,
         )
         return self.descend(loss)
 
@@ -124,18 +142,23 @@ class Parameterized(Behaviour):
         """One step of G, with L^G = H(s|ŷ)."""
         from torch.nn.functional import cross_entropy
 
+        from leakrange.nets.heads import mean_loss
+
         self.attack.train()
-        self.attack_optimiser.descend(cross_entropy(self.attack(lesson), sensitive))
+        self.attack_optimiser.descend(mean_loss(cross_entropy, self.attack(lesson), sensitive, self.hidden))
 
     def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:
         """β^y·honesty + β^s·curiosity, where curiosity is the accuracy of G."""
         import torch
 
+        from leakrange.nets.heads import answers
+
         assert sensitive is not None
         self.attack.eval()
         with torch.inference_mode():
-            inferred = self.attack(self._released(logits)).argmax(dim=1)
-        honesty, curiosity = share_equal(logits.argmax(dim=1), target), share_equal(inferred, sensitive)
+            inferred = answers(self.attack(self._released(logits)), self.hidden)
+        honesty = share_equal(answers(logits, self.classifier.heads), target)
+        curiosity = share_equal(inferred, sensitive)
         beta = self.parameters.beta
         return Judgement(honesty, curiosity, beta.y * honesty + beta.s * curiosity)
 
@@ -144,4 +167,5 @@ class Parameterized(Behaviour):
         from leakrange.providers.decoders.net import NetDecoder
 
         net = copy.deepcopy(self.attack).cpu().eval()
-        return NetDecoder(net, self.parameters.release, logarithm=self.parameters.logarithm)
+        heads = {"heads": self.classifier.heads, "hidden": self.hidden}
+        return NetDecoder(net, self.parameters.release, logarithm=self.parameters.logarithm, **heads)

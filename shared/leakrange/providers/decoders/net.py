@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from leakrange.providers.decoder import SMALLEST, Decoder, DecoderConfig, Inferred, as_kind, checked
 from leakrange.providers.decoders import decoders
+from leakrange.providers.model_config import HeadSizes
 
 if TYPE_CHECKING:
     from torch import nn
@@ -21,7 +22,10 @@ __all__ = ["NetDecoder", "NetDecoderConfig"]
 
 class NetDecoderConfig(DecoderConfig):
     """An attack net G: which release it reads (or the logarithms of one that is soft), of which length, and
-    how many classes it tells apart."""
+    how many classes it tells apart.
+
+    ``heads`` and ``hidden`` part the release and the classes where they are those of several attributes.
+    """
 
     format: Literal[1] = 1
     kind: Literal["net"] = "net"
@@ -29,6 +33,15 @@ class NetDecoderConfig(DecoderConfig):
     inputs: Annotated[int, Field(ge=1, le=4096)]
     classes: Annotated[int, Field(ge=2, le=1000)]
     logarithm: bool = False
+    heads: HeadSizes | None = None
+    hidden: HeadSizes | None = None
+
+    @model_validator(mode="after")
+    def _add_up(self) -> Self:
+        for heads, whole in ((self.heads, self.inputs), (self.hidden, self.classes)):
+            if heads is not None and sum(heads) != whole:
+                raise ValueError(f"heads of {', '.join(map(str, heads))} classes do not add up to {whole}")
+        return self
 
     @model_validator(mode="after")
     def _soft(self) -> NetDecoderConfig:
@@ -47,18 +60,31 @@ class NetDecoder(Decoder):
     Config: ClassVar[type[DecoderConfig]] = NetDecoderConfig
 
     def __init__(
-        self, net: AttackNet, release: Literal["logits", "softmax"], *, logarithm: bool = False
+        self,
+        net: AttackNet,
+        release: Literal["logits", "softmax"],
+        *,
+        logarithm: bool = False,
+        heads: tuple[int, ...] | None = None,
+        hidden: tuple[int, ...] | None = None,
     ) -> None:
         self.net = net.eval()
         self.release = release
         self.logarithm = logarithm
         self.classes = net.classes
+        self.heads = heads or (net.inputs,)
+        self.hidden = hidden or (net.classes,)
 
     @property
     def config(self) -> NetDecoderConfig:
         """See `Decoder.config`."""
         return NetDecoderConfig(
-            release=self.release, inputs=self.net.inputs, classes=self.classes, logarithm=self.logarithm
+            release=self.release,
+            inputs=self.net.inputs,
+            classes=self.classes,
+            logarithm=self.logarithm,
+            heads=self.heads if len(self.heads) > 1 else None,
+            hidden=self.hidden if len(self.hidden) > 1 else None,
         )
 
     @classmethod
@@ -66,7 +92,13 @@ class NetDecoder(Decoder):
         """See `Decoder.build`."""
         from leakrange.nets.decoder import AttackNet
 
-        return cls(AttackNet(config.inputs, config.classes), config.release, logarithm=config.logarithm)
+        return cls(
+            AttackNet(config.inputs, config.classes),
+            config.release,
+            logarithm=config.logarithm,
+            heads=config.heads,
+            hidden=config.hidden,
+        )
 
     def module(self) -> nn.Module:
         """G."""
@@ -74,12 +106,14 @@ class NetDecoder(Decoder):
 
     def infer(self, releases: NDArray[np.floating], kind: str) -> Inferred:
         """See `Decoder.infer`."""
-        values = as_kind(checked(releases, self.net.inputs), kind, self.release)
+        import torch
+
+        from leakrange.nets.heads import answers, soft
+
+        values = as_kind(checked(releases, self.net.inputs), kind, self.release, self.heads)
         if self.logarithm:
             values = np.log(np.maximum(values, SMALLEST))
         values = values.astype(np.float32)
-        import torch
-
         with torch.inference_mode():
-            scores = self.net(torch.from_numpy(values)).softmax(dim=1).numpy()
-        return Inferred(scores.argmax(axis=1).astype(np.int64), cast(NDArray[np.float32], scores))
+            scores = soft(self.net(torch.from_numpy(values)), self.hidden)
+        return Inferred(answers(scores, self.hidden).numpy(), cast(NDArray[np.float32], scores.numpy()))
