@@ -21,7 +21,8 @@ class Evidence:
 
     auxiliary: releases (A, N) float32 of samples whose hidden attribute it knows; auxiliary_labels: (A,), 0
     .. classes − 1. observed: the victims' releases (V, N) float32. release: their kind. Repeated draws of a
-    release are averaged before they get here.
+    release are averaged before they get here. auxiliary_group: (A,), equal for samples that resemble each
+    other, as several pictures of one person do; None where all are independent.
     """
 
     auxiliary: NDArray[np.float32]
@@ -30,6 +31,7 @@ class Evidence:
     classes: int
     release: str
     seed: int = 0
+    auxiliary_group: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from leakrange.attacks import attacks
+from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.kind import Releases
 from leakrange.attacks.kinds.people import PeopleAsked, evidence_of
 from leakrange.attacks.people.membership import PeopleEvidence
@@ -75,3 +77,34 @@ def test_what_does_not_fit_is_told(store: FolderStore, releases: Releases) -> No
         given(store, releases, count=240)
     with pytest.raises(InvalidInput, match="no crowd"):
         given(store, releases, data=DataSpec(name="synthpeople"))
+
+
+def test_who_reads_the_highest_confidences_alone_does_not_see_whose_they_are(
+    store: FolderStore, releases: Releases
+) -> None:
+    rng = np.random.default_rng(0)
+    soft = rng.dirichlet(np.ones(5), size=160).astype(np.float32)
+    mixed = rng.permuted(soft, axis=1)  # the same confidences, of other people each time
+    found = {}
+    for name, values in (("soft", soft), ("mixed", mixed)):
+        put_array(store, f"{digest(name)}.npy", values)
+        asked = PeopleAsked(data=DATA, count=160, known=8, answers=[[digest(name)]])
+        job = FitJob(attack="class-based", release="softmax", evidence=asked.model_dump(mode="json"))
+        for revealed in (None, 3, 9):
+            attack = attacks["class-based"](
+                attacks["class-based"].Parameters.model_validate({"revealed": revealed})
+            )
+            found[name, revealed] = kinds["people"]().infer(attack, asked, job, releases)["scores"]
+    for revealed in (3, 9):  # of five there are no nine
+        np.testing.assert_allclose(found["soft", revealed], found["mixed", revealed], rtol=1e-5)
+    assert not np.allclose(found["soft", None], found["mixed", None])
+    assert not np.allclose(found["soft", 3], found["soft", 9])
+
+
+def test_in_folds_scores_are_of_everybody(store: FolderStore, releases: Releases) -> None:
+    asked = PeopleAsked(data=DATA, count=160, known=5, answers=[[stored(store, 0, 160)]])
+    job = FitJob(attack="first-cut", release="score", evidence=asked.model_dump(mode="json"))
+    attack = attacks["first-cut"](attacks["first-cut"].Parameters.model_validate({"folds": 4}))
+    found = kinds["people"]().infer(attack, asked, job, releases)
+    assert len(found["scores"]) == 160
+    assert set((found["places"] % 40).tolist()) == set(range(40))

@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 from leakrange.attacks import attacks
+from leakrange.attacks.kinds.people import in_folds
+from leakrange.attacks.people.first_cut import first_cut
+from leakrange.attacks.people.folds import even_folds
 from leakrange.attacks.people.membership import PeopleAttack, PeopleEvidence
 from leakrange.metrics import auc
 from leakrange.wire.errors import InvalidInput
@@ -105,6 +108,35 @@ def test_confidences_near_nought_and_one_tell_in_logarithms() -> None:
             for logarithm in (False, True)
         )
         assert told > max(0.85, plain + 0.15), method
+
+
+def test_in_folds_everybody_is_asked_after_and_figures_are_the_papers() -> None:
+    """The registered attack, told all but a fold, scores as the function that cuts folds by people."""
+    for apart in (0.5, 2.0):
+        given, member = evidence("softmax", apart=apart)
+        told = replace(given, releases=given.releases + 0.8 * member[given.person][:, np.newaxis])
+        told = replace(told, lessons=told.releases)
+        rows, scores = in_folds(attack("first-cut"), told, member, 5)
+        assert sorted(rows.tolist()) == list(range(len(told.person)))
+        by_row = np.empty(len(rows))
+        by_row[rows] = scores
+        fold = even_folds(member, 5)[told.person]
+        areas = [auc(by_row[fold == k], member[told.person][fold == k]) for k in range(5)]
+        expected = first_cut(told.releases, member[told.person], told.person)
+        assert np.mean(areas) == pytest.approx(expected.auc[0])
+        assert np.mean(areas) > 0.6
+
+
+@pytest.mark.parametrize("method", ["qda", "logistic", "statistic"])
+def test_a_class_is_told_in_folds_as_well(method: str) -> None:
+    found = []
+    for apart in (0.5, 1.0):
+        given, member = evidence("features", apart=apart)
+        rows, scores = in_folds(attack("class-based", method=method), given, member, 4)
+        assert sorted(given.person[rows].tolist()) == list(range(PEOPLE))
+        found.append(auc(scores, member[given.person[rows]]))
+    assert found[0] > 0.85
+    assert 0.2 < found[1] < 0.8
 
 
 def test_evidence_that_cannot_be_used_is_refused() -> None:

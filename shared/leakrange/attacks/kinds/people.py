@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +16,11 @@ from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
 from leakrange.attacks.kinds.membership import MEMBERS, MEMBERSHIP, judge_members
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Model, Trial
-from leakrange.attacks.people.membership import PeopleEvidence
+from leakrange.attacks.people.folds import even_folds
+from leakrange.attacks.people.membership import PeopleAttack, PeopleEvidence
 from leakrange.attacks.people.pairs import pair_count
 from leakrange.attacks.people.questions import asked_pairs, public_pair_count, public_pairs
+from leakrange.attacks.people.topk import revealed_scores
 from leakrange.data import Samples, load
 from leakrange.data.crowd import part_sizes
 from leakrange.jobs.job import FitJob, Split
@@ -26,7 +29,7 @@ from leakrange.metrics import Estimate, accuracy, pair_distances
 from leakrange.metrics.verification import verification
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["PeopleAsked", "PeopleKind", "evidence_of", "served_right"]
+__all__ = ["PeopleAsked", "PeopleKind", "asked_by_users", "evidence_of", "in_folds", "served_right"]
 
 
 class PeopleAsked(BaseModel):
@@ -60,9 +63,12 @@ class PeopleKind(Kind):
         crowd = provider.data.crowd
         if provider.service is None or crowd is None:
             return "it is no service that is asked about people: it has no 'service'"
-        if parameters.known > crowd.people - 2:  # type: ignore[attr-defined]
-            return f"knowing {parameters.known} of {crowd.people} members leaves nobody to ask after"  # type: ignore[attr-defined]
         target = Target(attack, MEMBERSHIP, MEMBERS, parameters)
+        folds, known = target.parameters.folds, target.parameters.known
+        if folds is None and known > crowd.people - 2:
+            return f"knowing {known} of {crowd.people} members leaves nobody to ask after"
+        if folds is not None and folds > crowd.people // 2:
+            return f"{folds} folds of {crowd.people} members have not two of them each"
         fewest, most = _rounds(target, provider, crowd)
         if most < fewest:
             return f"{crowd.images} images of a person are too few for it"
@@ -92,7 +98,7 @@ class PeopleKind(Kind):
         probes = {"answers": cell.ask("pool", count)}
         if before:
             probes["undefended"] = cell.ask("pool", count, undefended=True)
-        probes["users"] = cell.ask(*_asked_by_users(cell.provider), by="users")
+        probes["users"] = cell.ask(*asked_by_users(cell.provider), by="users")
         return Needs(probes=probes, asked={"count": count})
 
     def infer(
@@ -100,7 +106,14 @@ class PeopleKind(Kind):
     ) -> dict[str, NDArray[Any]]:
         """``scores`` float32 (T,), and ``places`` int64 (T,): where in the pool they are of."""
         told, among = evidence_of(evidence, job, releases)
-        rows, scores = attack.score(told)
+        if attack.parameters.revealed is not None and job.release == "softmax":
+            told = _revealed(told, attack.parameters.revealed)
+        if attack.parameters.folds is None:
+            rows, scores = attack.score(told)
+        else:
+            crowd = _crowd(evidence.data)
+            member = load(evidence.data).members()[: crowd.asked]
+            rows, scores = in_folds(attack, told, member, attack.parameters.folds)
         return {"places": among[rows].astype(np.int64), "scores": scores.astype(np.float32)}
 
     async def judge(self, trial: Trial) -> Judged:
@@ -142,7 +155,7 @@ def _rounds(target: Target, provider: Offer, crowd: Crowd) -> tuple[int, int]:
     return fewest, most
 
 
-def _asked_by_users(provider: Offer) -> tuple[Split, int]:
+def asked_by_users(provider: Offer) -> tuple[Split, int]:
     """What a service's users ask: whom it knows, or who of the public is the same person. Of a verification
     it is pairs that are counted."""
     crowd, service = _crowd(provider.data), provider.service
@@ -198,6 +211,35 @@ def evidence_of(
         seed=job.seed,
     )
     return evidence, places
+
+
+def in_folds(
+    attack: PeopleAttack, told: PeopleEvidence, member: NDArray[np.bool_], folds: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Places in the evidence, and a score of each, for all people (P,), of whom ``member`` were learnt: those
+    of each fold are scored by an attacker who knows all others.
+
+    Each fold's attacker has a scale of its own, so scores are their ranks in the fold, from 0 to 1.
+    """
+    fold = even_folds(member, folds, told.seed)
+    rows, scores = [], []
+    sides: tuple[Literal["left"], Literal["right"]] = ("left", "right")
+    for each in range(folds):
+        places, found = attack.score(replace(told, membership=np.where(fold == each, -1, member.astype(int))))
+        ordered = np.sort(found)
+        below, above = (np.searchsorted(ordered, found, side) for side in sides)
+        rows.append(places)
+        scores.append((below + above) / (2 * len(found)))
+    return np.concatenate(rows), np.concatenate(scores)
+
+
+def _revealed(told: PeopleEvidence, count: int) -> PeopleEvidence:
+    """As one reads it who looks at the highest confidences alone."""
+    count = min(count, told.releases.shape[1])
+    releases = revealed_scores(told.releases, count).astype(np.float32)
+    own = told.lessons is told.releases
+    lessons = releases if own else revealed_scores(told.lessons, count).astype(np.float32)
+    return replace(told, releases=releases, lessons=lessons)
 
 
 def _granted(data: Samples, crowd: Crowd, known: int) -> NDArray[np.int64]:

@@ -17,13 +17,21 @@ __all__ = ["PeopleAttack", "PeopleEvidence", "PeopleParameters", "check_people"]
 
 
 class PeopleParameters(BaseModel):
-    """Of how many members, and as many others, the attacker knows that they are such; how many pairs of each
-    person it asks a verification about, at most; how often an averaging attacker repeats a query."""
+    """``known``: of how many members, and as many others, the attacker knows that they are such. ``pairs`` of
+    each person it asks a verification about, at most. ``repeats``: how often an averaging attacker repeats a
+    query.
+
+    With ``folds`` everybody is asked after, as in the paper: the people are cut into so many folds, and of
+    each fold's people it knows nothing but knows all others. ``known`` says nothing then. ``revealed``: of a
+    recognition so many of the highest confidences are read, whosever they are (Section 7.1).
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     known: Annotated[int, Field(ge=5, le=100_000)] = 40
+    folds: Annotated[int, Field(ge=2, le=100)] | None = None
     pairs: Annotated[int, Field(ge=6, le=100_000)] = 40
+    revealed: Annotated[int, Field(ge=1, le=10_000)] | None = None
     repeats: Annotated[int, Field(ge=2, le=1000)] = 8
 
 
