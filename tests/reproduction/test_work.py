@@ -40,17 +40,24 @@ def reproduce(store: Path) -> list[WorkEvent]:
     return told
 
 
-def files(store: Path) -> dict[str, int]:
-    """Every finished file of the store, and when it was written."""
-    return {
-        str(path.relative_to(store)): path.stat().st_mtime_ns
-        for path in store.rglob("*.*")
+def measured(store: Path) -> list[bytes]:
+    """The lines of the cells that are there, one for each."""
+    file = store / "hbc.json"
+    return [line.rstrip(b",") for line in file.read_bytes().splitlines()[1:-1]] if file.is_file() else []
+
+
+def made(store: Path) -> set[tuple[str, object]]:
+    """Every finished file of a model in the store and when it was written, and every measured cell."""
+    models = {
+        (str(path.relative_to(store)), path.stat().st_mtime_ns)
+        for path in store.glob("*/**/*.*")
         if path.is_file() and not any(part.startswith(".") for part in path.relative_to(store).parts)
     }
+    return models | {("cell", line) for line in measured(store)}
 
 
 @pytest.fixture(scope="module")
-def interrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str, int]]]:
+def interrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[set[tuple[str, object]]]]:
     """A store whose reproduction was killed twice, and what was in it at each kill."""
     store = tmp_path_factory.mktemp("store")
     command = [
@@ -62,14 +69,14 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[di
     for cells in (1, 2):
         process = subprocess.Popen(command, start_new_session=True)
         until = time.monotonic() + 120
-        while len(list(store.glob("cells/*/*.json"))) < cells:
+        while len(measured(store)) < cells:
             assert process.poll() is None
             assert time.monotonic() < until
             time.sleep(0.02)
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
         _ended(process.pid)
-        seen.append(files(store))
+        seen.append(made(store))
     return store, seen
 
 
@@ -82,23 +89,23 @@ def _ended(session: int) -> None:
 
 
 def test_killed_twice_it_goes_on_without_making_anything_again(
-    interrupted: tuple[Path, list[dict[str, int]]],
+    interrupted: tuple[Path, list[set[tuple[str, object]]]],
 ) -> None:
     store, (first, second) = interrupted
-    assert first.items() <= second.items()
+    assert first <= second
     done = [work.done(store) for work in planned()]
     assert done[:2] == [True, True]
     assert not all(done)
     reproduce(store)
-    whole = files(store)
-    assert second.items() <= whole.items()
+    whole = made(store)
+    assert second <= whole
     assert all(work.done(store) for work in planned())
     assert reproduce(store) == []
-    assert files(store) == whole
+    assert made(store) == whole
 
 
 def test_the_page_holds_what_was_measured_and_names_what_differs(
-    interrupted: tuple[Path, list[dict[str, int]]],
+    interrupted: tuple[Path, list[set[tuple[str, object]]]],
 ) -> None:
     store, _ = interrupted
     reproduce(store)
