@@ -1,4 +1,4 @@
-"""Attacks by name: what reads hidden attributes from releases. One file per registered attack."""
+"""Attacks by name. One file for each registered attack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attack is: what it consumes, what its threat model grants it, and what it gives."""
+"""The interface of an attack: what it reads, what its threat model grants it, and what it returns."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Knowledge = Literal["unaware", "aware", "averaging"]
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that a fleet attack gets.
+    """The input of an attack that is fitted in the fleet.
 
-    auxiliary: releases (A, N) float32 of samples whose hidden attribute it knows; auxiliary_labels: (A,), 0
-    .. classes − 1. observed: the victims' releases (V, N) float32. release: their kind. Repeated draws of a
-    release are averaged before they get here. auxiliary_group: (A,), equal for samples that resemble each
-    other, as several pictures of one person do; None where all are independent.
+    auxiliary: releases (A, N) float32 of samples whose hidden attribute the attacker knows. auxiliary_labels:
+    (A,), 0 .. classes − 1. observed: the victims' releases (V, N) float32. release: the kind of the releases.
+    Repeated draws are averaged already. auxiliary_group: (A,), equal for samples that resemble each other,
+    such as several pictures of one person; None where all samples are independent.
     """
 
     auxiliary: NDArray[np.float32]
@@ -36,8 +36,8 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Inference:
-    """What an attack says of the victims: predicted (V,) int64, and scores (V, S) float32, higher meaning
-    more likely."""
+    """The output of an attack: predicted classes of the victims (V,) int64, and scores (V, S) float32, higher
+    meaning more likely."""
 
     predicted: NDArray[np.int64]
     scores: NDArray[np.float32]
@@ -46,8 +46,8 @@ class Inference:
 class Attack(ABC):
     """A registered attack; instances carry its parameters.
 
-    ``kind`` names the `leakrange.attacks.kinds.Kind` that it is of. ``consumes`` are the releases that it
-    reads, ``knowledge`` the kinds of attacker it can play, ``grants`` what its threat model gives it.
+    ``kind`` names its `leakrange.attacks.kinds.Kind`. ``consumes`` are the releases that it reads,
+    ``knowledge`` the kinds of attacker that it can play, ``grants`` what its threat model gives it.
     """
 
     name: ClassVar[str]

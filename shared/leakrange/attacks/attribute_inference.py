@@ -35,8 +35,8 @@ by their size."""
 
 
 class AttributeInferenceParameters(BaseModel):
-    """Which attribute, how many labelled records, how often the averaging attacker repeats a query, and G's
-    training."""
+    """The attribute, the number of labelled records, how often the averaging attacker repeats a query, and
+    the training of G."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -51,10 +51,9 @@ class AttributeInferenceParameters(BaseModel):
 class AttributeInference(AttributeAttack):
     """Nets G (HBC Table 13) trained on releases of records whose attribute the attacker knows.
 
-    Five nets, each fitted on four fifths of the records, are averaged. The epoch at which they together have
-    the least cross-entropy on the fifths that they did not see is kept, and they start out as the classes'
-    shares, so that releases which tell nothing give the majority class. Releases of any rank are read as
-    their numbers in a row.
+    The attack averages five nets, each fitted on four fifths of the records. It keeps the epoch with the
+    least cross-entropy on the held-out fifths. The nets start from the classes' shares, so that releases
+    without information give the majority class. Releases of any rank are flattened.
     """
 
     name: ClassVar[str] = "attribute-inference"
@@ -92,7 +91,7 @@ class AttributeInference(AttributeAttack):
         return Inference(scores.argmax(axis=1).astype(np.int64), cast(NDArray[np.float32], scores))
 
     def _fit(self, releases: Tensor, labels: Tensor, classes: int) -> StackedAttackNets:
-        """A net for each fold, all of the epoch at which they together did best on what they had not seen."""
+        """One net for each fold, all from the epoch that did best on the held-out records."""
         import torch
         from torch.nn.functional import cross_entropy
 

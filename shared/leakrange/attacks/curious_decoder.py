@@ -13,15 +13,15 @@ __all__ = ["CuriousDecoder"]
 
 
 class CuriousDecoderParameters(BaseModel):
-    """None: what it infers was fixed when the provider was trained."""
+    """None: everything was fixed when the provider was trained."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @attacks.register("curious-decoder")
 class CuriousDecoder(Attack):
-    """The provider applies its G or its threshold to whatever users upload; the controller reads what it
-    inferred."""
+    """The provider applies its decoder (a net G or a threshold) to the users' uploads. The controller reads
+    the inferences."""
 
     name: ClassVar[str] = "curious-decoder"
     summary: ClassVar[str] = "the provider decodes what its own classifier hid in the uploaded outputs"

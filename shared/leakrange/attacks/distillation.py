@@ -1,4 +1,4 @@
-"""A user's own model, taught by a curious provider's answers, goes on telling (HBC Section 5.8)."""
+"""Distillation: a user's own model, trained on a curious provider's answers, leaks as well (HBC Section 5.8)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ FEWEST = 50
 
 
 class DistillationParameters(BaseModel):
-    """The student, and how it learns.
+    """The student and its training.
 
-    ``auxiliary``: how many unlabelled records of its own the user asks about (as many as it has and its
-    budget answers, but no more). ``width``: of the student's layers, relative to the teacher's.
-    ``temperature`` of the soft outputs that are compared; 1 takes them as they come.
+    ``auxiliary``: the largest number of the user's own unlabelled records to query; its data and its budget
+    may allow fewer. ``width``: of the student's layers, relative to the teacher's. ``temperature`` of the
+    soft outputs in the loss; 1 leaves them as they are.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -34,10 +34,10 @@ class DistillationParameters(BaseModel):
 
 @attacks.register("distillation")
 class Distillation(Attack):
-    """The user asks for soft outputs of unlabelled records and trains a student on them by Eq. 11; whoever
-    uses the student uploads its outputs, and the provider applies its G or its threshold to those.
+    """A user queries unlabelled records and trains a student on the soft outputs by Eq. 11. Users of the
+    student upload its outputs, and the provider applies its decoder to these.
 
-    The student is trained in the fleet, which knows no decoder; the provider never sees the student.
+    The student is trained in the fleet, which does not have the decoder; the provider never sees the student.
     """
 
     name: ClassVar[str] = "distillation"

@@ -1,7 +1,7 @@
 """Kinds of attack by name: one module for each.
 
-Planner, fleet, controller and report know a kind by the interface `Kind` alone. So an attack of a new kind is
-one module here (or in a package of the user's own) and the attack itself.
+Planner, fleet, controller and report use a kind only through the interface `Kind`. So a new kind of attack is
+one module here, or in a package of the user's own, and the attack itself.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ kinds: Registry[type[Kind]] = Registry("kind of attack", "leakrange.attacks.kind
 
 
 def kind_of(attack: type[Attack]) -> Kind:
-    """The kind that an attack is of. Raises `UnknownName` where none has the name that it gives."""
+    """The kind of an attack. Raises `UnknownName` where no kind has the name that the attack gives."""
     return kinds[attack.kind]()
 
 
 def leakage_of(kind: str) -> Metric:
-    """The metric that tells first of all how much an attack of that kind found out; of a kind that is not
-    installed any more, one that no trial has."""
+    """The main leakage metric of that kind of attack. For a kind that is no longer installed, a name that no
+    trial has."""
     entry = kinds.get(kind)
     return described(kind if entry is None else entry.leakage)

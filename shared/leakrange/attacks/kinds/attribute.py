@@ -24,8 +24,8 @@ __all__ = ["AskedAbout", "AttributeKind", "affordable", "evidence_of", "judge_gu
 
 
 class AttributeEvidence(BaseModel):
-    """The ``observed`` releases of users, and ``auxiliary`` ones, of which the first belong to the samples of
-    ``span``, whose ``sensitive`` attribute the attacker knows."""
+    """The ``observed`` releases of users, and ``auxiliary`` releases of the attacker's own samples. The first
+    of these belong to the samples of ``span``, whose ``sensitive`` attribute the attacker knows."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -36,7 +36,7 @@ class AttributeEvidence(BaseModel):
 
 
 class AskedAbout(BaseModel):
-    """The records that are asked about."""
+    """The records that the attacker queries."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -45,7 +45,7 @@ class AskedAbout(BaseModel):
 
 @kinds.register("attribute")
 class AttributeKind(Kind):
-    """The attacker asks about auxiliary records, and reads the releases that users upload."""
+    """The attacker queries auxiliary records and reads the releases that users upload."""
 
     name: ClassVar[str] = "attribute"
     leakage: ClassVar[str] = "curiosity"
@@ -53,7 +53,7 @@ class AttributeKind(Kind):
     Evidence: ClassVar[type[BaseModel]] = AttributeEvidence
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
-        """The attribute that the attack names, or else the provider."""
+        """The attribute that the attack names, by default the one that the provider names."""
         if provider.service is not None:
             return f"it is a {provider.service.kind} service, to which nobody uploads anything"
         sensitive = given.get("sensitive", provider.sensitive)
@@ -76,11 +76,11 @@ class AttributeKind(Kind):
         budget: int,
         available: int | None = None,
     ) -> int | None:
-        """Auxiliary records, each asked about as often as the attacker asks."""
+        """The number of auxiliary records, each queried as often as the attacker repeats its queries."""
         return affordable(target, budget // target.answers(knowledge), available)
 
     def plan(self, cell: Cell) -> Needs | None:
-        """One who is unaware of a defence has asked without it."""
+        """An attacker who does not know the defence has learnt from undefended answers."""
         count = self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, cell.available)
         if count is None:
             return None
@@ -101,7 +101,7 @@ class AttributeKind(Kind):
         return {"predicted": found.predicted, "scores": found.scores}
 
     async def judge(self, trial: Trial) -> Judged:
-        """By what the users' edge clients registered of them."""
+        """Compares the guesses with the labels that the users' edge clients registered."""
         span = AskedAbout.model_validate(trial.needs.asked).span
         found = await trial.fitted(
             AttributeEvidence(
@@ -116,8 +116,8 @@ class AttributeKind(Kind):
 
 
 def affordable(target: Target, answers: int, available: int | None) -> int | None:
-    """How many auxiliary records are used by who may have so many answers and has as many as are
-    ``available``; None where these are fewer than the attack's own bounds on ``auxiliary`` allow."""
+    """The number of auxiliary records that an attacker can use with so many answers, of those ``available``.
+    None where this is below the attack's lower bound on ``auxiliary``."""
     parameters = target.parameters.model_dump()
     count = min(answers, int(parameters.get("auxiliary", answers)))
     if available is not None:
@@ -131,9 +131,10 @@ def affordable(target: Target, answers: int, available: int | None) -> int | Non
 
 
 def evidence_of(evidence: AttributeEvidence, job: FitJob, releases: Releases) -> Evidence:
-    """What the job's attack is given: releases, and the labels that its threat model grants.
+    """The evidence that the job's attack is given: releases, and the labels that its threat model grants.
 
-    Raises `NotFound` for releases that are not stored, `InvalidInput` for such as do not fit together.
+    Raises `NotFound` for releases that are not stored, and `InvalidInput` for releases that do not fit
+    together.
     """
     data, chosen = span_of(evidence.span)
     if evidence.sensitive not in data.attributes:
@@ -158,12 +159,12 @@ def evidence_of(evidence: AttributeEvidence, job: FitJob, releases: Releases) ->
 def judge_guesses(
     trial: Trial, uploaded: Uploaded, guessed: Inference, *, seen: int | None = None, spent: int | None = None
 ) -> Judged:
-    """What was guessed of the hidden attribute of all users, and the decisions that they got.
+    """The metrics of the guesses about all users' hidden attribute, and of the decisions that users got.
 
-    ``seen`` limits the users to the first so many (an inside attack's budget); ``spent`` is what an outside
-    attack had answered. Users whose hidden class is unknown are left out of the guesses, those whose target
-    is unknown out of the decisions. Raises `LeakrangeError` where an attack answered for another number of
-    users, or for none.
+    ``seen`` limits the users to the first so many (the budget of an inside attack). ``spent`` is the number
+    of answers that an outside attack used. Users whose hidden class is unknown do not count for the guesses,
+    those whose target class is unknown do not count for the decisions. Raises `LeakrangeError` where the
+    number of guesses is not the number of users, or is zero.
     """
     hidden, target = uploaded.truth(trial.hidden), uploaded.truth(trial.model.target)
     users = len(hidden) if seen is None else min(seen, len(hidden))

@@ -1,4 +1,4 @@
-"""What a kind of attack knows when trials are planned, and what it can have planned for them."""
+"""What a kind of attack can see and request while trials are planned."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class Offer(Protocol):
 class Needs(BaseModel):
     """What a trial needs, by the ids of the plan.
 
-    ``streams`` are users' uploads, in the order of the draws; ``probes`` are questions by the role that they
-    have for the attack, likewise; ``shadows`` are models of the attacker's own. ``asked`` is what the kind
-    itself wants to know again when the trial is judged.
+    ``streams`` are the users' uploads, one for each draw. ``probes`` are queries by their role in the attack,
+    also one for each draw. ``shadows`` are the attacker's own models. ``asked`` is whatever the kind needs
+    again when the trial is judged.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -79,15 +79,15 @@ class Needs(BaseModel):
 
 
 class Cell(Protocol):
-    """One cell of a scenario's matrix. What is planned for several cells is planned once."""
+    """One cell of a scenario's matrix. Work that several cells need is planned once."""
 
     @property
     def provider(self) -> Offer:
-        """Who is attacked."""
+        """The provider that is attacked."""
 
     @property
     def target(self) -> Target:
-        """What the attack is after there."""
+        """What the attack is meant to infer."""
 
     @property
     def knowledge(self) -> Knowledge:
@@ -95,15 +95,15 @@ class Cell(Protocol):
 
     @property
     def budget(self) -> int:
-        """How many samples it may have answered, or sees."""
+        """The number of answers that the attacker may use, or of uploads that it sees, in samples."""
 
     @property
     def available(self) -> int | None:
-        """How many auxiliary records there are; None where that is not known."""
+        """The number of auxiliary records; None where it is not known."""
 
     @property
     def data(self) -> DataSpec:
-        """The data of the model that is attacked, for who must not know what it was trained on."""
+        """The data of the attacked model, in a form that does not reveal which records it was trained on."""
 
     @property
     def policy(self) -> list[Any]:
@@ -118,7 +118,8 @@ class Cell(Protocol):
         """Whether users' devices have defences of their own."""
 
     def uploads(self, draws: int = 1) -> list[str]:
-        """Users upload their outputs ``draws`` times, once where all would be the same; a stream for each."""
+        """The streams of users' uploads, one for each of ``draws``; a single one where all draws would be
+        equal."""
 
     def ask(
         self,
@@ -128,9 +129,9 @@ class Cell(Protocol):
         undefended: bool = False,
         by: Literal["attacker", "device", "users"] = "attacker",
     ) -> list[str]:
-        """The API is asked about the first ``count`` samples of a split (pairs of samples, of a
-        verification), as often as the attacker asks, or once by users; a probe for each time. An attacker
-        with a device does to samples what the defence has users' devices do."""
+        """Plans queries about the first ``count`` samples of a split (pairs of samples, for a verification),
+        one probe for each repetition, or a single one for users. An attacker with a device applies the
+        defence's changes to samples first."""
 
     def shadow(self, number: int) -> str:
-        """The attacker trains the shadow of that number; its id."""
+        """Plans the attacker's shadow model of that number; returns its id."""

@@ -1,4 +1,4 @@
-"""The provider's own attack: it decodes what users upload."""
+"""The provider's own attack: it decodes the users' uploads."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["DecoderKind", "decoded", "what_is_decoded"]
 
 
 class NoEvidence(BaseModel):
-    """Nothing: what it infers was fixed when the provider was trained."""
+    """Empty: what is inferred was fixed when the provider was trained."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @kinds.register("decoder")
 class DecoderKind(Kind):
-    """Nothing is asked, and nothing fitted: what the provider infers comes with the uploads."""
+    """Needs no queries and no fit: the provider's inferences come with the uploads."""
 
     name: ClassVar[str] = "decoder"
     leakage: ClassVar[str] = "curiosity"
@@ -44,20 +44,20 @@ class DecoderKind(Kind):
         budget: int,
         available: int | None = None,  # noqa: ARG002
     ) -> int | None:
-        """The first uploads."""
+        """The number of uploads that the provider sees."""
         return budget
 
     def plan(self, cell: Cell) -> Needs | None:
-        """What users upload."""
+        """One stream of users' uploads."""
         return Needs(streams=cell.uploads())
 
     async def judge(self, trial: Trial) -> Judged:
-        """By what the users' edge clients registered of the first uploads."""
+        """Compares the inferences with the labels that the users' edge clients registered."""
         return judge_guesses(trial, trial.uploaded, decoded(trial, trial.uploaded), seen=trial.budget)
 
 
 def what_is_decoded(attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
-    """The attribute that the provider itself is after, or why there is none."""
+    """The attribute that the provider's decoder infers, or the reason why there is none."""
     if not provider.decodes or provider.sensitive is None:
         return "it decodes nothing"
     classes = provider.attributes[provider.sensitive].classes
@@ -65,7 +65,7 @@ def what_is_decoded(attack: type[Attack], given: dict[str, Any], provider: Offer
 
 
 def decoded(trial: Trial, uploaded: Uploaded) -> Inference:
-    """What the provider read in uploads. Raises `NotFound` where it has no decoder."""
+    """What the provider inferred from uploads. Raises `NotFound` where it has no decoder."""
     if uploaded.inferred is None:
         raise NotFound(f"the provider of {trial.model.id} has no decoder: it inferred nothing")
     return uploaded.inferred

@@ -1,4 +1,4 @@
-"""The interface of a kind of attack: all that the rest of the range knows of it."""
+"""The interface of a kind of attack. The rest of the range uses nothing else of it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ for such as are not stored, `InvalidInput` for such as do not fit together."""
 
 
 class Kind(ABC):
-    """What all attacks of one kind have in common. A kind has no state.
+    """What all attacks of one kind share. A kind has no state.
 
-    A scenario is checked with `target` and `buys`, and planned with `plan`. When the plan is carried out,
-    `judge` gets what was planned for each trial; what is fitted for it is fitted by `infer` in the fleet.
+    Scenarios are checked with `target` and `buys`, and planned with `plan`. The fleet calls `infer` for jobs
+    that fit an attack. The controller calls `judge` when everything that a trial needs is there.
     """
 
     name: ClassVar[str]
@@ -42,30 +42,31 @@ class Kind(ABC):
 
     @abstractmethod
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
-        """The attack with the parameters ``given`` on that provider, or why it cannot be tried there.
+        """The target of the attack with the parameters ``given`` at that provider, or the reason why it
+        cannot be tried there.
 
-        The provider's release is one that the attack reads. Raises `ValidationError` for parameters that the
-        attack does not take.
+        The attack reads the kind of release that the provider gives. Raises `ValidationError` for parameters
+        that the attack does not take.
         """
 
     @abstractmethod
     def buys(
         self, target: Target, provider: Offer, knowledge: Knowledge, budget: int, available: int | None = None
     ) -> int | None:
-        """How many records the attack gets releases of for a budget (in samples); None where the budget buys
-        too few. ``available`` is how many auxiliary records there are, None where that is not known."""
+        """The number of records whose releases a budget (in samples) buys; None where it buys too few.
+        ``available`` is the number of auxiliary records, None where it is not known."""
 
     @abstractmethod
     def plan(self, cell: Cell) -> Needs | None:
-        """What a trial needs; None where the cell has no sense, or its budget buys too little."""
+        """What a trial needs; None where the cell makes no sense or its budget buys too little."""
 
     def infer(self, attack: Any, evidence: Any, job: FitJob, releases: Releases) -> dict[str, NDArray[Any]]:
-        """In the fleet: arrays by name, from an instance of the attack and the job's ``evidence``, which is
-        read as `Evidence`. Raises `InvalidInput` for evidence that cannot be used, `NotFound` for releases
-        that are not stored."""
+        """Runs in the fleet. Returns arrays by name, given an instance of the attack and the job's
+        ``evidence``, which is parsed as `Evidence`. Raises `InvalidInput` for evidence that cannot be used,
+        `NotFound` for releases that are not stored."""
         raise NotImplementedError(f"attacks of the kind {self.name!r} fit nothing in the fleet")
 
     @abstractmethod
     async def judge(self, trial: Trial) -> Judged:
-        """In the controller, when all that the trial needs is there: what the attack came to. Raises
-        `LeakrangeError` where that cannot be told."""
+        """Runs in the controller, when everything that the trial needs is there. Returns the metrics and
+        views of the attack. Raises `LeakrangeError` where they cannot be computed."""

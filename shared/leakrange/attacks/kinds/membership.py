@@ -37,8 +37,8 @@ class _Strict(BaseModel):
 
 
 class Shadow(_Strict):
-    """A model of the attacker's own: ``data`` tells what it was trained on, ``records`` and ``population``
-    are identities of its stored releases, for what the target is asked, too."""
+    """One of the attacker's own models. ``data`` says what it was trained on. ``records`` and ``population``
+    are identities of its stored releases for the samples that the target is queried with."""
 
     data: DataSpec
     records: str
@@ -46,20 +46,20 @@ class Shadow(_Strict):
 
 
 class Population(_Strict):
-    """Records that nobody has trained on, and the target's ``answers`` about them, of which the first belong
-    to ``span``."""
+    """Records that no model was trained on. The first of the target's ``answers`` about them belong to
+    ``span``."""
 
     span: Span
     answers: Chunks
 
 
 class Candidates(_Strict):
-    """Records whose membership is asked after, and the target's ``answers`` about them.
+    """Records whose membership is to be inferred, and the target's ``answers`` about them.
 
-    ``records`` are of the pool, of a specification that does not tell the model's members. ``target`` is the
-    attribute that the model is served for: the attacker knows each record's class. ``shadows`` are the
-    attacker's own models, trained in the fleet. ``defence`` is what it does to their outputs, a chain of
-    output defences, ``draws`` times over, averaged.
+    ``records`` name the pool by a specification that does not reveal the model's members. ``target`` is the
+    attribute that the model predicts: the attacker knows each record's class. ``shadows`` are the attacker's
+    own models, trained in the fleet. ``defence`` is a chain of output defences that the attacker applies to
+    their outputs; with several ``draws`` the results are averaged.
     """
 
     records: Span
@@ -72,7 +72,7 @@ class Candidates(_Strict):
 
 
 class _Asked(_Strict):
-    """What is asked about: the pool, and a population, if the attack wants one."""
+    """The samples to query: the pool, and the population if the attack uses one."""
 
     records: Span
     population: Span | None = None
@@ -81,14 +81,14 @@ class _Asked(_Strict):
 
 @kinds.register("membership")
 class MembershipKind(Kind):
-    """The attacker asks about the whole pool under the policy in force, and trains shadow models."""
+    """The attacker queries the whole pool through the API and trains shadow models."""
 
     name: ClassVar[str] = "membership"
     leakage: ClassVar[str] = "auc"
     Evidence: ClassVar[type[BaseModel]] = Candidates
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
-        """The provider's pool."""
+        """The pool that the provider's training set was drawn from."""
         if provider.service is not None:
             return f"it is a {provider.service.kind} service, to which nobody uploads anything"
         if provider.data.subset is None:
@@ -98,13 +98,15 @@ class MembershipKind(Kind):
     def buys(
         self, target: Target, provider: Offer, knowledge: Knowledge, budget: int, available: int | None = None
     ) -> int | None:
-        """The pool and the population: the budget answers for all of both, or the cell has no sense."""
+        """The size of the pool, and of the population where the attack uses one. A budget that does not cover
+        both buys nothing."""
         population = self._population(target, available)
         count = _pool(provider) + population
         return count if count * target.answers(knowledge) <= budget else None
 
     def plan(self, cell: Cell) -> Needs | None:
-        """Who knows of a defence has the same answers as who does not, but defends its shadows' likewise."""
+        """All attackers get the same answers. One who knows the defence also applies it to the outputs of its
+        shadow models."""
         if self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, cell.available) is None:
             return None
         pool, population = _pool(cell.provider), self._population(cell.target, cell.available)
@@ -126,11 +128,12 @@ class MembershipKind(Kind):
     def infer(
         self, attack: Any, evidence: Candidates, job: FitJob, releases: Releases
     ) -> dict[str, NDArray[Any]]:
-        """``scores`` float32 (N,) of the pool's records: where the line is to be drawn is for the judge."""
+        """``scores`` float32 (N,) of the records of the pool. The threshold is chosen when the trial is
+        judged."""
         return {"scores": attack.score(evidence_of(evidence, job, releases)).astype(np.float32)}
 
     async def judge(self, trial: Trial) -> Judged:
-        """By the model's own record of what it was trained on."""
+        """Compares the scores with the record that training left of its members."""
         asked = _Asked.model_validate(trial.needs.asked)
         records, population = asked.records, asked.population
         own = await trial.shown(records)
@@ -183,11 +186,11 @@ def judge_members(
     spent: int,
     person: NDArray[np.integer] | None = None,
 ) -> Judged:
-    """What one score a record (N,), higher meaning member, comes to beside the truth (N,).
+    """Compares one score per record (N,), higher meaning member, with the truth (N,).
 
-    ``utility`` holds the metrics of what users got under the same defence, ``spent`` is what the attack had
-    answered, ``person`` (N,) whose the records are, where somebody may have several. Raises `LeakrangeError`
-    where it scored another number of records, or not all with a number.
+    ``utility`` holds the metrics of what users got under the same defence. ``spent`` is the number of answers
+    that the attack used. ``person`` (N,) tells which records belong to the same person, where one may have
+    several. Raises `LeakrangeError` for a wrong number of scores, or scores that are not numbers.
     """
     if scores.shape != members.shape or not np.isfinite(scores).all():
         raise LeakrangeError(
@@ -203,9 +206,10 @@ def judge_members(
 
 
 def evidence_of(candidates: Candidates, job: FitJob, releases: Releases) -> MembershipEvidence:
-    """What the job's attack is given.
+    """The evidence that the job's attack is given.
 
-    Raises `NotFound` for releases that are not stored, `InvalidInput` for such as do not fit together.
+    Raises `NotFound` for releases that are not stored, and `InvalidInput` for releases that do not fit
+    together.
     """
     data, records = span_of(candidates.records)
     observed = releases(candidates.answers)
@@ -249,8 +253,8 @@ def _members(candidates: Candidates) -> NDArray[np.bool_]:
 def _shadows(
     candidates: Candidates, asked: NDArray[Any], releases: Releases, job: FitJob, width: int
 ) -> NDArray[np.float32]:
-    """The shadows' releases (K, N, Y) for the samples ``asked`` (N, ...), defended as the attacker knows them
-    to be."""
+    """The shadows' releases (K, N, Y) for the samples ``asked`` (N, ...), defended as far as the attacker
+    knows the defence."""
     released = np.empty((len(candidates.shadows), len(asked), width), dtype=np.float32)
     chain = Chain.parse(candidates.defence)
     for number, shadow in enumerate(candidates.shadows):

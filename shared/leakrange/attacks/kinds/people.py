@@ -1,4 +1,4 @@
-"""Attacks on the people whose pictures a teacher was trained on, by the answers of a service before it."""
+"""Attacks on which people a teacher was trained on, from the answers of a student service."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ __all__ = ["PeopleAsked", "PeopleKind", "asked_by_users", "evidence_of", "in_fol
 
 
 class PeopleAsked(BaseModel):
-    """The crowd of ``data``, about whose people ``count`` questions are answered. Of ``known`` members and as
-    many others, the first of the pool, the attacker knows that they are such.
+    """``count`` answers about the people of the crowd in ``data``. The attacker knows the membership of the
+    first ``known`` members and of as many others.
 
-    ``undefended`` answers are what an attacker learns from who does not know the defence; there are none
-    where it learns from the ``answers`` themselves.
+    ``undefended`` are answers without the defence, for an attacker who does not know it; it learns from
+    these. Otherwise the attacker learns from ``answers``.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -51,14 +51,14 @@ class PeopleAsked(BaseModel):
 
 @kinds.register("people")
 class PeopleKind(Kind):
-    """The attacker asks a service about people of a crowd in rounds: one question about each of them."""
+    """The attacker queries a service in rounds. Each round has one question about each person of the crowd."""
 
     name: ClassVar[str] = "people"
     leakage: ClassVar[str] = "auc"
     Evidence: ClassVar[type[BaseModel]] = PeopleAsked
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
-        """The crowd, half of whom the teacher was trained on."""
+        """The crowd; the teacher was trained on half of its people."""
         parameters = attack.Parameters.model_validate(given)
         crowd = provider.data.crowd
         if provider.service is None or crowd is None:
@@ -82,14 +82,16 @@ class PeopleKind(Kind):
         budget: int,
         available: int | None = None,  # noqa: ARG002
     ) -> int | None:
-        """Questions, as many about each person: so nobody is known better than others."""
+        """The number of questions. It is the same for each person, so that the attacker knows nobody better
+        than others."""
         crowd = _crowd(provider.data)
         fewest, most = _rounds(target, provider, crowd)
         rounds = min(budget // target.answers(knowledge) // crowd.asked, most)
         return rounds * crowd.asked if rounds >= fewest else None
 
     def plan(self, cell: Cell) -> Needs | None:
-        """One who is unaware of a policy has asked as much without it. Devices have no part in a service."""
+        """An attacker who does not know the policy has asked the same questions without it. A service has no
+        devices."""
         before = cell.knowledge == "unaware" and bool(cell.policy)
         budget = cell.budget // 2 if before else cell.budget
         count = self.buys(cell.target, cell.provider, cell.knowledge, budget)
@@ -104,7 +106,7 @@ class PeopleKind(Kind):
     def infer(
         self, attack: Any, evidence: PeopleAsked, job: FitJob, releases: Releases
     ) -> dict[str, NDArray[Any]]:
-        """``scores`` float32 (T,), and ``places`` int64 (T,): where in the pool they are of."""
+        """``scores`` float32 (T,), and their ``places`` int64 (T,) in the pool."""
         told, among = evidence_of(evidence, job, releases)
         if attack.parameters.revealed is not None and job.release == "softmax":
             told = _revealed(told, attack.parameters.revealed)
@@ -117,7 +119,7 @@ class PeopleKind(Kind):
         return {"places": among[rows].astype(np.int64), "scores": scores.astype(np.float32)}
 
     async def judge(self, trial: Trial) -> Judged:
-        """By the teacher's own record of whose images it was trained on."""
+        """Compares the scores with the record that training left of the teacher's people."""
         data, count = trial.model.recipe.data, int(trial.needs.asked["count"])
         found = await trial.fitted(
             PeopleAsked(
@@ -147,7 +149,7 @@ def _crowd(data: DataSpec) -> Crowd:
 
 
 def _rounds(target: Target, provider: Offer, crowd: Crowd) -> tuple[int, int]:
-    """The fewest and the most questions about each person."""
+    """The least and the greatest number of questions about each person."""
     most = crowd.images
     if provider.service is not None and provider.service.kind == "verification":
         most = min(target.parameters.pairs, pair_count(crowd.images))
@@ -156,8 +158,8 @@ def _rounds(target: Target, provider: Offer, crowd: Crowd) -> tuple[int, int]:
 
 
 def asked_by_users(provider: Offer) -> tuple[Split, int]:
-    """What a service's users ask: whom it knows, or who of the public is the same person. Of a verification
-    it is pairs that are counted."""
+    """The honest users' queries: images of enrolled people for a recognition, images or pairs of the public
+    for other services. For a verification, pairs are counted."""
     crowd, service = _crowd(provider.data), provider.service
     split: Split = "held" if service is not None and service.kind == "recognition" else "public"
     if service is not None and service.kind == "verification":
@@ -166,11 +168,11 @@ def asked_by_users(provider: Offer) -> tuple[Split, int]:
 
 
 def served_right(model: Model, answers: NDArray[np.floating]) -> float:
-    """The share of its users' questions that a service answered right, in [0, 1].
+    """The share of users' queries that a service answered correctly, in [0, 1].
 
-    Of a recognition it is the accuracy on other images of the people whom it knows. Of features and distances
-    it is that of verification among the public, by a threshold that is cross-validated on these very answers:
-    what a user can reach under the defence. answers: (N, k), to all that its users ask.
+    For a recognition it is the accuracy on held-out images of the enrolled people. For features and distances
+    it is the accuracy of verification among the public. Its threshold is cross-validated on these answers:
+    this is what a user can reach under the defence. answers: (N, k), to all of the users' queries.
     """
     crowd, service = model.recipe.data.crowd, model.service
     if crowd is None or service is None:
@@ -190,9 +192,11 @@ def served_right(model: Model, answers: NDArray[np.floating]) -> float:
 def evidence_of(
     asked: PeopleAsked, job: FitJob, releases: Releases
 ) -> tuple[PeopleEvidence, NDArray[np.int64]]:
-    """What the job's attack is given, and for each of its answers a place (N,) in the crowd's pool.
+    """The evidence that the job's attack is given, and the place (N,) in the crowd's pool of each of its
+    answers.
 
-    Raises `NotFound` for releases that are not stored, `InvalidInput` for such as do not fit together.
+    Raises `NotFound` for releases that are not stored, and `InvalidInput` for releases that do not fit
+    together.
     """
     crowd, data = asked.data.crowd, load(asked.data)
     if crowd is None:
@@ -216,10 +220,11 @@ def evidence_of(
 def in_folds(
     attack: PeopleAttack, told: PeopleEvidence, member: NDArray[np.bool_], folds: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Places in the evidence, and a score of each, for all people (P,), of whom ``member`` were learnt: those
-    of each fold are scored by an attacker who knows all others.
+    """Places in the evidence and their scores, for all people (P,); ``member`` are those that the teacher was
+    trained on. Each fold is scored by an attacker who knows the membership of all other folds.
 
-    Each fold's attacker has a scale of its own, so scores are their ranks in the fold, from 0 to 1.
+    Scores of different folds are on different scales, so each fold's scores are replaced by their ranks, from
+    0 to 1.
     """
     fold = even_folds(member, folds, told.seed)
     rows, scores = [], []
@@ -234,7 +239,7 @@ def in_folds(
 
 
 def _revealed(told: PeopleEvidence, count: int) -> PeopleEvidence:
-    """As one reads it who looks at the highest confidences alone."""
+    """The evidence of an attacker who sees only the highest confidences."""
     count = min(count, told.releases.shape[1])
     releases = revealed_scores(told.releases, count).astype(np.float32)
     own = told.lessons is told.releases
@@ -243,7 +248,8 @@ def _revealed(told: PeopleEvidence, count: int) -> PeopleEvidence:
 
 
 def _granted(data: Samples, crowd: Crowd, known: int) -> NDArray[np.int64]:
-    """The membership of the first ``known`` members and others of the pool, −1 for all others."""
+    """Membership of the first ``known`` members and the first ``known`` others of the pool; −1 for everybody
+    else."""
     member = data.members()[: crowd.asked]
     granted = np.full(len(member), -1)
     for kind in (True, False):

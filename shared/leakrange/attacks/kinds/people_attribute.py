@@ -1,4 +1,4 @@
-"""Attacks on an attribute of people whom a teacher never saw, by the answers of a service before it."""
+"""Attacks on an attribute of people whom a teacher never saw, from the answers of a student service."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = ["AttributeAsked", "PeopleAttributeKind"]
 
 class AttributeAsked(BaseModel):
     """Answers about the first ``known`` pictures of the public, whose ``sensitive`` attribute the attacker
-    knows, and about the whole pool, whose attribute it is after."""
+    knows, and about the whole pool, for which the attacker infers it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -42,15 +42,15 @@ class AttributeAsked(BaseModel):
 
 @kinds.register("people-attribute")
 class PeopleAttributeKind(Kind):
-    """The attacker asks about the public, whose attribute it knows, and about the people of the pool. It is
-    judged by those of them whom the teacher was not trained on."""
+    """The attacker queries pictures of the public, whose attribute it knows, and of the pool. Only people of
+    the pool whom the teacher was not trained on count."""
 
     name: ClassVar[str] = "people-attribute"
     leakage: ClassVar[str] = "auc"
     Evidence: ClassVar[type[BaseModel]] = AttributeAsked
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
-        """An attribute of the crowd's people, but for what their casting gives them."""
+        """An attribute of the people. Those that describe their roles in the crowd are excluded."""
         if provider.service is None or provider.data.crowd is None:
             return "it is no service that is asked about people: it has no 'service'"
         sensitive = given.get("sensitive", provider.sensitive)
@@ -72,14 +72,15 @@ class PeopleAttributeKind(Kind):
         budget: int,
         available: int | None = None,  # noqa: ARG002
     ) -> int | None:
-        """Pictures of the public, beside the whole pool."""
+        """The number of pictures of the public that the budget covers besides the whole pool."""
         assert provider.data.crowd is not None  # else it has no target
         sizes = part_sizes(provider.data.crowd)
         left = budget // target.answers(knowledge) - sizes["pool"]
         return affordable(target, left, sizes["public"]) if left > 0 else None
 
     def plan(self, cell: Cell) -> Needs | None:
-        """One who is unaware of a policy has learnt without it. Devices have no part in a service."""
+        """An attacker who does not know the policy has learnt from answers without it. A service has no
+        devices."""
         count = self.buys(cell.target, cell.provider, cell.knowledge, cell.budget)
         if count is None or cell.changes_devices:
             return None
@@ -97,8 +98,8 @@ class PeopleAttributeKind(Kind):
     def infer(
         self, attack: Any, evidence: AttributeAsked, job: FitJob, releases: Releases
     ) -> dict[str, NDArray[Any]]:
-        """``predicted`` int64 (V,) and ``scores`` float32 (V, 2) of the pool's pictures; beside them what the
-        attack is not given, ``truth`` int64 (V,), -1 where unknown."""
+        """``predicted`` int64 (V,) and ``scores`` float32 (V, 2) for the pictures of the pool. ``truth``
+        int64 (V,), -1 where unknown, is added for the judge; the attack does not see it."""
         data = load(evidence.data)
         labels, person = data.labels[evidence.sensitive], data.labels["person"]
         public, pool = data.where("public")[: evidence.known], data.where("pool")
@@ -123,7 +124,7 @@ class PeopleAttributeKind(Kind):
         return {"predicted": found.predicted, "scores": found.scores, "truth": labels[pool]}
 
     async def judge(self, trial: Trial) -> Judged:
-        """By the labels of those people whom the teacher never saw."""
+        """Compares the guesses with the labels of those people whom the teacher never saw."""
         data, count = trial.model.recipe.data, int(trial.needs.asked["count"])
         found = await trial.fitted(
             AttributeAsked(
@@ -153,7 +154,7 @@ class PeopleAttributeKind(Kind):
 
 
 def _whole(person: NDArray[np.int64], truth: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """Whose the pictures are (V,), where the attribute is one of people; None where one of pictures, so that
-    somebody has it in some of them alone."""
+    """The person (V,) of each picture, where the attribute is the same in all pictures of a person; None
+    where it can differ between pictures."""
     of_each = np.unique(np.stack([person, truth]), axis=1)[0]
     return person if len(np.unique(of_each)) == len(of_each) else None

@@ -1,4 +1,5 @@
-"""A user's own model, taught by a provider's answers: the provider decodes the outputs of the student."""
+"""Distillation: the provider decodes the outputs of a user's own model that was trained on the provider's
+answers."""
 
 from __future__ import annotations
 
@@ -24,8 +25,9 @@ __all__ = ["StudentKind"]
 
 
 class StudentEvidence(BaseModel):
-    """``answers`` about the samples of ``span``, of which no label is read. ``teacher`` is the net that every
-    user of the provider can download, ``victims`` are the samples that the student is used on, in order."""
+    """``answers`` about the samples of ``span``, whose labels are not read. ``teacher`` is the net that every
+    user of the provider can download. ``victims`` are the samples that the student is applied to, in order.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -37,14 +39,15 @@ class StudentEvidence(BaseModel):
 
 @kinds.register("student")
 class StudentKind(Kind):
-    """The fleet plays the user: it asks, trains the student, and hands in what the student gives."""
+    """The fleet plays the user: it queries the provider, trains the student, and uploads the student's
+    outputs."""
 
     name: ClassVar[str] = "student"
     leakage: ClassVar[str] = "curiosity"
     Evidence: ClassVar[type[BaseModel]] = StudentEvidence
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
-        """What the teacher hides for its decoder."""
+        """The attribute that the teacher hides for its decoder."""
         return what_is_decoded(attack, given, provider)
 
     def buys(
@@ -55,11 +58,11 @@ class StudentKind(Kind):
         budget: int,
         available: int | None = None,
     ) -> int | None:
-        """Records of the user's own that the provider answers for."""
+        """The number of the user's own records that the provider answers."""
         return affordable(target, budget // target.answers(knowledge), available)
 
     def plan(self, cell: Cell) -> Needs | None:
-        """None where devices change or defend the provider's model, which the student is not."""
+        """None where devices defend or change the provider's model: the student is another model."""
         count = self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, cell.available)
         if count is None or cell.changes_devices or cell.devices_defend:
             return None
@@ -93,7 +96,7 @@ class StudentKind(Kind):
         return {"scores": np.concatenate(soft)}
 
     async def judge(self, trial: Trial) -> Judged:
-        """By what the provider reads in the outputs of the student, and decides of them."""
+        """Compares what the provider infers and decides from the student's outputs with the users' labels."""
         span = AskedAbout.model_validate(trial.needs.asked).span
         student = await trial.fitted(
             StudentEvidence(

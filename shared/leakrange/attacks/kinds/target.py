@@ -1,4 +1,4 @@
-"""What an attack is after at one provider."""
+"""What an attack infers at one provider."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Target"]
 class Target:
     """An attack on one provider.
 
-    ``hidden`` names what it is after, ``classes`` are the names of what that can be.
+    ``hidden`` names what it infers, ``classes`` are the names of its possible values.
     """
 
     attack: type[Attack]
@@ -23,5 +23,5 @@ class Target:
     parameters: Any
 
     def answers(self, knowledge: Knowledge) -> int:
-        """How often each sample is asked about: an averaging attacker repeats its queries."""
+        """The number of queries of each sample: an averaging attacker repeats its queries."""
         return int(getattr(self.parameters, "repeats", 1)) if knowledge == "averaging" else 1

@@ -1,4 +1,4 @@
-"""What a kind of attack has at hand when a trial is judged, and what it makes of it."""
+"""What a kind of attack reads to judge a trial, and what it returns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Fitted", "Judged", "Model", "Shown", "Trial", "Uploaded"]
 
 @dataclass(frozen=True)
 class Judged:
-    """What an attack came to: its metrics, what pictures are drawn from, and the numbers of victims and of
+    """The result of an attack: its metrics, the data of its charts, the number of victims, and the number of
     samples that it had answered, or saw."""
 
     metrics: dict[str, Estimate]
@@ -33,8 +33,8 @@ class Judged:
 
 @dataclass(frozen=True)
 class Uploaded:
-    """A stream of uploads: the users' true classes by attribute, session by session, the decisions that they
-    got (V,), and what the provider inferred of them, if it decodes."""
+    """A stream of uploads: the users' true classes by attribute, the decisions that they got (V,), and what
+    the provider's decoder inferred, if it has one."""
 
     truths: Sequence[Mapping[str, Sequence[int]]]
     decisions: NDArray[np.int64]
@@ -43,8 +43,8 @@ class Uploaded:
     def truth(self, attribute: str) -> NDArray[np.int64]:
         """The users' classes of one attribute (V,), -1 where unknown.
 
-        Raises `LeakrangeError` where a session came without them: an edge client of another version may load
-        a data set that has other attributes.
+        Raises `LeakrangeError` where a session did not register that attribute. An edge client of another
+        version may load a data set with other attributes.
         """
         for labels in self.truths:
             if attribute not in labels:
@@ -58,7 +58,7 @@ class Uploaded:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a job of the fleet gave: arrays by name, stored under the job's identity."""
+    """The result of a job of the fleet: arrays by name, stored under the job's identity."""
 
     identity: str
     arrays: Mapping[str, NDArray[Any]]
@@ -71,7 +71,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a shadow was trained on, and the identity of its stored releases for a span."""
+    """The training data of a shadow model, and the identity of its stored releases for a span."""
 
     data: DataSpec
     releases: str
@@ -110,23 +110,23 @@ class Trial(Protocol):
 
     @property
     def hidden(self) -> str:
-        """What it is after."""
+        """The name of what it infers."""
 
     @property
     def classes(self) -> int:
-        """How many classes that has."""
+        """The number of classes of that."""
 
     @property
     def parameters(self) -> Mapping[str, Any]:
-        """The attack's."""
+        """The parameters of the attack."""
 
     @property
     def budget(self) -> int:
-        """How many samples the attack may have answered, or sees."""
+        """The number of answers that the attack may use, or of uploads that it sees, in samples."""
 
     @property
     def seed(self) -> int:
-        """Of the trial."""
+        """The seed of the trial."""
 
     @property
     def needs(self) -> Needs:
@@ -134,7 +134,7 @@ class Trial(Protocol):
 
     @property
     def model(self) -> Model:
-        """What is attacked."""
+        """The model that is attacked."""
 
     @property
     def uploaded(self) -> Uploaded:
@@ -146,24 +146,25 @@ class Trial(Protocol):
 
     @property
     def observed(self) -> list[list[str]]:
-        """The releases that users uploaded, by identity: chunks, each with its draws."""
+        """The identities of the releases that users uploaded: chunks, each with its draws."""
 
     def answered(self, role: str) -> list[list[str]]:
-        """The answers to the probes of a role, likewise; none where there are no such probes."""
+        """The identities of the answers to the probes of a role, as for `observed`; empty where there are no
+        such probes."""
 
     def answers(self, role: str) -> NDArray[np.float32]:
         """These answers, each the mean of its draws."""
 
     def members(self, pool: int) -> NDArray[np.bool_]:
-        """Which of the ``pool`` samples the model was trained on (pool,), by its training's record. Raises
-        `LeakrangeError` where that does not say."""
+        """Which of the ``pool`` samples the model was trained on (pool,), from the record of its training.
+        Raises `LeakrangeError` where the record does not say."""
 
     async def shown(self, span: Span) -> list[Shown]:
-        """What the shadows release for a span."""
+        """The shadow models' releases for a span."""
 
     async def fitted(self, evidence: BaseModel) -> Fitted:
-        """What the fleet infers from that evidence, now or earlier."""
+        """The result of fitting the attack on that evidence in the fleet; stored results are used again."""
 
     async def handed_in(self, student: Fitted) -> Uploaded:
-        """What becomes of the soft outputs ("scores") that a user's own model gives for the users' samples,
-        uploaded in place of the provider's model's."""
+        """Uploads a user's own model's soft outputs ("scores") for the users' samples, in place of the
+        provider's model's. Returns what the provider made of them."""
