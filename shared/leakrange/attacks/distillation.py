@@ -1,4 +1,5 @@
-"""Distillation: a user's own model, trained on a curious provider's answers, leaks as well (HBC Section 5.8)."""
+"""Distillation: a user's own model, trained on a curious provider's answers, leaks as well (HBC Section
+5.8)."""
 
 from __future__ import annotations
 

@@ -51,7 +51,8 @@ class PeopleAsked(BaseModel):
 
 @kinds.register("people")
 class PeopleKind(Kind):
-    """The attacker queries a service in rounds. Each round has one question about each person of the crowd."""
+    """The attacker queries a service in rounds. Each round has one question about each person of the
+    crowd."""
 
     name: ClassVar[str] = "people"
     leakage: ClassVar[str] = "auc"

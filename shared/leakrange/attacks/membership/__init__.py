@@ -1,5 +1,5 @@
-"""Whether a record was trained on, read from the releases that a model gives for it.
+"""Membership inference for records, from a model's releases.
 
-One module per attack; `confidence` turns releases into what all of them look at, `membership` says what they
-are given.
+One module per attack. `confidence` turns releases into confidences, which all attacks use. `membership`
+defines their input and output.
 """

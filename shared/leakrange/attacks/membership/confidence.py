@@ -1,4 +1,4 @@
-"""From releases to how sure a model is of a record's own class: what membership shows in."""
+"""A model's confidence in each record's own class, from its releases."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def log_confidence(
 ) -> NDArray[np.float64]:
     """log p_y: releases (..., N, Y) and true classes (N,) to (..., N), at most 0.
 
-    Of ``kind`` "logits" by log-softmax; of "softmax" after values below `FLOOR` were raised to it and each
-    row was made to add up to 1 again: so is what a defence left of an output read as a distribution.
+    For ``kind`` "logits" by log-softmax. For "softmax", values below `FLOOR` are raised to it and each row is
+    normalised to sum 1, so that defended outputs can be read as distributions.
 
     Raises `InvalidInput` for another kind, shapes that do not fit, or values that are not finite.
     """
@@ -31,11 +31,11 @@ def log_confidence(
 def scaled_logit(
     releases: NDArray[np.floating], labels: NDArray[np.integer], kind: str
 ) -> NDArray[np.float64]:
-    """φ = log(p_y / (1 − p_y)) (Carlini et al. 2022, Section IV), (..., N); arguments and errors as
-    those of `log_confidence`.
+    """φ = log(p_y / (1 − p_y)) (Carlini et al. 2022, Section IV), (..., N). Arguments and errors as for
+    `log_confidence`.
 
-    1 − p_y is the sum of the other classes' probabilities, never a difference: so φ stays exact where p_y is
-    1 as far as the number type can tell.
+    1 − p_y is computed as the sum of the other classes' probabilities, not as a difference, so that φ stays
+    exact where p_y is near 1.
     """
     own, others = _log_odds(releases, labels, kind)
     return own - others
@@ -44,7 +44,7 @@ def scaled_logit(
 def _log_odds(
     releases: NDArray[np.floating], labels: NDArray[np.integer], kind: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Logarithms of p_y and of all the other classes' probabilities together, but for a common constant."""
+    """Logarithms of p_y and of the sum of the other classes' probabilities, up to a common constant."""
     if kind not in ("logits", "softmax"):
         raise InvalidInput(f"membership is read from logits or softmax, not from {kind}")
     if releases.ndim < 2 or releases.shape[-1] < 2 or releases.shape[-2:-1] != labels.shape:

@@ -1,4 +1,5 @@
-"""LiRA: is the target's confidence in a record that of models which saw the record, or of such as did not?"""
+"""LiRA: compares the target's confidence in a record with that of shadow models trained with and without
+it."""
 
 from __future__ import annotations
 
@@ -29,9 +30,9 @@ Variance = Literal["auto", "record", "pooled"]
 
 
 class LiraParameters(ShadowParameters):
-    """``mode``: "online" uses shadows that were trained on a record and such as were not, "offline" only the
-    latter. ``variance``: of φ among shadows, each record's own ("record"), one of all records ("pooled"), or
-    pooled below 64 shadows ("auto")."""
+    """``mode``: "online" uses shadows trained with and without a record, "offline" only those without.
+    ``variance`` of φ among shadows: one for each record ("record"), one for all records ("pooled"), or
+    "auto", which is pooled below 64 shadows."""
 
     mode: Literal["online", "offline"] = "offline"
     variance: Variance = "auto"
@@ -39,8 +40,8 @@ class LiraParameters(ShadowParameters):
 
 @attacks.register("lira")
 class Lira(MembershipAttack):
-    """Normal distributions of φ per record, fitted on shadow models: the likelihood ratio of in and out
-    (online), or how far above out the target is (offline)."""
+    """Fits normal distributions of φ to the shadow models, record by record. The score is the likelihood
+    ratio of in and out (online), or how far the target is above out (offline)."""
 
     name: ClassVar[str] = "lira"
     summary: ClassVar[str] = (
@@ -71,10 +72,10 @@ def lira_online(
     members: NDArray[np.bool_],
     variance: Variance = "auto",
 ) -> NDArray[np.float64]:
-    """log p(φ | N(μ_in, σ²_in)) − log p(φ | N(μ_out, σ²_out)), added up over the queries: (N,).
+    """log p(φ | N(μ_in, σ²_in)) − log p(φ | N(μ_out, σ²_out)), summed over the queries: (N,).
 
-    observed: φ of the target (Q, N); shadows: (K, Q, N); members: (K, N). Queries are taken as independent of
-    each other, as in the authors' code. Raises `InvalidInput` where a record was seen by no shadow or by all.
+    observed: φ of the target (Q, N); shadows: (K, Q, N); members: (K, N). Queries are treated as independent,
+    as in the authors' code. Raises `InvalidInput` where no shadow, or every shadow, was trained on a record.
     """
     (mean_in, deviation_in), (mean_out, deviation_out) = (
         _normal(shadows, chosen, variance) for chosen in (members, ~members)
@@ -89,10 +90,10 @@ def lira_offline(
     members: NDArray[np.bool_],
     variance: Variance = "auto",
 ) -> NDArray[np.float64]:
-    """(φ − μ_out) / σ_out, averaged over the queries: (N,). Arguments as those of `lira_online`.
+    """(φ − μ_out) / σ_out, averaged over the queries: (N,). Arguments as for `lira_online`.
 
-    It orders a single query's records as Λ = 1 − Pr[Z > φ], Z ~ N(μ_out, σ²_out), does, and goes on to
-    where Λ is 1 to the last digit. Raises `InvalidInput` where a record was seen by all shadows.
+    For a single query it ranks records as Λ = 1 − Pr[Z > φ], Z ~ N(μ_out, σ²_out), does, but without
+    saturating at 1. Raises `InvalidInput` where every shadow was trained on a record.
     """
     mean, deviation = _normal(shadows, ~members, variance)
     return np.asarray(((observed - mean) / deviation).mean(axis=0))
@@ -103,9 +104,9 @@ def _normal(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Mean and deviation (Q, N) of φ over each record's ``chosen`` shadows.
 
-    Pooled is the root of the mean squared distance from each record's own mean, with a degree of freedom less
-    for every mean. With a single shadow a record there is none, and the deviation of all φ stands in: the
-    same for all records, it changes no order of the offline attack.
+    The pooled deviation is the root of the mean squared distance from each record's mean, with one degree of
+    freedom less for every mean. With a single shadow per record it is the deviation of all φ, which does not
+    change the ranking of the offline attack.
     """
     weight = chosen[:, np.newaxis, :].astype(np.float64)
     count = weight.sum(axis=0)
@@ -129,6 +130,6 @@ def _normal(
 def _log_density(
     x: NDArray[np.float64], mean: NDArray[np.float64], deviation: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Of a normal distribution."""
+    """The logarithm of a normal density."""
     distance = (x - mean) / deviation
     return np.asarray(-0.5 * distance**2 - np.log(deviation) - 0.5 * np.log(2 * np.pi))

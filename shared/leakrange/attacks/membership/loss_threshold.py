@@ -1,4 +1,4 @@
-"""The plainest membership attack: what a model has trained on, it has less loss on."""
+"""The simplest membership attack: a model has less loss on its training records."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class LossThresholdParameters(BaseModel):
 
 @attacks.register("loss-threshold")
 class LossThreshold(MembershipAttack):
-    """Members are the records of least cross-entropy −log p_y, whichever record it is.
+    """Predicts membership from the cross-entropy −log p_y, with one threshold for all records.
 
-    It knows no shadow: easy records that the target never saw look like members to it.
+    It uses no shadow models, so records that are easy for every model look like members.
     """
 
     name: ClassVar[str] = "loss-threshold"
@@ -38,7 +38,7 @@ class LossThreshold(MembershipAttack):
     Parameters: ClassVar[type[BaseModel]] = LossThresholdParameters
 
     def score(self, evidence: MembershipEvidence) -> NDArray[np.float64]:
-        """φ of the record, averaged over its queries: for a single one the order is that of −loss, and no
-        two losses near 0 run together."""
+        """φ of each record, averaged over its queries. For a single query it ranks records as −loss does, but
+        keeps losses near 0 apart."""
         check(evidence)
         return np.asarray(scaled_logit(evidence.observed, evidence.labels, evidence.release).mean(axis=0))

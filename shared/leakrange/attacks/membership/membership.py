@@ -1,4 +1,4 @@
-"""What a membership attack is given, and what it gives."""
+"""The input and output of membership attacks on records."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ __all__ = ["MembershipAttack", "MembershipEvidence", "ShadowParameters", "check"
 
 
 class ShadowParameters(BaseModel):
-    """How many shadow models the attacker trains, and how often an averaging one repeats a query.
+    """The number of shadow models that the attacker trains, and how often an averaging attacker repeats a
+    query.
 
-    Shadows come in pairs that share a pool out between them: each record is a member of one, and of the other
-    it is not. So of ``shadows`` half have seen a record and half have not.
+    Shadows come in pairs that split the pool: each record is a member of exactly one of the two. So half of
+    ``shadows`` were trained on a given record.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -31,13 +32,13 @@ class ShadowParameters(BaseModel):
 
 @dataclass(frozen=True)
 class MembershipEvidence:
-    """All that a membership attack gets of N records whose membership it is asked after.
+    """The input of a membership attack on N records.
 
-    observed: the target's releases (Q, N, Y), Q queries of each record (as it is, mirrored, ...); labels:
-    their true classes (N,). shadows: the releases of K models of the attacker's own for the same queries
-    (K, Q, N, Y), and members (K, N), which of the records each was trained on. population: the target's
-    releases of Z records that neither it nor a shadow has trained on (Z, Y), with population_labels (Z,) and
-    population_shadows (K, Z, Y). release: "logits" or "softmax".
+    observed: the target's releases (Q, N, Y) for Q queries of each record (as it is, mirrored, ...). labels:
+    their true classes (N,). shadows: the releases of the attacker's K own models for the same queries (K, Q,
+    N, Y). members: (K, N), which records each shadow was trained on. population: the target's releases (Z, Y)
+    for Z records that no model was trained on, with population_labels (Z,) and population_shadows (K, Z, Y).
+    release: "logits" or "softmax".
     """
 
     observed: NDArray[np.floating]
@@ -51,7 +52,8 @@ class MembershipEvidence:
 
 
 class MembershipAttack(Attack):
-    """An attack that scores records: the higher, the more likely the target was trained on them."""
+    """An attack that gives each record a score. A higher score means that the target was more likely trained
+    on it."""
 
     kind: ClassVar[str] = "membership"
     consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax")
@@ -59,7 +61,7 @@ class MembershipAttack(Attack):
 
     @abstractmethod
     def score(self, evidence: MembershipEvidence) -> NDArray[np.float64]:
-        """One finite score a record, (N,). Raises `InvalidInput` for evidence that cannot be used."""
+        """One finite score per record, (N,). Raises `InvalidInput` for evidence that cannot be used."""
 
 
 def check(evidence: MembershipEvidence) -> None:

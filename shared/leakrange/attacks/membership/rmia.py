@@ -1,4 +1,5 @@
-"""RMIA: a member outdoes the population in how much surer the target is of it than reference models are."""
+"""RMIA: compares the target's confidence in a record with reference models, and the record with a
+population."""
 
 from __future__ import annotations
 
@@ -23,10 +24,10 @@ __all__ = ["Rmia", "log_reference", "rmia"]
 
 
 class RmiaParameters(ShadowParameters):
-    """``population``: how many records z the attacker compares with (as many as it has, but no more), for
-    which it asks the target, too. ``gamma``: how many times as likely a record must be as z. ``mode``:
-    "online" uses shadows that were trained on a record and such as were not, "offline" only the latter; then
-    ``a`` in [0, 1] says how unsure those that were are taken to be: p_in = a·p_out + (1 − a)."""
+    """``population``: the largest number of records z to compare with; the target is queried about these,
+    too. ``gamma``: the likelihood ratio from which a record beats z. ``mode``: "online" uses shadows trained
+    with and without a record, "offline" only those without. Offline, ``a`` in [0, 1] estimates the confidence
+    of models trained with the record: p_in = a·p_out + (1 − a)."""
 
     mode: Literal["online", "offline"] = "offline"
     population: Annotated[int, Field(ge=20, le=100_000)] = 1000
@@ -36,7 +37,7 @@ class RmiaParameters(ShadowParameters):
 
 @attacks.register("rmia")
 class Rmia(MembershipAttack):
-    """The share of population records z that the record x beats in the likelihood ratio."""
+    """The score of a record x is the share of population records z that it beats in the likelihood ratio."""
 
     name: ClassVar[str] = "rmia"
     summary: ClassVar[str] = "pairwise likelihood ratios against a population, with few reference models"
@@ -77,12 +78,12 @@ class Rmia(MembershipAttack):
 def log_reference(
     shadows: NDArray[np.float64], members: NDArray[np.bool_], a: float | None
 ) -> NDArray[np.float64]:
-    """log p(x): how likely a record is over all models (N,), from log p(x|θ) of K reference models (K, N).
+    """log p(x), the likelihood of each record over all models (N,), from log p(x|θ) of K reference models (K,
+    N).
 
-    Online (``a`` None): the mean of p(x|θ) over the models with x and over those without, each weighing one
-    half; over whichever there are, where there is but one kind. Offline: p_out is the mean over the models
-    that were not trained on x, and p(x) = ((1 + a)·p_out + (1 − a)) / 2. Raises
-    `InvalidInput` where a record has no such model.
+    Online (``a`` None): the mean of p(x|θ) over models trained with x and over models without, each weighted
+    one half. Where only one group exists, its mean. Offline: p_out is the mean over models trained without x,
+    and p(x) = ((1 + a)·p_out + (1 − a)) / 2. Raises `InvalidInput` where a record has no such model.
     """
     likelihood = np.exp(shadows)
     out = (~members).sum(axis=0)

@@ -26,7 +26,7 @@ Mask = NDArray[np.bool_]
 @dataclass(frozen=True)
 class CurvePoint:
     """AUC with ``size`` auxiliary records (or reference identities): of each draw, their mean, and their
-    sample deviation (0 of one draw)."""
+    sample deviation (0 for one draw)."""
 
     size: int
     aucs: tuple[float, ...]
@@ -41,12 +41,12 @@ def attribute_scores(
     person: NDArray[np.int64] | None = None,
     seed: int = 0,
 ) -> NDArray[np.float64]:
-    """Scores (t,) of the ``target`` releases (t, d), higher meaning that they have the attribute, by logistic
-    regression on auxiliary ones (a, d) with ``labels`` (a,).
+    """Scores (t,) of the ``target`` releases (t, d), higher meaning that the attribute is present. A logistic
+    regression is fitted on auxiliary releases (a, d) with ``labels`` (a,).
 
-    Releases may be features, distances to reference identities x₂ (one column each), or confidence vectors:
-    they are standardised. The penalty is chosen by inner cross-validation where there are `ENOUGH` records,
-    with those of one ``person`` (a,) kept together. Raises as `fitted_scores`.
+    Releases may be features, distances to reference identities x₂ (one column each), or confidence vectors.
+    They are standardised. With `ENOUGH` records or more, the penalty is chosen by inner cross-validation that
+    keeps the records of one ``person`` (a,) together. Raises as `fitted_scores`.
     """
     setting = choose_setting("logistic", auxiliary, labels, person, seed)
     return fitted_scores("logistic", auxiliary, labels, target, setting, seed)
@@ -62,13 +62,13 @@ def auxiliary_curve(
     person: NDArray[np.int64] | None = None,
     seed: int = 0,
 ) -> list[CurvePoint]:
-    """AUC on one target set (t, d) against the number of auxiliary records (Figure 7), over ``draws`` random
-    choices of them.
+    """AUC on one target set (t, d) for several numbers of auxiliary records (Figure 7), each over ``draws``
+    random subsets.
 
-    The pool ``auxiliary`` (a, d) must hold no person of the target; ``person`` (a,) says whose its records
-    are, where a person has several. A choice has both labels, in the pool's
-    proportion; within a draw the smaller choices are the larger ones' first. Sizes above the pool's are left
-    out. Raises `InvalidInput` where the pool or the target lacks a label, and for sizes below 2.
+    The pool ``auxiliary`` (a, d) must hold no person of the target. ``person`` (a,) names the person of each
+    record where a person has several. A subset has both labels, in the pool's proportion; within a draw,
+    smaller subsets are prefixes of larger ones. Sizes above the pool's are left out. Raises `InvalidInput`
+    where the pool or the target lacks a label, and for sizes below 2.
     """
     if min(sizes, default=2) < 2:
         raise InvalidInput("a classifier needs an auxiliary record of either label")
@@ -97,11 +97,12 @@ def reference_curve(
     draws: int = 5,
     seed: int = 0,
 ) -> list[CurvePoint]:
-    """AUC against the number of reference identities x₂ (Figure 8a): of so many random columns of distances.
+    """AUC for several numbers of reference identities x₂ (Figure 8a), each a random subset of the columns of
+    distances.
 
-    For the number of classes C of a recognition service (Figure 8b) train a student for each C instead:
-    columns of a larger student's softmax are no smaller student's. Within a draw smaller choices are the
-    larger ones' first. Counts above the number of columns are left out.
+    For the number of classes C of a recognition service (Figure 8b), train a student for each C instead:
+    columns of a larger student's softmax are not a smaller student's softmax. Within a draw, smaller subsets
+    are prefixes of larger ones. Counts above the number of columns are left out.
     """
     width = auxiliary.shape[1]
     orders = [shuffled(stream(seed, f"references {draw}"), width) for draw in range(draws)]
@@ -129,7 +130,7 @@ def _point(size: int, aucs: Sequence[float]) -> CurvePoint:
 
 
 def _alternating(labels: Mask, seed: int, draw: int) -> NDArray[np.intp]:
-    """All rows in a random order of which any first 2 or more have both labels, nearly in proportion."""
+    """All rows in a random order. Any first 2 or more have both labels, nearly in proportion."""
     if not 0 < labels.sum() < len(labels):
         raise InvalidInput("records of both labels are needed")
     order = shuffled(stream(seed, f"auxiliary {draw}"), len(labels))

@@ -1,4 +1,4 @@
-"""Class-based membership inference: what all answers about one person tell of the teacher (FACELEAKS 4.2)."""
+"""Class-based membership inference: uses all answers about one person together (FACELEAKS 4.2)."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class ClassBasedParameters(PeopleParameters):
     """How a person's answers become a score.
 
     ``statistic``: S of their covariance (features and recognition, Eq. 3), or one of six statistics of
-    distances. ``mixture``: a component of a Gaussian mixture. Of both the known people give the sign, and
-    which of them is taken, alone. ``qda`` and ``logistic`` are fitted on the known people: on the statistics
-    of distances, or on as many principal components of the covariances as the paper has, but no more than
-    one for five known people. ``logarithm``: of a recognition's confidences the logarithms are read, which
-    the paper's attacker does not.
+    distances. ``mixture``: a component of a Gaussian mixture. For both, the known people only decide which
+    score is used and its sign. ``qda`` and ``logistic`` are classifiers fitted on the known people. They read
+    the statistics of distances, or principal components of the covariances: as many as in the paper, but at
+    most one for every five known people. ``logarithm``: reads the logarithms of a recognition's confidences,
+    which the paper's attacker does not.
     """
 
     logarithm: bool = False
@@ -44,7 +44,8 @@ class ClassBasedParameters(PeopleParameters):
 
 @attacks.register("class-based")
 class ClassBased(PeopleAttack):
-    """A teacher's vectors of its members lie closer together, or further apart, than those of strangers."""
+    """Compares how a teacher's vectors of one person spread: those of members spread less, or more, than
+    those of strangers."""
 
     name: ClassVar[str] = "class-based"
     summary: ClassVar[str] = "tells a teacher's members by how the answers about each person spread"
@@ -59,11 +60,13 @@ class ClassBased(PeopleAttack):
 
     @classmethod
     def fewest(cls, release: str) -> int:
-        """Six pairs have quartiles worth the name; four images a covariance of rank three."""
+        """Six pairs, so that quartiles mean something; or four images, so that the covariance has rank
+        three."""
         return 6 if release == "score" else 4
 
     def score(self, evidence: PeopleEvidence) -> tuple[NDArray[np.int64], Floats]:
-        """A score of each person asked after, at the place of the first answer about it."""
+        """A score for each person whose membership is unknown, at the place of the first answer about the
+        person."""
         check_people(evidence)
         known, asked = evidence.known, np.flatnonzero(~evidence.known)
         first = np.array([np.flatnonzero(evidence.person == person)[0] for person in asked])
@@ -96,7 +99,7 @@ class ClassBased(PeopleAttack):
 def _by_sign(
     seen: ClassScores, learnt: ClassScores, known: NDArray[np.bool_], member: NDArray[np.bool_], method: str
 ) -> Floats:
-    """The column and the sign that tell the known people apart best, on the others."""
+    """The column, with the sign, that separates the known people best, for all others."""
     wanted = [
         column
         for family, own in seen.families.items()

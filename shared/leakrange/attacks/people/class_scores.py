@@ -1,4 +1,4 @@
-"""Scores and features of people, from what an API answered about images of them."""
+"""Scores and features of people, from a service's answers about their images."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class ClassScores:
-    """``scores`` (people, s) that want no auxiliary data, the ``names`` of their columns, and which columns
-    each method has (``families``); ``features`` (people, d) for a classifier, which are brought to
-    ``components`` first where that is not None."""
+    """``scores`` (people, s) that need no auxiliary data, the ``names`` of their columns, and the columns of
+    each method (``families``). ``features`` (people, d) are for a classifier; where ``components`` is not
+    None, they are reduced to that many principal components first."""
 
     names: tuple[str, ...]
     families: Mapping[str, tuple[int, ...]]
@@ -43,8 +43,8 @@ class ClassScores:
 def of_vectors(
     api: str, releases: NDArray[np.floating], people: int, *, mixture: bool = True, seed: int = 0
 ) -> ClassScores:
-    """Of releases (people · m, k), person after person: S of Eq. 3 and, with ``mixture``, a Gaussian mixture
-    of the upper triangles after PCA (Sections 5.1, 5.3). Covariances are the plain ones, of m images."""
+    """From releases (people · m, k), person by person: S of Eq. 3 and, with ``mixture``, a Gaussian mixture
+    of the upper triangles after PCA (Sections 5.1, 5.3). Covariances are the unshrunk ones of m images."""
     person = np.repeat(np.arange(people), len(releases) // people)
     covariances = class_covariances(releases, person)
     families = {"S": {f"S p={p:g} λ={w:g}": covariance_score(covariances, p, w) for p, w in NORMS}}
@@ -60,7 +60,7 @@ def of_vectors(
 def of_distances(
     distances: NDArray[np.floating], person: NDArray[np.int64], *, mixture: bool = True, seed: int = 0
 ) -> ClassScores:
-    """Of distances (q,) between images of one ``person`` (q,) each: the statistics of Section 5.2, and a
+    """From distances (q,) between images of one ``person`` (q,) each: the statistics of Section 5.2, and a
     mixture of all six."""
     statistics = class_statistics(distances.ravel(), person)[1]
     families = {name: {name: column} for name, column in zip(STATISTICS, statistics.T, strict=True)}
@@ -73,7 +73,7 @@ def of_distances(
 def log_confidences(releases: NDArray[np.floating]) -> NDArray[np.float64]:
     """The logarithms of a recognition's confidences (N, C).
 
-    Confidences stand near 0 and 1, where they hardly tell one image from another; their logarithms do.
+    Confidences are mostly near 0 and 1, where they hardly distinguish images; their logarithms do.
     """
     logarithms: NDArray[np.float64] = np.log(np.maximum(releases, SMALLEST).astype(np.float64))
     return logarithms

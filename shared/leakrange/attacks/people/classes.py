@@ -1,4 +1,4 @@
-"""Images by person: a class is all images with one person label."""
+"""Groups images by person. A class is all images with one person label."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def grouped(person: Person) -> tuple[Person, list[Rows]]:
 
 
 def class_membership(person: Person, member: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Membership (C,) of the classes, of that ``member`` (n,) of their images.
+    """Membership (C,) of the classes, from the membership ``member`` (n,) of their images.
 
-    Raises `InvalidInput` where a person has images of both kinds: a teacher learns people whole.
+    Raises `InvalidInput` where a person has images of both kinds: either all or none were trained on.
     """
     if person.shape != member.shape:
         raise InvalidInput(f"{len(person)} persons and {len(member)} memberships do not match")
@@ -38,10 +38,10 @@ def class_membership(person: Person, member: NDArray[np.bool_]) -> NDArray[np.bo
 
 
 def equal_images(person: Person, images: int, seed: int = 0) -> Rows:
-    """Ascending rows of ``images`` random images of every class that has so many; other classes are left out.
+    """Ascending rows of ``images`` random images of every class that has enough; other classes are left out.
 
-    A covariance's off-diagonal elements are the larger the fewer images it is estimated from, so that classes
-    can be compared with equally many alone.
+    The off-diagonal elements of a covariance grow when it is estimated from fewer images, so only classes
+    with equal numbers of images can be compared.
     """
     rng = stream(seed, "equal images")
     chosen = [rows[shuffled(rng, len(rows))[:images]] for rows in grouped(person)[1] if len(rows) >= images]

@@ -1,4 +1,4 @@
-"""The attackers' classifiers of two labels, behind one function."""
+"""The attackers' binary classifiers, behind one function."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ def choose_setting(
     person: NDArray[np.int64] | None = None,
     seed: int = 0,
 ) -> float:
-    """The setting of `GRIDS` with the best AUC in `FOLDS` folds of the training records (a, d) alone; the
-    simplest of equally good ones.
+    """The setting of `GRIDS` with the best AUC in `FOLDS` folds of the training records (a, d); on a tie, the
+    simplest.
 
-    ``person`` (a,) keeps the records of each in one fold. With fewer than `ENOUGH` records, or fewer than two
-    (persons) of a label for each fold, it is the one of `DEFAULTS`.
+    ``person`` (a,) keeps the records of a person in one fold. With fewer than `ENOUGH` records, or fewer than
+    two (persons) of a label for each fold, it is the one of `DEFAULTS`.
     """
     owners = positive if person is None else person_labels(person, positive)
     if len(positive) < ENOUGH or min(int(owners.sum()), int((~owners).sum())) < 2 * FOLDS:

@@ -32,8 +32,8 @@ Floats = NDArray[np.float64]
 def class_covariance(vectors: Vectors, shrinkage: Shrinkage = "none") -> Floats:
     """The unbiased covariance (k, k) of one class's releases (m, k), m ≥ 2 (FACELEAKS Section 5.1).
 
-    ledoit-wolf: drawn towards a multiple of the identity by as much as the fewness of images asks for (Ledoit
-    and Wolf 2004), scaled by m/(m − 1) so that the trace is that of the unbiased one.
+    ledoit-wolf: shrunk towards a multiple of the identity, more so with fewer images (Ledoit and Wolf 2004),
+    and scaled by m/(m − 1) so that the trace is that of the unbiased one.
 
     Raises `InvalidInput` for fewer than 2 images, and for values that are not finite.
     """
@@ -85,9 +85,9 @@ def covariance_scores(
     weight: float = 1.0,
     shrinkage: Shrinkage = "none",
 ) -> Floats:
-    """S (C,) of the classes of releases (n, k), one covariance in memory at a time.
+    """S (C,) of the classes of releases (n, k), with one covariance in memory at a time.
 
-    Larger means more spread: whether that tells members or the others is for `unsupervised.signed` to learn.
+    A larger S means more spread. Whether that indicates members is learnt by `unsupervised.signed`.
     """
     return np.array(
         [

@@ -1,4 +1,5 @@
-"""First-cut membership inference: of single releases, as if records told of the teacher (FACELEAKS 4.1)."""
+"""First-cut membership inference: judges single releases as if they were records of the training set
+(FACELEAKS 4.1)."""
 
 from __future__ import annotations
 
@@ -49,13 +50,13 @@ def first_cut(
     """Classify single releases (n, k) by membership (n,) in ``folds`` folds (Tables 1 and 2, Figure 3).
 
     logistic is the paper's linear model, forest its random forest, svm its linear support vector machine.
-    ``components`` puts a PCA before it, fitted on the training folds.
+    ``components`` applies a PCA first, fitted on the training folds.
 
-    folds_by: "person" has all images of a ``person`` (n,) in one fold. "record" deals single images out, as
-    the paper's words suggest: then the classifier has seen other images of nearly every person, with their
-    membership, and whatever recognises the person tells the membership. That is more than the paper's attack
-    can be after: its figures below one half are those of folds by person (which folds of records sorted by
-    person, not shuffled, nearly are). Print both.
+    folds_by: "person" keeps all images of a ``person`` (n,) in one fold. "record" assigns images to folds one
+    by one, as the paper's words suggest. Then the classifier has seen other images of nearly every person
+    together with their membership, so recognising the person is enough. The paper cannot mean that: its
+    figures below one half match folds by person (as do unshuffled folds of records sorted by person, nearly).
+    Report both.
 
     Raises `InvalidInput` where lengths differ, where a person has images of both kinds, and with fewer
     persons (records) of a kind than folds.
@@ -79,8 +80,8 @@ def first_cut(
 
 
 def score_threshold(distances: NDArray[np.floating], pair_member: Mask, pair_validation: Mask) -> Signed:
-    """A verification distance (q,) itself as the score of its pair, without auxiliary data (Section 5.2,
-    Figure 3b): an AUC over the pairs that are not of validation.
+    """Uses a verification distance (q,) as the score of its pair, without auxiliary data (Section 5.2, Figure
+    3b). The AUC is over the pairs that are not for validation.
 
     ``pair_validation`` (q,) must hold all pairs of a person or none.
     """

@@ -1,4 +1,4 @@
-"""Cutting classes or records into folds, and scores that each fold got from the others."""
+"""Splits classes or records into folds, and collects out-of-fold scores."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ class OutOfFold:
 
 
 def even_folds(positive: Mask, folds: int = FOLDS, seed: int = 0) -> Folds:
-    """Fold (n,) of each sample, at random; every fold gets an equal share of both labels (n,), up to one.
+    """A random fold (n,) for each sample. Both labels (n,) are spread over the folds equally, up to one
+    sample.
 
     Raises `InvalidInput` for fewer than 2 folds, or where a label has fewer samples than there are folds.
     """
@@ -59,8 +60,8 @@ def even_folds(positive: Mask, folds: int = FOLDS, seed: int = 0) -> Folds:
 
 
 def person_folds(person: NDArray[np.int64], positive: Mask, folds: int = FOLDS, seed: int = 0) -> Folds:
-    """Fold (n,) of each record, with all records of a person in one; folds get equal shares of persons of
-    either label (n,), of that which most of a person's records have.
+    """A fold (n,) for each record, with all records of a person in one fold. A person counts for the label
+    (n,) of most of its records; both labels are spread over the folds equally.
 
     Raises as `even_folds`, of persons.
     """
@@ -69,7 +70,7 @@ def person_folds(person: NDArray[np.int64], positive: Mask, folds: int = FOLDS, 
 
 
 def person_labels(person: NDArray[np.int64], positive: Mask) -> Mask:
-    """The label (C,) that most records of each person have (positive where as many have either)."""
+    """The label (C,) of most records of each person (positive on a tie)."""
     index = np.unique(person, return_inverse=True)[1]
     mostly: Mask = np.bincount(index, weights=positive) / np.bincount(index) >= 0.5
     return mostly
@@ -78,8 +79,8 @@ def person_labels(person: NDArray[np.int64], positive: Mask) -> Mask:
 def out_of_fold(
     fold: Folds, score: Callable[[NDArray[np.intp], NDArray[np.intp]], NDArray[np.float64]]
 ) -> OutOfFold:
-    """Call ``score(train, test)`` with the rows of each fold as test and all others as train; it gives scores
-    of the test rows."""
+    """Calls ``score(train, test)`` once per fold, with the fold's rows as test and all others as train. It
+    returns the scores of the test rows."""
     scores = np.empty(len(fold))
     for each in range(int(fold.max()) + 1):
         test = np.flatnonzero(fold == each)

@@ -1,4 +1,4 @@
-"""The density of a multivariate normal, in logarithms."""
+"""The log-density of a multivariate normal distribution."""
 
 from __future__ import annotations
 

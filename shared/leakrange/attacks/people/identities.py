@@ -1,4 +1,5 @@
-"""Whose face it is: the attacker's own recogniser Ψ_aux gives images their class (Algorithm 1, line 2)."""
+"""Deduces who is shown: the attacker's own recogniser Ψ_aux gives images their class (Algorithm 1, line
+2)."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ Vectors = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Deduced:
-    """person: deduced labels (n,), of those in the references. distance: (n,), to the centroid of that
-    person. accuracy: share of right ones in [0, 1], where the truth was told.
+    """person: deduced labels (n,), out of those of the references. distance: (n,), to that person's centroid.
+    accuracy: the share of correct ones in [0, 1], where the truth is known.
 
-    ``person`` goes wherever a person label does: `covariance.covariance_scores`, `pairs.choose_pairs`. A
-    deduced class counts as a member where the person of that label is one.
+    ``person`` can be used wherever a person label can: `covariance.covariance_scores`, `pairs.choose_pairs`.
+    A deduced class counts as a member where the person with that label is one.
     """
 
     person: NDArray[np.int64]
@@ -37,10 +38,10 @@ def deduce_identities(
     truth: NDArray[np.int64] | None = None,
     normalise: bool = True,
 ) -> Deduced:
-    """Give each image (n, d) the person whose references' mean is nearest.
+    """Gives each image (n, d) the person whose mean reference is nearest.
 
-    ``images`` and ``references`` (r, d) are embeddings by the attacker's *own* net, no target's releases.
-    normalise: scale embeddings and means to length 1, so that the angle decides. Of equally near ones the
+    ``images`` and ``references`` (r, d) are embeddings by the attacker's *own* net, not releases of the
+    target. normalise: scales embeddings and means to length 1, so that only the angle counts. On a tie the
     lowest label wins. Raises `InvalidInput` where shapes do not match.
     """
     if images.ndim != 2 or references.ndim != 2 or images.shape[1] != references.shape[1]:

@@ -18,8 +18,8 @@ FEWEST = 4
 
 
 class PeopleAttributeParameters(BaseModel):
-    """Which attribute; of how many pictures of the public the attacker knows it, at most; how often an
-    averaging one repeats a query."""
+    """The attribute; the largest number of pictures of the public whose attribute the attacker knows; how
+    often an averaging attacker repeats a query."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -1,4 +1,4 @@
-"""What a membership attack on people is given, and what it gives."""
+"""The input and output of membership attacks on people."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ __all__ = ["PeopleAttack", "PeopleEvidence", "PeopleParameters", "check_people"]
 
 
 class PeopleParameters(BaseModel):
-    """``known``: of how many members, and as many others, the attacker knows that they are such. ``pairs`` of
-    each person it asks a verification about, at most. ``repeats``: how often an averaging attacker repeats a
-    query.
+    """``known``: the number of members, and the equal number of others, whose membership the attacker knows.
+    ``pairs``: the largest number of pairs of each person to query at a verification. ``repeats``: how often
+    an averaging attacker repeats a query.
 
-    With ``folds`` everybody is asked after, as in the paper: the people are cut into so many folds, and of
-    each fold's people it knows nothing but knows all others. ``known`` says nothing then. ``revealed``: of a
-    recognition so many of the highest confidences are read, whosever they are (Section 7.1).
+    With ``folds`` everybody's membership is inferred, as in the paper: the people are split into folds, and
+    for each fold the attacker knows the membership of everybody else. ``known`` is ignored then.
+    ``revealed``: only so many of a recognition's highest confidences are read, without their classes (Section
+    7.1).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -37,13 +38,13 @@ class PeopleParameters(BaseModel):
 
 @dataclass(frozen=True)
 class PeopleEvidence:
-    """All that a membership attack on P people gets.
+    """The input of a membership attack on P people.
 
-    releases: of N images (N, k), or distances of N pairs (N, 1); person (N,), whose they are, 0 .. P − 1: the
-    attacker is granted the class labels. lessons: what it learns from instead, of the same shape: answers
-    without the defence, for one who knows of none; else the same array. membership: (P,), 1 of known members,
-    0 of known others, −1 of those it is after. release: "features", "score" (distances) or "softmax" (of a
-    recognition).
+    releases: of N images (N, k), or distances of N pairs (N, 1). person (N,): the person of each, 0 .. P − 1,
+    which the attacker knows. lessons: answers to learn from, of the same shape: undefended ones for an
+    attacker who does not know the defence, else the same array. membership: (P,), 1 for known members, 0 for
+    known others, −1 for people whose membership is to be inferred. release: "features", "score" (distances)
+    or "softmax" (of a recognition).
     """
 
     releases: NDArray[np.float32]
@@ -55,20 +56,20 @@ class PeopleEvidence:
 
     @property
     def known(self) -> NDArray[np.bool_]:
-        """Of which people the attacker knows the membership, (P,)."""
+        """Whether the attacker knows the membership of each person, (P,)."""
         return np.asarray(self.membership >= 0)
 
     @property
     def member(self) -> NDArray[np.bool_]:
-        """Which people it knows to be members, (P,)."""
+        """Whether the attacker knows each person to be a member, (P,)."""
         return np.asarray(self.membership == 1)
 
 
 class PeopleAttack(Attack):
-    """An attack that tells the people whose pictures a teacher was trained on from others, by the answers of
-    a student service before it.
+    """An attack that infers whether a teacher was trained on a person's pictures, from the answers of a
+    student service.
 
-    ``fewest`` says how many images (pairs, of a verification) of each person it wants at least.
+    ``fewest`` is the least number of images (pairs, for a verification) of each person that it needs.
     """
 
     kind: ClassVar[str] = "people"
@@ -79,16 +80,17 @@ class PeopleAttack(Attack):
     @classmethod
     @abstractmethod
     def fewest(cls, release: str) -> int:
-        """Images, or pairs, of each person."""
+        """The least number of images, or pairs, of each person."""
 
     @abstractmethod
     def score(self, evidence: PeopleEvidence) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Places in the evidence (T,), all of people whose membership is not known, and a finite score of
-        each (T,), higher meaning member. Raises `InvalidInput` for evidence that cannot be used."""
+        """Places in the evidence (T,), all of people whose membership is not known, and their finite scores
+        (T,), higher meaning member. Raises `InvalidInput` for evidence that cannot be used."""
 
 
 def check_people(evidence: PeopleEvidence) -> None:
-    """Raise `InvalidInput` where the evidence's arrays do not fit together, or nothing can be learnt."""
+    """Raises `InvalidInput` where the evidence's arrays do not fit together, or are not enough to learn
+    from."""
     releases, lessons, person = evidence.releases, evidence.lessons, evidence.person
     if releases.ndim != 2 or lessons.shape != releases.shape or person.shape != releases.shape[:1]:
         raise InvalidInput(

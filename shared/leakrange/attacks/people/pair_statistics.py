@@ -1,4 +1,4 @@
-"""What the distances between a person's images look like, in six numbers."""
+"""Six statistics of the distances between a person's images."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def class_statistics(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The classes (C,) that have a distance, ascending, and the `STATISTICS` (C, 6) of each.
 
-    ``pair_person`` (q,): whose images the pair of each of ``distances`` (q,) are. Raises `InvalidInput` where
+    ``pair_person`` (q,): the person whose images give each of ``distances`` (q,). Raises `InvalidInput` where
     lengths differ or a distance is not finite.
     """
     if distances.shape != pair_person.shape or distances.ndim != 1 or not len(distances):

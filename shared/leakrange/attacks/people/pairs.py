@@ -1,4 +1,4 @@
-"""Which pairs of a person's images to ask a verification service about, under a budget."""
+"""Chooses the pairs of a person's images to query at a verification service, within a budget."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ Pairs = NDArray[np.intp]
 
 
 def pair_count(images: int) -> int:
-    """Pairs of so many images: 1225 of 50 (FACELEAKS Section 5.2)."""
+    """The number of pairs of so many images: 1225 of 50 (FACELEAKS Section 5.2)."""
     return images * (images - 1) // 2
 
 
 def choose_pairs(person: NDArray[np.int64], budget: int, seed: int = 0) -> Pairs:
-    """``budget`` pairs (q, 2) of rows of images of one person, or all where there are fewer; no pair twice.
+    """``budget`` different pairs (q, 2) of rows of images of one person each, or all where there are fewer.
 
-    In the order in which to ask: a smaller budget's pairs are a larger one's first. Each sweep takes one pair
-    of every class that has one left, so at any time classes differ by a pair at most. A class's pairs follow
-    a round-robin tournament of its images in random order (the circle method): every image meets another
-    before any meets a second one, and the numbers of uses never differ by more than 2. Only pairs that are
-    asked are enumerated.
+    Pairs are in the order of the queries, so a smaller budget's pairs are a prefix of a larger one's. Each
+    round takes one pair of every class that has one left, so the numbers of pairs per class differ by one at
+    most. Within a class, pairs follow a round-robin tournament of its images in random order (the circle
+    method): every image is used once before any is used twice, and the numbers of uses differ by 2 at most.
+    Only the chosen pairs are enumerated.
     """
     rng = stream(seed, "pairs")
     classes, members = grouped(person)
@@ -58,7 +58,8 @@ def pairs_within(fold: NDArray[np.int64], person: NDArray[np.int64]) -> tuple[Pa
 
 
 def _rounds(images: int) -> int:
-    """Rounds in which each image meets each other once; in each of an odd number one rests."""
+    """The rounds of a tournament in which each image meets each other once. With an odd number, one rests in
+    each round."""
     return images - 1 if images % 2 == 0 else images
 
 

@@ -1,5 +1,4 @@
-"""First-cut membership inference as an attack of the fleet: every answer is judged by itself (FACELEAKS
-4.1)."""
+"""First-cut membership inference as a fleet attack: each answer is judged on its own (FACELEAKS 4.1)."""
 
 from __future__ import annotations
 
@@ -17,15 +16,15 @@ __all__ = ["FirstCutAttack"]
 
 
 class FirstCutParameters(PeopleParameters):
-    """Which classifier is fitted on the known people's vectors; a distance is its own score."""
+    """The classifier that is fitted on the known people's vectors. A distance is its own score."""
 
     classifier: Literal["logistic", "forest", "svm"] = "logistic"
 
 
 @attacks.register("first-cut")
 class FirstCutAttack(PeopleAttack):
-    """A classifier of single answers, fitted on those about known people; of distances a threshold, whose
-    sign the known people give."""
+    """Scores single answers by a classifier fitted on answers about known people. A distance is the score
+    itself; the known people decide its sign."""
 
     name: ClassVar[str] = "first-cut"
     summary: ClassVar[str] = "tells a teacher's members by single answers, as if records told of it"
@@ -36,11 +35,11 @@ class FirstCutAttack(PeopleAttack):
 
     @classmethod
     def fewest(cls, release: str) -> int:  # noqa: ARG003
-        """One will do."""
+        """One is enough."""
         return 1
 
     def score(self, evidence: PeopleEvidence) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """A score of each image, or pair, of the people asked after."""
+        """A score for each image, or pair, of people whose membership is unknown."""
         check_people(evidence)
         known = evidence.known[evidence.person]
         member = evidence.member[evidence.person][known]

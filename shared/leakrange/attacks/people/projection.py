@@ -1,4 +1,4 @@
-"""Principal components, also of vectors that are far longer than they are many."""
+"""Principal component analysis, also for few vectors of very high dimension."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Projection:
 
 
 def projected(known: Vectors, asked: Vectors, components: int | None) -> tuple[Vectors, Vectors]:
-    """Both along the axes that are fitted on ``known`` alone; as they are where ``components`` is None."""
+    """Both in the principal components of ``known``; unchanged where ``components`` is None."""
     if components is None:
         return known, asked
     fitted = Projection.fit(known, components)

@@ -1,4 +1,4 @@
-"""What is asked about a crowd, round by round, told by places in its parts alone: no image is needed for it.
+"""The queries about a crowd, round by round, as places in its parts. No image is loaded for it.
 
 Place k of a part of P people shows the person k mod P (`leakrange.data.crowd`).
 """
@@ -29,7 +29,7 @@ Pairs = NDArray[np.intp]
 @dataclass(frozen=True)
 class PublicPairs:
     """Pairs (q, 2) of places among the public's images, whether both show one person (q,), and their fold
-    (q,): all of a person's pairs are of one fold, and so are both people of the others."""
+    (q,). All pairs of one person are in one fold; both people of any other pair are of the same fold."""
 
     places: Pairs
     same: NDArray[np.bool_]
@@ -38,19 +38,19 @@ class PublicPairs:
 
 @lru_cache(maxsize=8)
 def asked_pairs(crowd: Crowd, count: int) -> Pairs:
-    """The first ``count`` pairs (q, 2) of places in the pool that a verification is asked about; in each
-    round one pair of everybody. Fewer pairs are the first of more."""
+    """The first ``count`` pairs (q, 2) of places in the pool to query at a verification. Each round has one
+    pair of every person. A smaller count gives a prefix."""
     return choose_pairs(np.arange(part_sizes(crowd)[POOL]) % crowd.asked, count)
 
 
 def public_pair_count(crowd: Crowd) -> int:
-    """How many `public_pairs` there are, without making them: each fold has unlike pairs enough."""
+    """The number of `public_pairs`, without making them. Each fold has enough pairs of different people."""
     return 2 * crowd.public * pair_count(PUBLIC_IMAGES)
 
 
 @lru_cache(maxsize=8)
 def public_pairs(crowd: Crowd) -> PublicPairs:
-    """All pairs of images that show one of the public, and as many of different people."""
+    """All pairs of images that show one person of the public, and equally many of different people."""
     person = np.arange(part_sizes(crowd)["public"]) % crowd.public
     fold = person % FOLDS
     pairs, same = pairs_within(fold, person)

@@ -1,4 +1,4 @@
-"""Class-based membership inference by an attacker who knows some classes' membership."""
+"""Class-based membership inference by an attacker who knows the membership of some classes."""
 
 from __future__ import annotations
 

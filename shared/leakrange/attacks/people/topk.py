@@ -1,4 +1,4 @@
-"""What an attacker makes of a recognition service that reveals its k highest scores alone (FACELEAKS 7.1)."""
+"""Membership inference from a recognition service that reveals only its k highest scores (FACELEAKS 7.1)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ Floats = NDArray[np.floating]
 
 
 def revealed_scores(releases: Floats, k: int) -> NDArray[np.float64]:
-    """The k highest scores (n, k) of each of releases (n, C), highest first; their classes are not
-    looked at.
+    """The k highest scores (n, k) of each of releases (n, C), highest first, without their classes.
 
-    Of releases which the ``top-k`` defence left in place (``renormalise``, ``zero``) or bare alike. A class's
-    covariance is then (k, k); at k = 1 and renormalised every release is 1, which tells nothing.
-    Raises `InvalidInput` unless 1 ≤ k ≤ C.
+    Releases may be bare, or those of a ``top-k`` defence (``renormalise``, ``zero``). A class's covariance is
+    then (k, k). With k = 1 and ``renormalise`` every release is 1, which reveals nothing. Raises
+    `InvalidInput` unless 1 ≤ k ≤ C.
     """
     if releases.ndim != 2 or not 1 <= k <= releases.shape[1]:
         raise InvalidInput(f"releases {releases.shape} have no {k} highest scores")

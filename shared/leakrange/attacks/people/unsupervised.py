@@ -1,9 +1,9 @@
-"""Class-based membership inference without auxiliary data: a score of each class, and its sign.
+"""Class-based membership inference without auxiliary data: a score for each class, and its sign.
 
-Which way a score points is not settled by FACELEAKS: Section 4.2 and Figure 4b say that members are more
-concentrated (smaller S, smaller distances), Section 5.1 that S is larger for members. Defences can turn a
-sign round (Table 3 has an AUC of .451). So no sign is fixed here: each is learnt on validation classes whose
-membership is known, never on the classes that are tested.
+FACELEAKS does not settle the sign of a score. Section 4.2 and Figure 4b say that members are more
+concentrated (smaller S, smaller distances), Section 5.1 that S is larger for members. Defences can reverse a
+sign (Table 3 has an AUC of .451). So no sign is fixed here: each is learnt on validation classes whose
+membership is known, never on the test classes.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Signed:
-    """A score whose direction the validation classes decided, on the test classes.
+    """The scores of the test classes, with the sign chosen on the validation classes.
 
     sign: 1 where larger means member, −1 where smaller does. column: which of several scores was taken.
-    scores: of the test classes (T,), in their order, turned so that higher means member. auc: of those; below
-    .5 where the sign that was learnt is wrong on the test classes. unsigned_auc: max(auc, 1 − auc), what an
-    attacker with the right sign would have reached; on releases that tell nothing it is above .5, too.
-    validation_auc: with that sign, at least .5.
+    scores: of the test classes (T,), in their order, signed so that higher means member. auc: of those; below
+    .5 where the sign is wrong on the test classes. unsigned_auc: max(auc, 1 − auc), which an attacker with
+    the right sign would reach; it is above .5 even for releases without information. validation_auc: with
+    that sign, at least .5.
     """
 
     sign: int
@@ -44,13 +44,13 @@ class Signed:
 
 
 def signed(scores: NDArray[np.floating], member: Mask, validation: Mask) -> Signed:
-    """Turn class scores (C,) by the validation classes, and measure them on all others.
+    """Choose the sign of class scores (C,) on the validation classes, and measure them on all others.
 
-    ``scores`` may be (C, s), e.g. a mixture's components: the validation classes then also choose the column,
-    the one whose AUC is furthest from .5 (the first of equals). ``member`` (C,) is read where ``validation``
-    (C,) is set, for the sign, and elsewhere for the AUC alone. An AUC of exactly .5 gives sign 1.
+    ``scores`` may be (C, s), e.g. a mixture's components: then the validation classes also choose the column,
+    the one whose AUC is furthest from .5 (the first on a tie). ``member`` (C,) is used for the sign where
+    ``validation`` (C,) is set, and for the AUC elsewhere. An AUC of exactly .5 gives sign 1.
 
-    Works on pairs, too, where ``validation`` has all pairs of a class on one side. Raises `InvalidInput`
+    Pairs work as well, where all pairs of a class are on one side of ``validation``. Raises `InvalidInput`
     unless both parts hold members and others.
     """
     table = np.asarray(scores, dtype=np.float64).reshape(len(scores), -1)
@@ -130,7 +130,7 @@ def mixture_log_odds(
 
 
 def _matrices(mixture: Any, components: int, covariance: str) -> list[Floats]:
-    """The components' covariances (d, d), however scikit-learn keeps them."""
+    """The components' covariances (d, d), whatever form scikit-learn keeps them in."""
     if covariance == "tied":
         return [mixture.covariances_] * components
     return [each if covariance == "full" else np.diag(each) for each in mixture.covariances_]
