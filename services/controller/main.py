@@ -39,7 +39,8 @@ Starting and cancelling runs wants the operator key."""
 
 
 def controller(settings: ControllerSettings) -> FastAPI:
-    """The application. Migrates the database (where set so), goes on with unfinished runs, and serves."""
+    """The application. Migrates the database (unless configured otherwise), resumes unfinished runs, and
+    serves."""
     database = Database(settings.database_url)
     fleet = Fleet(settings.redis_url)
     news = News(database)

@@ -1,4 +1,5 @@
-"""The controller's web server: it ends open event streams before it waits for connections to close."""
+"""The controller's web server. At shutdown it ends open event streams before it waits for connections to
+close."""
 
 from __future__ import annotations
 
@@ -14,13 +15,13 @@ __all__ = ["ControllerServer"]
 
 
 class ControllerServer(uvicorn.Server):
-    """Serves ``app``. A follower of a run that goes on for hours would hold up every shutdown otherwise."""
+    """Serves ``app``. Without it, a client that follows a long run would delay every shutdown."""
 
     def __init__(self, app: FastAPI, settings: ControllerSettings) -> None:
         super().__init__(configuration(app, settings, grace=5))
         self._app = app
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """As of uvicorn."""
+        """Overrides uvicorn's method."""
         self._app.state.runs.close()
         await super().shutdown(sockets)

@@ -1,4 +1,4 @@
-"""What the controller is told by its environment."""
+"""The controller's settings, from its environment."""
 
 from __future__ import annotations
 
@@ -13,11 +13,10 @@ __all__ = ["ControllerSettings"]
 
 
 class ControllerSettings(ServiceSettings):
-    """Where the other parties are, as the controller reaches them, and where state lives.
+    """The other parties' addresses, as the controller reaches them, and where state is stored.
 
-    ``providers`` maps a behaviour (``honest``, ``curious``) to the base URL of the provider service that
-    plays it. ``proxy_public_url`` is the proxy as attackers and edge clients reach it (default: as the
-    controller does).
+    ``providers`` maps a behaviour (``honest``, ``curious``) to the base URL of the provider that plays it.
+    ``proxy_public_url`` is the proxy as attackers and edge clients reach it (default: the same address).
     """
 
     database_url: str = "sqlite+aiosqlite:///leakrange.db"

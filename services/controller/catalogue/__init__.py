@@ -1,3 +1,2 @@
-"""What there is to choose from: data sets, behaviours, attacks, defences, trained models, the scenario
-language.
-"""
+"""What scenarios can name: data sets, behaviours, attacks, defences; trained models; the schema of
+scenarios."""

@@ -1,4 +1,4 @@
-"""``/``: runs at a glance, followed live. One static page; what it shows it asks of the API."""
+"""``/``: an overview of runs, updated live. One static page that reads the API."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The controller's hands: how it drives the fleet, the providers, the proxy and the edge clients."""
+"""How the controller carries out runs with the fleet, the providers, the proxy and the edge clients."""

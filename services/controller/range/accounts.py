@@ -1,4 +1,4 @@
-"""The API keys of a run, and what the proxy's ledger says of them in the end."""
+"""The API keys of a run, and what the proxy's ledger finally says about them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CHECK_WITHIN = 5.0
 
 
 class LedgerLost(LeakrangeError):
-    """The proxy's ledger is not the one that the run has begun with: Redis was emptied."""
+    """The proxy's ledger is not the one that the run began with: Redis was emptied."""
 
     slug, title = "ledger-lost", "The ledger has lost its data"
 
@@ -37,16 +37,16 @@ class Accounts:
         self._proxy, self._journal = proxy, journal
 
     async def begin(self) -> None:
-        """Have the ledger know the run, before the first key. Raises `LedgerLost` where keys were used before
-        a restart, and it knows the run no more: new ones would have the whole budget once more.
-        """
+        """Register the run with the ledger, before the first key. Raises `LedgerLost` where keys were used
+        before a restart and the ledger no longer knows the run: new keys would get the whole budget again."""
         if not await self._journal.accounts():
             await self._proxy.mark(self._journal.run)
         elif await self._proxy.ledger(self._journal.run) is None:
             raise LedgerLost
 
     async def check(self) -> None:
-        """Raise `LedgerLost` where the ledger knows the run no more; nothing where nobody answers soon."""
+        """Raise `LedgerLost` where the ledger no longer knows the run; do nothing where the proxy does not
+        answer soon."""
         try:
             async with asyncio.timeout(CHECK_WITHIN):
                 known = await self._proxy.ledger(self._journal.run)
@@ -65,8 +65,8 @@ class Accounts:
         endpoints: list[str],
         key: str | None = None,
     ) -> str:
-        """The key of that name, put there if need be, for ``budget`` samples of what is served as ``model``,
-        at ``endpoints``: ``key``, or one that is made with the operator key."""
+        """The key of that name, created where needed, with ``budget`` samples of the model served as
+        ``model`` at ``endpoints``. It is ``key``, or one derived from the operator key."""
         # First of all: however the run ends, no key was used that its ledger does not have.
         await self._journal.open_account(name, policy=policy, budget=budget)
         return await self._proxy.put_key(
@@ -74,10 +74,10 @@ class Accounts:
         )
 
     async def close(self, *, within: float | None = None) -> None:
-        """Write down what each key of the run has spent, and what the run has from it.
+        """Store what each key of the run has spent, and how many samples the run received for it.
 
-        Raises `LeakrangeError` where the proxy cannot say, or `LedgerLost`; not where it has to say so
-        ``within`` some seconds: then what the run itself knows is written down.
+        Raises `LeakrangeError` where the proxy cannot tell, or `LedgerLost`. With a limit ``within``
+        (seconds) it raises neither, and stores what the run itself knows.
         """
         spent: dict[str, int] = {}
         try:

@@ -1,4 +1,4 @@
-"""What users upload and what is asked of providers: each stream and each probe of a plan, chunk by chunk."""
+"""Uploads and queries: carries out each stream and each probe of a plan, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ DEVICE = [ARTIFACT, UPLOADS]
 
 
 class Asking:
-    """Carries out streams and probes, of which nothing is done that is stored already."""
+    """Carries out streams and probes; what is stored already is not done again."""
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
 
     async def stream(self, stream: PlannedStream) -> list[str]:
-        """Every session of a stream; the identities of its stored releases, in order."""
+        """Carry out every session of a stream; the identities of its stored releases, in order."""
         context = self._context
         model, policy = context.models[stream.model], context.policies[stream.defence]
         await context.own.served(model)
@@ -96,7 +96,7 @@ class Asking:
             )
 
     async def probe(self, probe: PlannedProbe) -> list[str]:
-        """Every chunk of a probe; the identities of its stored releases, in order."""
+        """Carry out every chunk of a probe; the identities of its stored releases, in order."""
         context = self._context
         model, policy = context.models[probe.model], context.policies[probe.defence]
         await context.own.served(model)

@@ -1,4 +1,4 @@
-"""What all works on one run share."""
+"""What all work on one run shares."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ FITS_AT_ONCE = 8
 
 
 class RunContext:
-    """The plan by its ids, the parties, the record, and how much is done at once.
+    """The plan by its ids, the parties, the journal, and the limits on work at the same time.
 
-    ``done`` are identities of the jobs that the run has done already.
+    ``done`` are the identities of the jobs that the run has finished already.
     """
 
     def __init__(

@@ -1,4 +1,5 @@
-"""Jobs that a run has sent into the fleet: written down before, so that a restart knows them; waited for."""
+"""Sends a run's jobs to the fleet and waits for them. Each is recorded first, so that a restarted
+controller knows it."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ __all__ = ["Dispatch"]
 
 
 class Dispatch:
-    """``sent`` are identities of the jobs that the run has sent, now or before a restart; ``in_fleet`` of
-    those that wait or run there, to be dropped when it is cancelled."""
+    """``sent`` are identities of the jobs that the run has sent, now or before a restart. ``in_fleet`` are
+    those that wait or run there; they are dropped when the run is cancelled."""
 
     def __init__(self, fleet: Fleet, journal: Journal) -> None:
         self._fleet, self._journal = fleet, journal
@@ -28,8 +29,8 @@ class Dispatch:
         what: str,
         watch: Callable[[JobReport], None] | None = None,
     ) -> JobReport:
-        """The job's last report; ``watch`` gets all of them. Raises what the job failed of, and writes that
-        down as what became of ``what``."""
+        """The job's last report; ``watch`` gets all of them. Where the job fails, records the failure for
+        ``what`` and raises it."""
         identity = job.identity()
         self.in_fleet.add(identity)
 
@@ -47,5 +48,5 @@ class Dispatch:
                 self.in_fleet.discard(identity)
 
     async def drop(self) -> None:
-        """Cancel what is left: what a failed trial needed, and no other does."""
+        """Cancel the jobs that only a failed trial needed."""
         await self._fleet.cancel(self.in_fleet)

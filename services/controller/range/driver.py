@@ -1,7 +1,6 @@
-"""A run, executed: every model, stream, probe and fit of its plan once, each begun as soon as what it needs
-is there.
+"""Carries out a run: every model, stream, probe and fit of its plan once, as soon as its inputs are there.
 
-What is stored already (by this run before a restart, or by an earlier one) is not done again: results lie
+Stored results (of this run before a restart, or of an earlier run) are used again: results are stored
 under content-addressed names, and every request that costs budget carries its identity.
 """
 
@@ -48,7 +47,7 @@ class Driver:
         return self._context.dispatch.in_fleet
 
     async def execute(self) -> None:
-        """Do all of it; trials that cannot be finished are recorded as failed, with the reason."""
+        """Carry out the plan. A trial that cannot be finished is recorded as failed, with the reason."""
         context, plan = self._context, self._context.plan
         context.done = await context.journal.done_before()
         context.dispatch.sent = await context.journal.dispatched_before()
@@ -98,7 +97,7 @@ class Driver:
         )
 
     async def _ready(self, trial: PlannedTrial) -> ReadyTrial:
-        """The trial with all that it needs."""
+        """The trial with everything that it needs."""
         context, needs = self._context, trial.needs
         for name in needs.shadows:  # while the target is asked
             context.own.begin(context.shadows[name])
@@ -128,5 +127,5 @@ class Driver:
         return await self._context.once.need(f"probe {name}", partial(self._asking.probe, probe))
 
     async def _uploaded(self, identities: list[str]) -> Uploaded:
-        """A stream, and all that is known of it, read once for the many trials that are judged by it."""
+        """A stream with everything known about it, read once for all the trials that use it."""
         return await read_uploads(identities, self._context.journal, self._context.parties.releases)

@@ -1,8 +1,8 @@
-"""Jobs to the Celery fleet, and their reports back.
+"""Sends jobs to the Celery fleet and receives its reports.
 
-The fleet's jobs are idempotent by identity, so this side may send one again whenever it is in doubt: after a
-restart of the controller, when a job that was begun has no lease any more (its worker died) and no report of
-its end, and when a job lies in no queue and nobody has begun it (the broker lost it).
+Jobs are idempotent by identity, so the controller may send one again whenever in doubt: after its own
+restart, when a started job has no lease (its worker died) and no final report, and when a job is in no
+queue although nobody has started it (the broker lost it).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OnReport = Callable[[JobReport], None]
 
 
 class JobFailed(LeakrangeError):
-    """A job of the fleet failed for good; ``detail`` is the worker's own message."""
+    """A job of the fleet failed permanently; ``detail`` is the worker's own message."""
 
     slug, title = "job-failed", "A job of the fleet failed"
 
@@ -73,12 +73,13 @@ class Fleet:
         self._loops: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Begin to listen: from now on, since every job in doubt is sent again after this."""
+        """Start to listen for reports. Older reports are not needed, since every job in doubt is sent
+        again."""
         position = await self._newest()
         self._loops = [asyncio.create_task(self._listen(position)), asyncio.create_task(self._reap())]
 
     async def stop(self) -> None:
-        """Stop listening; jobs that are under way in the fleet go on there."""
+        """Stop listening. Jobs in progress continue in the fleet."""
         tasks = [*self._loops, *(each.sending for each in self._pending.values() if each.sending is not None)]
         for task in tasks:
             task.cancel()
@@ -102,11 +103,11 @@ class Fleet:
         *,
         before_sending: Callable[[], Awaitable[None]] | None = None,
     ) -> JobReport:
-        """Have the fleet do ``job`` and wait for its end; callers of the same identity share one job.
+        """Have the fleet do ``job`` and wait for its end; callers with the same identity share one job.
 
-        ``watch`` is called with every report; ``before_sending`` is awaited if it is for this caller that the
-        job is sent, and not if another had asked for it already. Raises `JobFailed`, or `Unavailable` where
-        the broker stays away. Cancelling the caller leaves the job in the fleet; see `cancel`.
+        ``watch`` is called with every report. ``before_sending`` is awaited if this call sends the job,
+        and not if another caller already had. Raises `JobFailed`, or `Unavailable` where the broker stays
+        unreachable. Cancelling the caller leaves the job in the fleet; see `cancel`.
         """
         identity = job.identity()
         pending = self._pending.get(identity)
@@ -130,7 +131,7 @@ class Fleet:
         return report
 
     async def cancel(self, identities: set[str]) -> None:
-        """Tell the fleet to drop those jobs that nobody waits for; a training stops within seconds."""
+        """Tell the fleet to drop those jobs that no caller waits for; a training stops within seconds."""
         for identity in identities:
             pending = self._pending.get(identity)
             if pending is None or pending.waiters > 0:
@@ -258,6 +259,6 @@ class Fleet:
 
 
 def _seen(done: asyncio.Future[JobReport]) -> None:
-    """Look at a future's error, so that nobody is warned of one that no caller is left to hear."""
+    """Read a future's error, so that asyncio does not warn about it when no caller is left."""
     if not done.cancelled():
         done.exception()

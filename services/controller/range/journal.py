@@ -1,6 +1,4 @@
-"""What a run has done, written down as it happens: jobs, truths, trials, events, each change in one
-transaction.
-"""
+"""Records the progress of a run: jobs, truths, trials and events, each change in one transaction."""
 
 from __future__ import annotations
 
@@ -36,9 +34,8 @@ class Journal:
         self.run, self._database, self._news = run, database, news
 
     async def begin(self, plan: Plan) -> bool:
-        """The run is running; its trials are there from the first moment, as queued. What had failed before
-        a restart is to be tried again. False, and nothing changes, where the run is over.
-        """
+        """Mark the run as running and list its trials as queued. What failed before a restart will be
+        tried again. Returns False, and changes nothing, where the run is over."""
         async with self._database.write() as session:
             runs = Runs(session)
             if (await runs.get(self.run)).state in FINAL:
@@ -55,17 +52,17 @@ class Journal:
         return True
 
     async def expect(self, jobs: list[tuple[str, JobKind, dict[str, Any]]]) -> None:
-        """Record jobs (identity, kind, what they are for) that the run is going to do."""
+        """Record jobs (identity, kind, purpose) that the run is going to do."""
         async with self._database.write() as session:
             await Jobs(session).add(self.run, [NewJob(name, kind, data) for name, kind, data in jobs])
 
     async def done_before(self) -> set[str]:
-        """Identities of the jobs that this run has done already."""
+        """Identities of the jobs that this run has finished already."""
         async with self._database.read() as session:
             return {job.identity for job in await Jobs(session).of_run(self.run, states=["done"])}
 
     async def dispatched_before(self) -> set[str]:
-        """Identities of the jobs that this run has ever had sent to the fleet."""
+        """Identities of all jobs that this run has ever sent to the fleet."""
         async with self._database.read() as session:
             return {job.identity for job in await Jobs(session).of_run(self.run) if job.attempts > 0}
 
@@ -75,7 +72,7 @@ class Journal:
             await Jobs(session).claim(self.run, identity)
 
     async def done_trials(self) -> set[str]:
-        """Ids of the trials that have their result already."""
+        """Ids of the trials that already have a result."""
         async with self._database.read() as session:
             results = await Trials(session).of_run(self.run)
         return {str(result["id"]) for result in results if result["state"] == "done"}
@@ -90,7 +87,8 @@ class Journal:
         truth: SessionReply | None = None,
         model: tuple[TrainingRecipe, dict[str, Any]] | None = None,
     ) -> None:
-        """A job's end, with the truth that a session registered or the model that a training gave."""
+        """Record the end of a job, with the truth that a session registered or the model that a training
+        produced."""
         async with self._database.write() as session:
             if truth is not None:
                 await Truths(session).add(
@@ -109,7 +107,7 @@ class Journal:
         self._news.announce(self.run)
 
     async def job_failed(self, identity: str, kind: JobKind, error: str) -> None:
-        """Record the failure of a job; the trials that need it fail with it."""
+        """Record the failure of a job; the trials that need it fail as well."""
         async with self._database.write() as session:
             if await Jobs(session).fail(self.run, identity, error):
                 data = {"kind": kind, "identity": identity, "message": error}
@@ -145,16 +143,16 @@ class Journal:
             await Ledger(session).open(self.run, name, policy=policy, budget=budget)
 
     async def accounts(self) -> list[str]:
-        """The names of all API keys of the run, those from before a restart too."""
+        """The names of all API keys of the run, including those from before a restart."""
         async with self._database.read() as session:
             return [entry.name for entry in await Ledger(session).of_run(self.run)]
 
     async def settle_accounts(self, spent: Mapping[str, int]) -> None:
-        """What each API key of the run has ``spent``, in samples, and how many distinct samples the run has
-        from it: those of the jobs that it has done by it.
+        """Store what each API key of the run has ``spent``, in samples, and how many distinct samples the
+        run received for it in its finished jobs.
 
-        A key of which nobody could say keeps what was last known, or what the run has from it: no less was
-        paid.
+        A key that is missing in ``spent`` keeps the last known figure, or the number of samples that the
+        run received for it: it has paid at least that.
         """
         async with self._database.write() as session:
             distinct: Counter[str] = Counter()
@@ -174,7 +172,8 @@ class Journal:
                 )
 
     async def finish(self) -> None:
-        """The run is over: failed if any trial is. What was still open is needed by nobody."""
+        """End the run, as failed if any trial has failed. Jobs that are still open are not needed by any
+        trial."""
         async with self._database.write() as session:
             await Jobs(session).cancel(self.run)
             results = await Trials(session).of_run(self.run)
@@ -190,7 +189,7 @@ class Journal:
         self._news.announce(self.run)
 
     async def fail(self, error: str) -> None:
-        """End the run as failed, for a reason that lies in no trial."""
+        """End the run as failed, for a reason outside its trials."""
         async with self._database.write() as session:
             if await Runs(session).move(self.run, "failed", error=error):
                 await Jobs(session).cancel(self.run)

@@ -1,4 +1,4 @@
-"""The models of a run: trained, served, and asked where they are an attacker's own; each once."""
+"""The models of a run: trains and deploys each once, and has shadow models release their outputs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Models"]
 
 
 class Models:
-    """What the trials of a run need of its models, made when the first asks for it."""
+    """What a run's trials need of its models, done when the first trial needs it."""
 
     def __init__(self, parties: Parties, journal: Journal, once: Once, dispatch: Dispatch) -> None:
         self._parties, self._journal, self._once, self._dispatch = parties, journal, once, dispatch
@@ -30,11 +30,12 @@ class Models:
         return model.served_as(self._parties.names)
 
     def upload(self, identity: str) -> str:
-        """What users call the upload of that identity, which tells the model's recipe to who guesses it."""
+        """The name that users give the upload of that identity. The identity itself would let a reader
+        test guesses of the model's recipe."""
         return f"{self._journal.run}.{self._parties.names.of('upload', identity)}"
 
     async def trained(self, model: PlannedModel) -> None:
-        """Have the model trained and stored, unless it is."""
+        """Have the model trained and stored, unless it is already."""
         await self._once.need(f"train {model.artifact}", lambda: self._train(model))
 
     async def served(self, model: PlannedModel) -> None:
@@ -42,7 +43,7 @@ class Models:
         await self._once.need(f"serve {model.id}", lambda: self._serve(model))
 
     def begin(self, model: PlannedModel) -> None:
-        """Begin to train a model that is needed later."""
+        """Start training a model that is needed later."""
         self._once.begin(f"train {model.artifact}", lambda: self._train(model))
 
     async def _train(self, model: PlannedModel) -> None:

@@ -1,4 +1,4 @@
-"""Events of runs: stored in order, and listeners told that there is something new."""
+"""Stores the events of runs in order, and wakes the listeners."""
 
 from __future__ import annotations
 
@@ -36,9 +36,8 @@ class News:
             self.announce(run)
 
     def next_change(self, run: str) -> asyncio.Event:
-        """Set at the next announcement. Take it before reading what there is: what is announced between the
-        two would be missed otherwise.
-        """
+        """An event that is set by the next announcement. Take it before reading the current state;
+        otherwise a change between the two would be missed."""
         change = self._changes.get(run)
         if change is None:
             change = self._changes[run] = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Who takes part in a run."""
+"""The parties that a run talks to."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Parties"]
 
 @dataclass(frozen=True)
 class Parties:
-    """Everybody that a run talks to, and the stores where models and releases lie."""
+    """All parties that a run talks to, and the stores of models and releases."""
 
     fleet: Fleet
     providers: Providers

@@ -1,4 +1,5 @@
-"""The models that providers serve for runs: kept while a run wants them, withdrawn a while after the last."""
+"""The models that providers serve for runs: kept while a run needs them, withdrawn some time after the
+last one ended."""
 
 from __future__ import annotations
 
@@ -23,7 +24,8 @@ RETRY = 60.0
 
 
 class ModelKeeper:
-    """Who wants which model is in SQL, so that a new controller withdraws what an old one had served."""
+    """Which run needs which model is stored in SQL, so that a new controller withdraws the models of an
+    old one."""
 
     def __init__(self, database: Database, providers: Providers, proxy: Proxy, *, after: float) -> None:
         self._database, self._providers, self._proxy = database, providers, proxy
@@ -33,7 +35,7 @@ class ModelKeeper:
         self._loop: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to withdraw what no run has wanted for long enough."""
+        """Start withdrawing models that no run has needed for long enough."""
         self._loop = asyncio.create_task(self._look_after())
 
     async def stop(self) -> None:
@@ -43,18 +45,18 @@ class ModelKeeper:
             await asyncio.gather(self._loop, return_exceptions=True)
 
     def run_ended(self) -> None:
-        """Look at once whether its models are to be withdrawn."""
+        """Check at once whether its models can be withdrawn."""
         self._ended.set()
 
     async def want(self, run: str, model: str, plays: str) -> None:
-        """From now until the run has ended, ``model`` is not withdrawn; to be called before it is deployed
-        at the provider that ``plays`` this behaviour."""
+        """Keep ``model`` until the run has ended. Call it before the model is deployed at the provider
+        that ``plays`` this behaviour."""
         async with self._changing[model], self._database.write() as session:
             await ServedModels(session).add(run, model, plays)
 
     async def withdraw_unused(self) -> float | None:
-        """Withdraw what no run has wanted for long enough; in how many seconds to look again (None: not
-        before another run has ended)."""
+        """Withdraw models that no run has needed for long enough. Returns the seconds until the next check
+        (None: not before another run has ended)."""
         async with self._database.read() as session:
             unused = await ServedModels(session).unused()
         again: list[float] = []

@@ -1,4 +1,4 @@
-"""Handing in what a user's own model gives, as an edge client hands in what the provider's gives."""
+"""Uploads the outputs of a user's own model, as an edge client uploads those of the provider's model."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ async def hand_in(
     spans: list[Span],
     upload: str,
 ) -> dict[str, NDArray[np.generic]]:
-    """Upload a student's soft outputs (V, Y) to the model that is ``served_as`` that name, through the proxy
-    with the ``key`` of the user's ``account``, a span at a time, as ``{upload}.0``, ``{upload}.1``, …; then
-    ask the provider what it made of them.
+    """Upload a student's soft outputs (V, Y) to the model that is ``served_as`` that name, through the
+    proxy with the ``key`` of the user's ``account``. Each span is one upload, named ``{upload}.0``,
+    ``{upload}.1``, …. Then ask the provider what it inferred from them.
 
-    Gives ``decisions`` (V,), ``inferred`` (V,) and ``scores`` (V, S). Again under the same names it costs
-    nothing and gives the same. Raises `NotFound` where the provider has no decoder.
+    Returns ``decisions`` (V,), ``inferred`` (V,) and ``scores`` (V, S). A repetition under the same names
+    costs nothing and returns the same. Raises `NotFound` where the provider has no decoder.
     """
     decisions, inferred, scores = [], [], []
     start = 0

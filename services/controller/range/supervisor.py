@@ -1,4 +1,4 @@
-"""One task per active run: begun, gone on with after a restart, cancelled."""
+"""One task per active run: started, resumed after a restart, cancelled."""
 
 from __future__ import annotations
 
@@ -37,9 +37,8 @@ class _Driven:
 
 
 class Supervisor:
-    """Runs in progress. A run's plan is in SQL before it begins, so a new controller goes on where the old
-    one stopped.
-    """
+    """Runs in progress. A run's plan is stored in SQL first, so a new controller continues where the old
+    one stopped."""
 
     def __init__(
         self, settings: ControllerSettings, database: Database, news: News, parties: Parties
@@ -56,7 +55,7 @@ class Supervisor:
         driven.task.add_done_callback(lambda task: self._ended(run, task))
 
     async def resume(self) -> None:
-        """Go on with every run that is not finished."""
+        """Continue every unfinished run."""
         async with self._database.read() as session:
             unfinished = [run.id for run in await Runs(session).unfinished()]
         for run in unfinished:
@@ -64,7 +63,7 @@ class Supervisor:
             self.begin(run)
 
     async def cancel(self, run: str) -> None:
-        """Stop a run and free its workers; does nothing to a finished run. Raises `NotFound`."""
+        """Stop a run and free its workers; a finished run does not change. Raises `NotFound`."""
         async with self._database.read() as session:
             if (await Runs(session).get(run)).state in FINAL:
                 return
@@ -84,7 +83,7 @@ class Supervisor:
         self._parties.keeper.run_ended()
 
     async def stop(self) -> None:
-        """Leave all runs as they are: the next controller goes on with them."""
+        """Leave all runs as they are: the next controller continues them."""
         tasks = [driven.task for driven in self._driven.values() if driven.task is not None]
         for task in tasks:
             task.cancel()
@@ -108,7 +107,7 @@ class Supervisor:
             await self._fail(run, journal, _reason(error))
 
     async def _fail(self, run: str, journal: Journal, reason: str) -> None:
-        """Write down that a run has failed. While the disk is full, whoever asks is told all the same."""
+        """Record that a run has failed. Even while the disk is full, the API reports it as failed."""
         while True:
             try:
                 await journal.fail(reason)
@@ -122,7 +121,8 @@ class Supervisor:
                 return
 
     async def _wind_up(self, run: str, driver: Driver | None) -> None:
-        """Before a run ends early: its jobs are dropped, and its ledger is as good as can be had soon."""
+        """Before a run ends early: drop its jobs, and complete its ledger as far as possible in a short
+        time."""
         if driver is not None:
             await self._parties.fleet.cancel(driver.in_fleet)
         try:

@@ -1,4 +1,4 @@
-"""Works that run side by side: all of them, or each of them once."""
+"""Runs tasks side by side: all of a list, or each name once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Once:
-    """Works by name: begun by whoever needs one first, awaited by all."""
+    """Tasks by name: the first caller that needs one starts it, all callers await it."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[Any]] = {}
@@ -24,7 +24,8 @@ class Once:
         return self._tasks[name]
 
     async def need(self, name: str, make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The result of that task. Shielded: who fails must not cancel what others wait for."""
+        """The result of that task. It is shielded: a caller that fails must not cancel what others wait
+        for."""
         return await asyncio.shield(self.begin(name, make))
 
     async def end(self) -> None:
@@ -35,9 +36,8 @@ class Once:
 
 
 async def together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """All results in order. When one fails the others are ended before its error is raised: what goes on
-    behind a failed trial would spend budgets and write into the record of a run that is over.
-    """
+    """All results in order. When one task fails, the others are cancelled before its error is raised:
+    otherwise they would go on to spend budgets and write to the record of a run that is over."""
     tasks = [asyncio.create_task(work) for work in works]
     try:
         return await asyncio.gather(*tasks)
@@ -48,6 +48,6 @@ async def together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
 
 
 def being_cancelled() -> bool:
-    """Whether somebody asked the running task to end."""
+    """Whether cancellation of the running task was requested."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

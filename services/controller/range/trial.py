@@ -28,8 +28,8 @@ __all__ = ["ReadyTrial", "trained_on"]
 
 
 class ReadyTrial:
-    """A `leakrange.attacks.kinds.trial.Trial`. ``streams`` and ``probes`` hold identities of stored releases,
-    for each draw chunk by chunk."""
+    """Implements `leakrange.attacks.kinds.trial.Trial`. ``streams`` and ``probes`` hold identities of
+    stored releases, for each draw chunk by chunk."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class ReadyTrial:
 
     @property
     def classes(self) -> int:
-        """How many classes what it is after has."""
+        """The number of classes of the hidden attribute."""
         return len(self._context.plan.classes[self.model.data][self.hidden])
 
     @property
@@ -78,19 +78,19 @@ class ReadyTrial:
         return joined(self._context.parties.releases, self.answered(role))
 
     def members(self, pool: int) -> NDArray[np.bool_]:
-        """Which of the ``pool`` samples the model was trained on, or the teacher that it was made of."""
+        """Which of the ``pool`` samples the model, or a student's teacher, was trained on."""
         trained = self.model.teacher or self.model
         record = self._context.parties.models.get(f"{trained.artifact}/training.json")
         return trained_on(orjson.loads(record), pool)
 
     async def shown(self, span: Span) -> list[Shown]:
-        """What the shadows release for a span."""
+        """The shadow models' releases for a span."""
         shadows = [self._context.shadows[name] for name in self.needs.shadows]
         found = await together(self._context.own.shown(shadow, span) for shadow in shadows)
         return [Shown(shadow.recipe.data, name) for shadow, name in zip(shadows, found, strict=True)]
 
     async def fitted(self, evidence: BaseModel) -> Fitted:
-        """What the fleet infers from that evidence, now or earlier."""
+        """The result of fitting the attack on that evidence in the fleet; stored results are used again."""
         context, trial = self._context, self._planned.result.id
         job = self._planned.job(self.model.release, evidence)
         identity = job.identity()
@@ -102,8 +102,8 @@ class ReadyTrial:
         return Fitted(identity, get_arrays(context.parties.releases, f"{identity}.npz"))
 
     async def handed_in(self, student: Fitted) -> Uploaded:
-        """Decisions on the student's soft outputs for the users' samples, and what the provider read in
-        them."""
+        """The decisions on a student's soft outputs for the users' samples, and what the provider inferred
+        from them."""
         context, trial, outputs = self._context, self._planned.result, student.arrays["scores"]
         policy = context.policies[trial.defence]
         identity = digest(["student", student.identity, policy.digest])
@@ -144,9 +144,9 @@ class ReadyTrial:
 
 
 def trained_on(record: dict[str, Any], pool: int) -> NDArray[np.bool_]:
-    """Which of the ``pool`` samples a model was trained on (pool,), by its training's record.
+    """Which of the ``pool`` samples a model was trained on (pool,), from the record of its training.
 
-    Raises `LeakrangeError` where the record does not say, or speaks of another pool.
+    Raises `LeakrangeError` where the record does not say, or is about another pool.
     """
     places = record.get("members")
     if not isinstance(places, list) or not all(isinstance(each, int) and 0 <= each < pool for each in places):
@@ -157,5 +157,5 @@ def trained_on(record: dict[str, Any], pool: int) -> NDArray[np.bool_]:
 
 
 def _by_chunk(draws: list[list[str]]) -> list[list[str]]:
-    """From chunks per draw to draws per chunk."""
+    """Rearrange a list of draws, each with its chunks, into a list of chunks, each with its draws."""
     return [list(chunk) for chunk in zip(*draws, strict=True)]

@@ -1,4 +1,4 @@
-"""What is known of a whole stream of uploads, once all of it has been received."""
+"""Everything known about a stream of uploads, once all of it was received."""
 
 from __future__ import annotations
 

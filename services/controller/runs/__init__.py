@@ -1,1 +1,1 @@
-"""Runs: taken, told about, cancelled."""
+"""Runs over HTTP: start, list, follow, cancel, results."""

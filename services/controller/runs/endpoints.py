@@ -1,4 +1,4 @@
-"""``/v1/runs``: take scenarios, tell how they get on, hand out results and reports."""
+"""``/v1/runs``: start scenarios, follow runs, download results and reports."""
 
 from __future__ import annotations
 

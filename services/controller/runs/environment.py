@@ -1,4 +1,4 @@
-"""The record of where a run was made, without which it cannot be repeated."""
+"""The environment in which a run was made, so that it can be repeated."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ LIBRARIES = ("leakrange", "fastapi", "numpy", "pydantic", "celery", "sqlalchemy"
 
 
 def describe(recipes: Iterable[TrainingRecipe]) -> dict[str, str]:
-    """Versions of Python and libraries as the controller has them, its machine, and the declared versions of
-    what trains the models of a run.
-    """
+    """The versions of Python and of libraries in the controller, its machine, and the declared versions
+    behind the models of a run."""
     found = {
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",

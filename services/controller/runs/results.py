@@ -1,4 +1,4 @@
-"""Everything that is known of a run, put together for the report."""
+"""Collects everything known about a run for the report."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ __all__ = ["Record", "gather", "read_record"]
 
 @dataclass(frozen=True)
 class Record:
-    """What the database holds of a run; ``figures`` by the digests of those models that are trained.
-    ``notes`` belong to the record of where it was made."""
+    """What the database holds of a run. ``figures`` are by the digests of trained models; ``notes`` are
+    about the environment."""
 
     run: Run
     plan: Plan
@@ -38,8 +38,8 @@ class Record:
 
 
 async def read_record(session: AsyncSession, run_id: str) -> Record:
-    """Read it; raises `NotFound`. Where another version planned the run, its trials stand without its
-    models."""
+    """Read the record; raises `NotFound`. For a run that another version planned, it holds the trials
+    without their models."""
     run = await Runs(session).get(run_id)
     notes = {}
     try:
@@ -58,7 +58,7 @@ async def read_record(session: AsyncSession, run_id: str) -> Record:
 
 
 def gather(record: Record, releases: FileStore) -> RunResults:
-    """The results of a run so far. Reads files and computes: for a thread."""
+    """The results of a run so far. Call it in a thread: it reads files and computes."""
     run, plan = record.run, record.plan
     trials = [TrialResult.model_validate(result) for result in record.trials]
     models = [
@@ -94,8 +94,8 @@ def gather(record: Record, releases: FileStore) -> RunResults:
 
 
 def _outputs(plan: Plan, model: PlannedModel, releases: FileStore) -> np.ndarray[Any, Any] | None:
-    """What users of ``model`` uploaded without any defence, as soft outputs (V, Y); None where nobody did, or
-    where they sent something else than outputs."""
+    """What users of ``model`` uploaded without any defence, as soft outputs (V, Y); None where there are
+    no such uploads, or where users sent something other than outputs."""
     if model.release not in ("logits", "softmax"):
         return None
     plain = {policy.defence: policy for policy in plan.policies if not policy.chain}

@@ -1,4 +1,4 @@
-"""What the controller says of a run."""
+"""Schemas of the controller's answers about runs."""
 
 from __future__ import annotations
 

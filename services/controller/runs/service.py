@@ -1,4 +1,4 @@
-"""What can be asked of runs: start, list, follow, cancel, results."""
+"""Operations on runs: start, list, follow, cancel, results."""
 
 from __future__ import annotations
 
@@ -93,9 +93,8 @@ class RunService:
         return await self.view(run)
 
     async def follow(self, run: str, after: int) -> AsyncIterator[bytes]:
-        """The events of a run as server-sent events, from behind number ``after`` on, until the run is
-        finished or the controller goes down.
-        """
+        """The events of a run after number ``after``, as server-sent events, until the run is finished or
+        the controller shuts down."""
         while not self._closing:
             change = self._news.next_change(run)
             async with self._database.read() as session:
@@ -125,7 +124,7 @@ class RunService:
                 yield b": still here\n\n"
 
     def close(self) -> None:
-        """End all open event streams: the controller is going down."""
+        """End all open event streams, because the controller shuts down."""
         self._closing = True
         self._news.announce_all()
 
@@ -140,9 +139,7 @@ class RunService:
         return await asyncio.to_thread(_csv, await self.results(run))
 
     async def report(self, run: str) -> str:
-        """The report page, of which the last that was drawn of a finished run is kept; raises
-        `NotFound`.
-        """
+        """The report page; that of a finished run is cached. Raises `NotFound`."""
         async with self._drawing:
             if run in self._pages:
                 return self._pages[run]
