@@ -10,7 +10,6 @@ from leakrange.metrics.intervals import (
     auc_interval,
     effective_counts,
     student_interval,
-    student_quantile,
     summarise,
     wilson_interval,
 )
@@ -59,7 +58,6 @@ __all__ = [
     "separation",
     "softmax",
     "student_interval",
-    "student_quantile",
     "summarise",
     "tpr_at_fpr",
     "unit_length",

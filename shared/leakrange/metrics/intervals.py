@@ -14,7 +14,6 @@ __all__ = [
     "auc_interval",
     "effective_counts",
     "student_interval",
-    "student_quantile",
     "summarise",
     "wilson_interval",
 ]
@@ -35,39 +34,10 @@ def summarise(values: Sequence[float]) -> OverSeeds:
 
 def student_interval(mean: float, deviation: float, count: int) -> tuple[float, float]:
     """The 95 % interval of a mean of ``count`` ≥ 2 values with sample deviation ``deviation``."""
-    half = student_quantile(count - 1) * deviation / math.sqrt(count)
+    from scipy.special import stdtrit  # here, since not all who import this module have SciPy
+
+    half = float(stdtrit(count - 1, 0.975)) * deviation / math.sqrt(count)
     return mean - half, mean + half
-
-
-def student_quantile(freedom: int, probability: float = 0.975) -> float:
-    """The ``probability`` quantile (in (.5, 1)) of Student's t with ``freedom`` ≥ 1 degrees of freedom.
-
-    For whole degrees of freedom the distribution function is a finite sum (Abramowitz and Stegun 26.7.3 and
-    26.7.4); it is inverted by bisection. Good to 1e-9.
-    """
-    if freedom < 1 or not 0.5 < probability < 1.0:
-        raise ValueError("degrees of freedom must be 1 or more, the probability between .5 and 1")
-    low, high = 0.0, math.pi / 2  # the angle θ with t = √ν·tan θ
-    wanted = 2.0 * probability - 1.0
-    for _ in range(200):
-        middle = (low + high) / 2
-        if _within(middle, freedom) < wanted:
-            low = middle
-        else:
-            high = middle
-    return math.sqrt(freedom) * math.tan(low)
-
-
-def _within(theta: float, freedom: int) -> float:
-    """P(|T| ≤ √ν·tan θ)."""
-    sine, cosine = math.sin(theta), math.cos(theta)
-    total, term = 0.0, (cosine if freedom % 2 else 1.0)
-    for k in range(1 + freedom % 2, freedom, 2):
-        total += term
-        term *= cosine * cosine * k / (k + 1)
-    if freedom % 2:
-        return 2.0 / math.pi * (theta + sine * total)
-    return sine * total
 
 
 def wilson_interval(successes: int, trials: int) -> tuple[float, float]:

@@ -28,12 +28,10 @@ def roc_curve(
     most so many (at least 2), evenly along its length, ends kept. Raises `ValueError` unless both classes
     are there and scores are finite.
     """
+    from sklearn import metrics  # here, since it takes a second, and not all who import this module have it
+
     _check(scores, positive)
-    order = np.argsort(-scores, kind="stable")
-    ranked, hits = scores[order], positive[order]
-    last_of_tie = np.append(ranked[1:] != ranked[:-1], True)
-    tpr = np.concatenate([[0.0], np.cumsum(hits)[last_of_tie] / hits.sum()])
-    fpr = np.concatenate([[0.0], np.cumsum(~hits)[last_of_tie] / (~hits).sum()])
+    fpr, tpr, _ = metrics.roc_curve(positive, scores, drop_intermediate=False)
     return _thinned(RocCurve(fpr, tpr), points)
 
 
@@ -44,7 +42,7 @@ def auc(scores: NDArray[np.floating], positive: NDArray[np.bool_]) -> float:
     Raises as `roc_curve`.
     """
     curve = roc_curve(scores, positive)
-    return float(np.sum(np.diff(curve.fpr) * (curve.tpr[1:] + curve.tpr[:-1]) / 2))
+    return float(np.trapezoid(curve.tpr, curve.fpr))
 
 
 def tpr_at_fpr(scores: NDArray[np.floating], positive: NDArray[np.bool_], fpr: float) -> float:
