@@ -98,6 +98,7 @@ class AttributeInference(AttributeAttack):
         from leakrange.nets.decoder import AttackNet
         from leakrange.nets.optimisers import Adam
         from leakrange.nets.stacked import StackedAttackNets
+        from leakrange.providers.loop import Selection
 
         count = len(labels)
         nets = StackedAttackNets([AttackNet(releases.shape[1], classes) for _ in range(FOLDS)])
@@ -121,22 +122,19 @@ class AttributeInference(AttributeAttack):
                 logits = nets(releases.expand(FOLDS, -1, -1))
             return float(cross_entropy(logits[held], labels.expand(FOLDS, -1)[held]))
 
-        best, kept, waited = held_out_loss(), copy.deepcopy(nets.state_dict()), 0
-        for _ in range(self.parameters.epochs):
+        kept: Selection[dict[str, Tensor]] = Selection()
+        kept.offer(0, -held_out_loss(), lambda: copy.deepcopy(nets.state_dict()))
+        for epoch in range(1, self.parameters.epochs + 1):
             nets.train()
             shuffled = lessons.gather(1, torch.rand(lessons.shape).argsort(dim=1))
             for step in torch.split(shuffled, batch, dim=1):
                 # a sum over folds of means over records: no fold's gradient depends on the others
                 loss = FOLDS * cross_entropy(nets(releases[step]).flatten(0, 1), labels[step].flatten())
                 optimiser.descend(loss)
-            loss_now = held_out_loss()
-            if loss_now < best:
-                best, kept, waited = loss_now, copy.deepcopy(nets.state_dict()), 0
-            else:
-                waited += 1
-                if waited >= PATIENCE:
-                    break
-        nets.load_state_dict(kept)
+            kept.offer(epoch, -held_out_loss(), lambda: copy.deepcopy(nets.state_dict()))
+            if epoch - kept.epoch >= PATIENCE:
+                break
+        nets.load_state_dict(kept.state)
         return nets.eval()
 
 
