@@ -150,7 +150,7 @@ def measure(made: Range, queries: int) -> bool:
             model="faces",
             artifact=deployment.answers(),
             policy=digest([]),
-            release="score",
+            endpoint="verification",
             span=span,
             pairs=[(int(a), int(b)) for a, b in pairs[start : start + MAX_PAIRS]],
         )

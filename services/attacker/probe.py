@@ -39,8 +39,7 @@ class _Connection:
         if self._transport is None:
             self._transport = AiohttpTransport(timeout=self._timeout, connections=4)
         client = NativeClient(self._transport, job.url, key)
-        endpoint = "verification" if job.pairs is not None else job.endpoint or job.release
-        return await client.query(job.model, endpoint, samples, idempotency_key=job.identity())
+        return await client.query(job.model, job.endpoint, samples, idempotency_key=job.identity())
 
     def close(self) -> None:
         if self._transport is not None:

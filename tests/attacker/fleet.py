@@ -46,7 +46,7 @@ def probe_job(url: str, start: int, stop: int, **changes: Any) -> ProbeJob:
         "model": "digits",
         "artifact": digest(url),  # no two upstreams share results
         "policy": digest([]),
-        "release": "logits",
+        "endpoint": "logits",
         "span": Span(data=FACES, split="auxiliary", start=start, stop=stop),
     }
     return ProbeJob(**(fields | changes))

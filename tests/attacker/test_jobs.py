@@ -89,7 +89,7 @@ def test_a_chunk_is_asked_once_under_its_identity_and_stored(
 def test_a_chunk_of_pairs_is_asked_of_a_verification(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
     app, url = upstream
     pairs = [(0, 1), (1, 0), (2, 2), (19, 3)]
-    job = probe_job(url, 5, 25, release="score", pairs=pairs)
+    job = probe_job(url, 5, 25, endpoint="verification", pairs=pairs)
     done = fleet.wait_for(fleet.send(job), "done")
     data = load(FACES)
     images = data.values[data.where("auxiliary")[5:25]]
@@ -106,7 +106,7 @@ def test_samples_are_obfuscated_before_they_are_sent_and_each_draw_anew(
     fleet: Fleet, upstream: tuple[Upstream, str]
 ) -> None:
     app, url = upstream
-    chosen = {"release": "sample", "defence": [{"gaussian-input": 0.5}]}
+    chosen = {"endpoint": "sample", "defence": [{"gaussian-input": 0.5}]}
     jobs = [probe_job(url, 5, 25, draw=draw, **chosen) for draw in (0, 1)]
     for job in jobs:
         fleet.wait_for(fleet.send(job), "done")
@@ -122,7 +122,7 @@ def test_samples_are_obfuscated_before_they_are_sent_and_each_draw_anew(
 
 def test_a_recognition_is_asked_at_its_own_endpoint(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
     app, url = upstream
-    job = probe_job(url, 0, 4, release="softmax", endpoint="recognition")
+    job = probe_job(url, 0, 4, endpoint="recognition")
     fleet.wait_for(fleet.send(job), "done")
     assert [request["path"] for request in app.requests] == ["/v1/models/digits/recognition"]
     assert get_array(fleet.releases, f"{job.identity()}.npy").shape == (4, 6)
@@ -319,13 +319,14 @@ def test_no_log_holds_an_api_key(fleet: Fleet, worker: Worker) -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"release": "score"},
-        {"release": "logits", "pairs": [(0, 1)]},
-        {"release": "score", "pairs": [(0, 4)]},
-        {"release": "score", "pairs": [(-1, 0)]},
-        {"release": "score", "pairs": []},
-        {"release": "score", "pairs": [(0, 1)] * 257},
-        {"release": "logits", "endpoint": "recognition"},
+        {"endpoint": "verification"},
+        {"endpoint": "logits", "pairs": [(0, 1)]},
+        {"endpoint": "verification", "pairs": [(0, 4)]},
+        {"endpoint": "verification", "pairs": [(-1, 0)]},
+        {"endpoint": "verification", "pairs": []},
+        {"endpoint": "verification", "pairs": [(0, 1)] * 257},
+        {"endpoint": "gallery"},
+        {"endpoint": "score"},
     ],
 )
 def test_probes_that_mean_nothing_cannot_be_made(wrong: dict[str, object]) -> None:
@@ -337,11 +338,11 @@ def test_identities_tell_questions_apart_and_not_who_asks_nor_where() -> None:
     job = probe_job("http://127.0.0.1:1", 0, 4)
     elsewhere = {"url": "http://127.0.0.1:2", "account": "another", "model": "another"}
     assert job.model_copy(update=elsewhere).identity() == job.identity()
-    faces: dict[str, object] = {"release": "score"}
+    faces: dict[str, object] = {"endpoint": "verification"}
     asked = [
         job,
-        probe_job("http://127.0.0.1:1", 0, 4, release="softmax"),
-        probe_job("http://127.0.0.1:1", 0, 4, release="softmax", endpoint="recognition"),
+        probe_job("http://127.0.0.1:1", 0, 4, endpoint="softmax"),
+        probe_job("http://127.0.0.1:1", 0, 4, endpoint="recognition"),
         probe_job("http://127.0.0.1:1", 0, 4, **faces, pairs=[(0, 1), (1, 2)]),
         probe_job("http://127.0.0.1:1", 0, 4, **faces, pairs=[(1, 2), (0, 1)]),
     ]

@@ -111,7 +111,7 @@ def test_pairs_are_of_one_person_each_and_no_question_is_asked_twice(plan: Plan)
     for turn in range(10):  # a round has one pair of everybody
         assert len({first % PEOPLE for first, _ in pairs[turn * PEOPLE : (turn + 1) * PEOPLE]}) == PEOPLE
     assert {(job.span.split, job.span.start, job.span.stop) for job in asked} == {("pool", 0, 6 * PEOPLE)}
-    assert {job.release for job in asked} == {"score"}
+    assert {job.endpoint for job in asked} == {"verification"}
     assert sum(job.samples for job in asked) == 400
 
 
@@ -121,9 +121,7 @@ def test_users_ask_what_shows_how_well_they_are_served(plan: Plan) -> None:
     assert (sum(same), len(same)) == (20 * 6, 2 * 20 * 6)
     assert {job.span.split for job in compared} == {"public"}
     known = jobs(plan, "names-s0.none.users")
-    assert {(job.span.split, job.endpoint, job.release) for job in known} == {
-        ("held", "recognition", "softmax")
-    }
+    assert {(job.span.split, job.endpoint) for job in known} == {("held", "recognition")}
     assert sum(job.samples for job in known) == 5 * 5
     assert sum(job.samples for job in jobs(plan, "vectors-s0.none.users")) == 4 * 20
     assert {probe.by for probe in plan.probes if probe.id.endswith(".users")} == {"users"}

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.wire.digests import digest
+from leakrange.wire.endpoints import RELEASES
 from leakrange.wire.releases import ReleaseKind
 
 __all__ = [
@@ -91,10 +92,10 @@ class ProbeJob(_Strict):
     ``defence`` is a chain of input defences, done to the samples before they are sent. The identity is sent
     as ``Idempotency-Key``, so that a chunk delivered twice spends its budget once.
 
-    A "score" is asked for ``pairs``: couples of places among the span's samples, each a sample of the result
-    and of the budget. ``endpoint`` is where a release is asked for that more than one endpoint gives: the
-    "softmax" of a recognition. Of a student service, ``artifact`` is what `Deployment.answers` gives, since
-    one artifact can be served in several ways.
+    ``endpoint`` is one of `leakrange.wire.endpoints` that releases something. One that gives scores is asked
+    for ``pairs``: couples of places among the span's samples, each a sample of the result and of the budget.
+    Of a student service, ``artifact`` is what `Deployment.answers` gives, since one artifact can be served in
+    several ways.
     """
 
     kind: Literal["probe"] = "probe"
@@ -103,22 +104,21 @@ class ProbeJob(_Strict):
     model: str
     artifact: str
     policy: str
-    release: ReleaseKind
+    endpoint: str
     span: Span
     draw: Annotated[int, Field(ge=0)] = 0
     defence: list[Any] = []
     pairs: Annotated[list[tuple[Place, Place]], Field(min_length=1, max_length=MAX_PAIRS)] | None = None
-    endpoint: Literal["recognition"] | None = None
 
     @model_validator(mode="after")
     def _meant(self) -> Self:
-        if (self.pairs is not None) != (self.release == "score"):
+        if self.endpoint not in RELEASES:
+            raise ValueError(f"an endpoint that releases something is one of {', '.join(RELEASES)}")
+        if (self.pairs is not None) != (RELEASES[self.endpoint] == "score"):
             raise ValueError("pairs are asked for a score, and a score of pairs")
         samples = self.span.stop - self.span.start
         if self.pairs is not None and max(map(max, self.pairs)) >= samples:
             raise ValueError(f"a pair names a place beyond the {samples} samples of the span")
-        if self.endpoint is not None and self.release != "softmax":
-            raise ValueError("a recognition gives a softmax")
         return self
 
     @property

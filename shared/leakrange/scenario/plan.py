@@ -159,7 +159,6 @@ class PlannedProbe(_Strict):
         self, model: PlannedModel, policy: PlannedPolicy, span: Span, *, url: str, account: str, name: str
     ) -> ProbeJob:
         """The fleet's job for one span; ``name`` is what the model is served as."""
-        recognises = model.service is not None and model.service.kind == "recognition"
         asked, pairs = span, None
         if model.release == "score":
             asked, pairs = compared(span, max(each.stop for each in self.spans))
@@ -169,12 +168,11 @@ class PlannedProbe(_Strict):
             model=name,
             artifact=model.deployment.answers(),
             policy=policy.digest,
-            release=model.release,
+            endpoint=model.endpoint,
             span=asked,
             draw=self.draw,
             defence=self.local,
             pairs=pairs,
-            endpoint="recognition" if recognises else None,
         )
 
 
