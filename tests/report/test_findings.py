@@ -9,6 +9,7 @@ import pytest
 
 from leakrange.attacks.kinds import kinds
 from leakrange.metrics import Metric, metrics
+from leakrange.report.answer import sentences, tiles
 from leakrange.report.findings import Findings, Subject, find, gap
 from leakrange.scenario.results import TrialResult
 from tests.report.build import estimates, run
@@ -115,11 +116,14 @@ def test_a_metric_that_falls_with_leakage_is_read_the_other_way(monkeypatch: pyt
     monkeypatch.setitem(metrics._entries, "distance", error)
     findings, subjects = found(
         *(
-            trial("honest", 0, 0.9, attack=name, kind="sample", metrics=estimates({"distance": value}))
-            for name, value in (("near", 0.2), ("far", 0.7))
+            trial("honest", 0, 0.9, chain, attack=name, kind="sample", metrics=estimates({"distance": value}))
+            for chain, name, value in (("none", "near", 0.2), ("none", "far", 0.7), ("argmax", "near", 0.79))
         )
     )
     row = findings.open(subjects["honest"])
     assert row is not None
     assert row.attack == "near"
     assert (gap(row), findings.gain(row)) == (pytest.approx(0.6), pytest.approx(0.75))
+    assert "argmax stops the leak (at most 1.0\u00a0points below chance" in sentences(findings)[-1]
+    [tile] = [tile for tile in tiles(findings) if tile.label == "Honest outputs leak"]
+    assert (tile.figure, tile.beside.split(":")[0]) == ("60.0\u00a0points", "below the chance of 80.0\u00a0%")

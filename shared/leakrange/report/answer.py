@@ -234,7 +234,7 @@ def _defences(findings: Findings) -> str:
 def _effect(verdict: Verdict, leaking: int) -> str:
     if verdict.effect == "stops":
         at_most = "nowhere" if verdict.worst <= 0 else f"at most {difference(verdict.worst, 'share')}"
-        said = f"{at_most} above {verdict.chance}"
+        said = f"{at_most} {verdict.beyond}"
     else:
         said = f"the attack keeps {_kept(verdict)} of its gain"
     partly = f", measured on {verdict.subjects} of {leaking}" if verdict.subjects < leaking else ""
@@ -258,9 +258,9 @@ def _kept(verdict: Verdict) -> str:
 def caveats(findings: Findings) -> list[str]:
     """What the words of the sentences mean and what limits their certainty."""
     said = [
-        f"“Little” means at most {100 * LITTLE:.0f} points above the chance level (of accuracies the "
+        f"“Little” means at most {100 * LITTLE:.0f} points beyond the chance level (of accuracies the "
         f"majority class); a defence “stops” a leak when no attack is more than {100 * STOPS:.0f} points "
-        f"above it, and “hardly changes” it when every attack keeps {100 * HARDLY:.0f} % or more of its "
+        f"beyond it, and “hardly changes” it when every attack keeps {100 * HARDLY:.0f} % or more of its "
         "normalised gain. "
         "Attacks are the strongest of those that were run: a stronger one may exist."
     ]
@@ -283,10 +283,10 @@ def tiles(findings: Findings) -> list[Tile]:
         subject, row = rows[0]
         distance, unit = gap(row) or 0.0, subject.metric.unit
         tone: Literal["good", "bad"] = "good" if distance <= LITTLE else "bad"
-        side = "above" if distance >= 0 else "below"
+        side = "above" if (distance >= 0) == subject.metric.higher else "below"
         beside = (
-            f"{side} {_level(row, subject)}: “{subject.sensitive}” guessed from "
-            f"{findings.label(subject)}, the most exposed"
+            f"{side} {_level(row, subject)}: “{subject.sensitive}” at {findings.label(subject)}, "
+            "the most exposed"
         )
         made.append(Tile("Honest outputs leak", difference(distance, unit), beside, tone))
     for family in _families(findings)[1:]:

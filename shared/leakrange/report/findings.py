@@ -90,8 +90,8 @@ class Verdict:
     worst: float
     cost: float | None
     subjects: int
-    chance: str = "chance"
-    """Above what ``worst`` is: the majority class, where all subjects are held against that."""
+    beyond: str = "beyond chance"
+    """Where ``worst`` lies, such as "above the majority class", where that is so of all subjects."""
     utility: str = "utility"
     """What ``cost`` is of, such as honesty."""
 
@@ -197,7 +197,7 @@ class Findings:
         kept: list[float] = []
         gaps: list[float] = []
         costs: list[float] = []
-        chances: set[str] = set()
+        sides: set[str] = set()
         served: set[str] = set()
         for subject in self.leaking():
             before, after = self.open(subject), self.best.get((subject, defence))
@@ -208,7 +208,7 @@ class Findings:
                 continue
             kept.append(now / was)
             gaps.append(gap(after) or 0.0)
-            chances.add(_chance_name(subject.metric))
+            sides.add(_beyond(subject.metric))
             served |= {metric.title for metric in [utility_metric(after)] if metric is not None}
             cost = self.utility_difference(after, before)
             if cost is not None:
@@ -226,13 +226,14 @@ class Findings:
             max(gaps),
             cost_mean,
             len(kept),
-            chances.pop() if len(chances) == 1 else "chance",
+            sides.pop() if len(sides) == 1 else Verdict.beyond,
             served.pop() if len(served) == 1 else "utility",
         )
 
 
-def _chance_name(metric: Metric) -> str:
-    return f"the {described(metric.chance).title}" if isinstance(metric.chance, str) else "chance"
+def _beyond(metric: Metric) -> str:
+    level = f"the {described(metric.chance).title}" if isinstance(metric.chance, str) else "chance"
+    return f"{'above' if metric.higher else 'below'} {level}"
 
 
 def leak(row: Summary) -> OverSeeds | None:
