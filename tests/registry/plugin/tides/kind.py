@@ -1,0 +1,79 @@
+"""A kind of attack that the range does not have: it restores the samples that users never sent."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.attacks.kinds import kinds
+from leakrange.attacks.kinds.cell import Cell, Needs, Offer
+from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.target import Target
+from leakrange.attacks.kinds.trial import Judged, Trial
+from leakrange.data.spans import span_of
+from leakrange.jobs.job import FitJob, Span
+from leakrange.metrics import Decisions, measured
+from tides.metric import Restored
+
+
+class Seen(BaseModel):
+    """Answers about samples of the attacker's own, and what users uploaded. ``users`` is for the judge."""
+
+    own: Span
+    answers: Chunks
+    observed: Chunks
+    users: list[Span]
+
+
+@kinds.register("reconstruction")
+class Reconstruction(Kind):
+    name: ClassVar[str] = "reconstruction"
+    leakage: ClassVar[str] = "unexplained"
+    Evidence: ClassVar[type[BaseModel]] = Seen
+
+    def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
+        if provider.service is not None:
+            return "nobody uploads anything to it"
+        return Target(attack, "sample", (), attack.Parameters.model_validate(given))
+
+    def buys(
+        self, target: Target, provider: Offer, knowledge: Knowledge, budget: int, available: int | None = None
+    ) -> int | None:
+        return budget if available is None else min(budget, available)
+
+    def plan(self, cell: Cell) -> Needs | None:
+        count = self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, cell.available)
+        own = Span(data=cell.data, split="auxiliary", start=0, stop=count)
+        return Needs(
+            streams=cell.uploads(),
+            probes={"own": cell.ask("auxiliary", own.stop)},
+            asked={"own": own.model_dump(mode="json")},
+        )
+
+    def infer(self, attack: Any, evidence: Seen, job: FitJob, releases: Releases) -> dict[str, NDArray[Any]]:
+        samples = _samples(evidence.own)
+        answers = releases(evidence.answers)[: len(samples)]
+        restored = attack.restore(answers, samples, releases(evidence.observed))
+        return {"restored": restored, "truth": np.concatenate([_samples(span) for span in evidence.users])}
+
+    async def judge(self, trial: Trial) -> Judged:
+        own = Span.model_validate(trial.needs.asked["own"])
+        answers = trial.answered("own")
+        evidence = Seen(own=own, answers=answers, observed=trial.observed, users=trial.users)
+        found = (await trial.fitted(evidence)).arrays
+        served = Decisions(trial.uploaded.decisions, trial.uploaded.truth(trial.model.target))
+        return Judged(
+            metrics=measured(served, Restored(found["restored"], found["truth"])),
+            views={},
+            victims=len(found["truth"]),
+            spent=own.stop,
+        )
+
+
+def _samples(span: Span) -> NDArray[Any]:
+    data, chosen = span_of(span)
+    return data.values[chosen]
