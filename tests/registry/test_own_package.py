@@ -79,3 +79,4 @@ def test_a_scenario_of_four_things_that_the_range_does_not_have(plugged: Control
     assert f"restores the sample but for {figure} of its variance" in report
     assert "unexplained variance</th>" in report
     assert "below the chance of 100.0 %: “sample” at honest" in report
+    assert run.results["environment"]["plugin leakrange-own"] == "1.2"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, distributions, version
 
 from leakrange.jobs.recipe import TrainingRecipe
 
@@ -15,7 +15,7 @@ LIBRARIES = ("leakrange", "fastapi", "numpy", "pydantic", "celery", "sqlalchemy"
 
 
 def describe(recipes: Iterable[TrainingRecipe]) -> dict[str, str]:
-    """The versions of Python and of libraries in the controller, its machine, and the declared versions
+    """The versions of Python, libraries and plugins in the controller, its machine, and the declared versions
     behind the models of a run."""
     found = {
         "python": platform.python_version(),
@@ -27,6 +27,9 @@ def describe(recipes: Iterable[TrainingRecipe]) -> dict[str, str]:
             found[library] = version(library)
         except PackageNotFoundError:
             found[library] = "from source"
+    for package in distributions():
+        if any(entry.group.startswith("leakrange.") for entry in package.entry_points):
+            found[f"plugin {package.name}"] = package.version
     for recipe in recipes:
         declared = recipe.versions
         found["training loop"] = f"version {declared.loop}"
