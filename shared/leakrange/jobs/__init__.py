@@ -1,1 +1,1 @@
-"""Recipes and jobs: what is asked of the fleet, and what names its result."""
+"""Recipes and jobs: what the fleet is asked to do, and the identities of the results."""

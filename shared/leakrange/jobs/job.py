@@ -1,10 +1,11 @@
-"""What the controller asks of the fleet, and what the fleet reports back. Every job is idempotent by its
+"""Jobs that the controller sends to the fleet, and the fleet's reports. Every job is idempotent by its
 identity.
 
-A worker takes a job, looks for the result under the job's identity, and reports at once if it is there;
-otherwise it takes the lease ``leakrange:lease:{identity}``, heartbeats it, does the work, stores the result
-atomically, and reports. Reports go to the Redis stream `REPORTS`; the controller reads it from the position
-it keeps in SQL. A job whose lease runs out has lost its worker, and the other workers send it again.
+A worker takes a job, looks for the result under the job's identity, and reports at once if it is there.
+Otherwise it takes the lease ``leakrange:lease:{identity}``, keeps it alive, does the work, stores the
+result atomically, and reports. Reports go to the Redis stream `REPORTS`; the controller reads it from the
+position that it keeps in SQL. A job whose lease runs out has lost its worker, and another worker sends it
+again.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ class Span(_Strict):
 
 
 class Shown(_Strict):
-    """What whoever had a model trained for itself, and serves it to nobody, has it release: one kind of
-    release for the samples of one span."""
+    """One kind of release for the samples of one span, computed for the owner of a model that nobody
+    serves."""
 
     release: ReleaseKind
     span: Span
@@ -68,8 +69,8 @@ class Shown(_Strict):
 class TrainJob(_Strict):
     """Train one model. Result: the artifact folder named by the recipe's digest.
 
-    With ``shown`` the result is an array (samples, N) under the identity: the model's releases, for which it
-    is trained unless it is there. So the owner of a shadow model needs not look where all models lie.
+    With ``shown`` the result is an array (samples, N) under the identity: the releases of the model, which
+    is trained first if needed. So the owner of a shadow model needs no access to the folder of models.
     """
 
     kind: Literal["train"] = "train"
@@ -77,7 +78,7 @@ class TrainJob(_Strict):
     shown: Shown | None = None
 
     def identity(self) -> str:
-        """The recipe's digest; of what a model shows, a digest of both."""
+        """The recipe's digest; with ``shown``, a digest of both."""
         if self.shown is None:
             return self.recipe.digest()
         return digest(["shown", self.recipe.digest(), self.shown.model_dump(mode="json")])
@@ -86,16 +87,17 @@ class TrainJob(_Strict):
 class ProbeJob(_Strict):
     """Query a model over HTTP for one chunk of samples. Result: one array (samples, N) under the identity.
 
-    ``account`` names the API key, which a worker makes of that name and the fleet's secret: whoever reads the
-    job cannot ask with it. ``model`` is the name it is served under, ``artifact`` its recipe digest,
-    ``policy`` the digest of the defence chain in force; ``draw`` counts repeated queries of the same samples.
-    ``defence`` is a chain of input defences, done to the samples before they are sent. The identity is sent
-    as ``Idempotency-Key``, so that a chunk delivered twice spends its budget once.
+    ``account`` names the API key. The worker derives the key from that name and the fleet's secret, so
+    reading the job is not enough to use it. ``model`` is the name it is served under, ``artifact`` its
+    recipe digest, ``policy`` the digest of the defence chain in force. ``draw`` counts repeated queries of
+    the same samples. ``defence`` is a chain of input defences, applied to the samples before they are
+    sent. The identity is sent as ``Idempotency-Key``, so that a chunk delivered twice spends its budget
+    once.
 
-    ``endpoint`` is one of `leakrange.wire.endpoints` that releases something. One that gives scores is asked
-    for ``pairs``: couples of places among the span's samples, each a sample of the result and of the budget.
-    Of a student service, ``artifact`` is what `Deployment.answers` gives, since one artifact can be served in
-    several ways.
+    A "score" is requested for ``pairs``: couples of places among the span's samples, each counting as one
+    sample of the result and of the budget. ``endpoint`` names the endpoint where several give the same
+    release: the "softmax" of a recognition. For a student service, ``artifact`` is what
+    `Deployment.answers` gives, since one artifact can be served in several ways.
     """
 
     kind: Literal["probe"] = "probe"
@@ -123,7 +125,7 @@ class ProbeJob(_Strict):
 
     @property
     def samples(self) -> int:
-        """How many samples of the budget it takes."""
+        """The number of samples of the budget that it uses."""
         return self.span.stop - self.span.start if self.pairs is None else len(self.pairs)
 
     def identity(self) -> str:
@@ -134,9 +136,8 @@ class ProbeJob(_Strict):
 class FitJob(_Strict):
     """Fit an attack on releases. Result: arrays by name in one npz under the identity.
 
-    ``evidence`` says what the attack is given: identities of stored releases, and what samples they are of.
-    What it has to say, and which arrays there will be, is for the kind of the attack
-    (`leakrange.attacks.kinds`).
+    ``evidence`` says what the attack is given: identities of stored releases, and their samples. The kind
+    of the attack (`leakrange.attacks.kinds`) defines its form and that of the result.
     """
 
     kind: Literal["fit"] = "fit"
@@ -156,9 +157,10 @@ Job = Annotated[TrainJob | ProbeJob | FitJob, Field(discriminator="kind")]
 
 
 class JobReport(_Strict):
-    """One entry of the stream `REPORTS` (field ``json``): a job was started, got on, was done, or failed.
+    """One entry of the stream `REPORTS` (field ``json``): a job was started, made progress, was done, or
+    failed.
 
-    ``progress`` in [0, 1]; ``data`` holds what the kind of job reports (an epoch's figures, queries a second,
+    ``progress`` in [0, 1]. ``data`` depends on the kind of job (an epoch's figures, queries a second,
     ...).
     """
 

@@ -1,5 +1,4 @@
-"""How a model is made, as data: the recipe whose digest names the artifact, so that no model is trained
-twice."""
+"""Training recipes. A recipe's digest names the artifact, so that no model is trained twice."""
 
 from __future__ import annotations
 
@@ -21,9 +20,9 @@ class _Strict(BaseModel):
 class Subset(_Strict):
     """A pool of training samples, of which a random part is trained on: the members.
 
-    ``pool`` samples are drawn by the seed of the `DataSpec`, so all subsets of one specification draw from
-    the same pool; ``seed`` draws the members, ``share`` of the pool. With ``rest`` it is the others that are
-    members: of two subsets that differ in ``rest`` alone, each sample of the pool is a member of exactly one.
+    ``pool`` samples are drawn by the seed of the `DataSpec`, so all subsets of one specification share a
+    pool. ``seed`` draws ``share`` of the pool as members. With ``rest`` the other samples are the members:
+    of two subsets that differ only in ``rest``, each sample of the pool is a member of exactly one.
     """
 
     pool: Annotated[int, Field(ge=20, le=1_000_000)]
@@ -32,16 +31,17 @@ class Subset(_Strict):
     rest: bool = False
 
     def redrawn(self, *what: str | int, rest: bool = False) -> Subset:
-        """Of the same pool and share, with members of its own for each ``what``."""
+        """The same pool and share with other members, chosen by ``what``."""
         return self.model_copy(update={"seed": int(digest([self.seed, *what])[:12], 16), "rest": rest})
 
 
 class Crowd(_Strict):
-    """The people of a cast data set (see `leakrange.data.people`) whom a face recognition service meets.
+    """The people of a data set (see `leakrange.data.people`) whose pictures are sent to a face recognition
+    service.
 
-    ``people`` members and as many outsiders, ``images`` of each, are those whose membership can be asked
-    after. ``public`` people with four images each are the service's honest users. A recognition knows
-    ``students`` people by ``enrolled`` images of each, and is tried on ``held`` others of each.
+    Membership can be inferred for ``people`` members and as many outsiders, with ``images`` of each.
+    ``public`` people with four images each are the service's honest users. A recognition learns
+    ``students`` people from ``enrolled`` images of each, and is tested on ``held`` others of each.
     """
 
     people: Annotated[int, Field(ge=10, le=100_000)] = 100
@@ -53,7 +53,7 @@ class Crowd(_Strict):
 
     @property
     def asked(self) -> int:
-        """How many people's membership can be asked after: members and outsiders."""
+        """The number of people whose membership can be inferred: members and outsiders."""
         return 2 * self.people
 
 
@@ -86,8 +86,7 @@ class DataSpec(_Strict):
         return self
 
     def of_everyone(self) -> DataSpec:
-        """The same samples and pool for who is not to know the members of a model: with the first subset's
-        seed."""
+        """The same samples and pool without the model's own draw of members: with the first subset's seed."""
         if self.subset is None:
             return self
         return self.model_copy(update={"subset": self.subset.model_copy(update={"seed": 0, "rest": False})})
@@ -117,10 +116,9 @@ class OptimiserSpec(_Strict):
 class Schedule(_Strict):
     """Epochs, batch size, learning rate, optimiser, the epoch that is kept, and two options of speed.
 
-    ``select`` says which epoch that is: the "best" on the validation samples, or the "last", as of a provider
-    that lets its model learn its training samples by heart.
-    ``channels_last`` is faster on every CPU that was tried. ``bf16`` wants a GPU, or a CPU with AVX512-BF16
-    or AMX; on one without, a step takes ten times as long.
+    ``select`` says which epoch is kept: the "best" on the validation samples, or the "last", which lets a
+    model overfit its training samples. ``channels_last`` is faster on every CPU that was tried. ``bf16``
+    needs a GPU, or a CPU with AVX512-BF16 or AMX; on other CPUs a step takes ten times as long.
     """
 
     epochs: Annotated[int, Field(ge=1, le=1000)] = 15
@@ -133,10 +131,10 @@ class Schedule(_Strict):
 
 
 class TrainingRecipe(_Strict):
-    """Everything that decides a trained model.
+    """Everything that determines a trained model.
 
-    ``parameters`` are those of the registered behaviour. ``versions`` are those that the code here declares,
-    unless the recipe was made elsewhere and brings its own.
+    ``parameters`` are those of the registered behaviour. ``versions`` are those that the installed code
+    declares, unless the recipe was made elsewhere and brings its own.
     """
 
     data: DataSpec
@@ -150,13 +148,13 @@ class TrainingRecipe(_Strict):
     )
 
     def identity(self) -> dict[str, Any]:
-        """What names the model: the versions, and every field that is not left at its default. So a new field
-        renames no model; who changes a default raises a version."""
+        """The content of the digest: the versions, and every field that differs from its default. So a new
+        field does not rename models. A change of a default needs a new version."""
         return self.model_dump(mode="json", exclude_defaults=True)
 
     def check_versions(self) -> None:
-        """Raise `Conflict` where the code here declares other versions than the recipe brings: it would make
-        another model than the one that is named."""
+        """Raise `Conflict` where the installed code declares other versions than the recipe: it would
+        train a different model."""
         here = Versions.declared(self.data.name, self.net.name, self.behaviour)
         if self.versions != here:
             raise Conflict(

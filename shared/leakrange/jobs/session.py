@@ -1,4 +1,4 @@
-"""What the controller asks of an edge client: one visit of its users."""
+"""What the controller asks of edge clients: sessions of simulated users."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class _Strict(BaseModel):
 class Session(_Strict):
     """``POST /v1/sessions`` of an edge client (operator key): let the simulated users use the app once.
 
-    The client loads its users' samples (``span``), runs the model locally, applies ``defence`` (to the
-    model before, to its outputs after), uploads to ``url`` under ``api_key`` with ``upload`` as idempotency
-    key, and tells the ground truth to the caller in its reply, never to the provider.
+    The client loads its users' samples (``span``) and runs the model locally. It applies ``defence`` to
+    the samples, the model and the outputs. It uploads to ``url`` under ``api_key``, with ``upload`` as
+    idempotency key. The true labels go to the caller in the reply, never to the provider.
     """
 
     url: str

@@ -1,8 +1,8 @@
-"""Declared versions: what a recipe's digest knows of the code that trains.
+"""Declared versions: the part of a recipe's digest that stands for the code that trains.
 
-Every registered data set, net and behaviour declares ``version``, and what all trainings share has
-`LOOP_VERSION`. Who changes what an entry gives raises its version: its models are then trained again, and all
-others keep their names. The golden tests fail where results changed.
+Every registered data set, net and behaviour declares ``version``; `LOOP_VERSION` is that of the shared
+training loop. Raise an entry's version when its results change: its models are then trained again, and all
+others keep their names. Golden tests fail where results changed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ KINDS = {
 
 
 class Versions(BaseModel):
-    """The versions behind one recipe; 0 of what is not registered (its own parameters tell its version)."""
+    """The versions behind one recipe; 0 for an unregistered entry, whose parameters contain its version."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -38,7 +38,7 @@ class Versions(BaseModel):
 
     @classmethod
     def declared(cls, data: str, net: str, trainer: str) -> Versions:
-        """What the code here declares for the registered names of a data set, a net and a behaviour."""
+        """The versions that the installed code declares for a data set, a net and a behaviour."""
         return cls(
             data=_version("data", data),
             net=_version("net", net),

@@ -1,5 +1,5 @@
-"""The frame of every HTTP service: problem details, health, readiness, metrics, limits of bodies. Pure-ASGI
-middleware only."""
+"""The frame of every HTTP service: problem details, health, readiness, metrics, limits on bodies.
+Pure-ASGI middleware only."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ def bearer(header: str | None) -> str:
 
 
 def check_operator(header: str | None, key: SecretStr) -> None:
-    """Let only the operator pass: `Unauthenticated` without a key, `Forbidden` with another. Takes constant
-    time."""
+    """Allow only the operator: raises `Unauthenticated` without a key, `Forbidden` with another one. Takes
+    constant time."""
     given = bearer(header)
     if not hmac.compare_digest(given.encode(), key.get_secret_value().encode()):
         raise Forbidden("this endpoint is for the operator of the range alone")
@@ -114,12 +114,12 @@ def create_app(
     title: str | None = None,
     description: str = "",
 ) -> FastAPI:
-    """A FastAPI application with the house's manners.
+    """A FastAPI application with the behaviour that all services share.
 
-    Errors of `leakrange.wire.errors`, validation errors and unknown paths become problem details; ``GET
-    /healthz`` says that the process lives, ``/readyz`` that each check of ``ready`` passes within two seconds
-    (else 503, naming those that do not), ``/metrics`` is for Prometheus. ``registry`` is where the service
-    puts its own metrics (``app.state.metrics``).
+    Errors of `leakrange.wire.errors`, validation errors and unknown paths become problem details. ``GET
+    /healthz`` says that the process lives. ``/readyz`` says that each check of ``ready`` passes within two
+    seconds (else 503, naming those that do not). ``/metrics`` is for Prometheus. ``registry`` holds the
+    service's own metrics (``app.state.metrics``).
     """
     metrics = registry or CollectorRegistry()
     app = FastAPI(

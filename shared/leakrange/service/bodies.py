@@ -1,4 +1,4 @@
-"""Bodies of requests, as every server takes them: how large they may be, and what an early answer does."""
+"""Limits on request bodies, and answers that are sent before a body was read."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SMALL_BODY = 1_048_576
 
 
 class Bodies:
-    """Keep the house's rules for bodies of requests.
+    """Applies the same rules to the request bodies of all servers.
 
-    Under ``/v1/models/`` a body may have ``limit`` bytes, elsewhere `SMALL_BODY`: more is refused by the
-    declared length at once, else as soon as it has passed. A request that wants to switch protocols is
-    refused, for its body does not reach us. An answer that is given before the body has come is kept from
-    being lost with the connection (`Lingering`).
+    Under ``/v1/models/`` a body may have ``limit`` bytes, elsewhere `SMALL_BODY`. Larger ones are refused
+    at once by their declared length, else when they pass the limit. A request to switch protocols is
+    refused, because its body would not reach the application. An answer that is sent before the body has
+    arrived is protected from being lost with the connection (`Lingering`).
     """
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
@@ -79,8 +79,8 @@ def has_body(headers: Mapping[bytes, bytes]) -> bool:
 
 
 def switches_protocol(headers: Mapping[bytes, bytes]) -> LeakrangeError | None:
-    """The refusal of a request that wants another protocol: the server below us, which does not speak it,
-    takes what follows for that protocol instead of for the body."""
+    """The refusal of a request for another protocol. The HTTP server does not support it and would take
+    the rest of the request for that protocol instead of for the body."""
     if b"upgrade" not in headers or b"upgrade" not in headers.get(b"connection", b"").lower():
         return None
     return InvalidInput(
@@ -91,8 +91,8 @@ def switches_protocol(headers: Mapping[bytes, bytes]) -> LeakrangeError | None:
 class Lingering:
     """``receive`` and ``send`` of a request whose answer may come before its body was read.
 
-    A connection that is closed over unread bytes is reset, and the reset can overtake the answer: so the
-    answer is sent whole, and what the client still sends is thrown away for a while, unless it hangs up.
+    Closing a connection with unread bytes resets it, and the reset can overtake the answer. So the whole
+    answer is sent first, and what the client still sends is discarded for a while, until it hangs up.
     """
 
     def __init__(self, receive: Receive, send: Send) -> None:
@@ -105,7 +105,7 @@ class Lingering:
         return message
 
     async def send(self, message: Message) -> None:
-        """Send on; before the end of the answer, throw away what has not been read."""
+        """Send on; before the end of the answer, discard what has not been read."""
         if message["type"] != "http.response.body" or message.get("more_body", False) or not self._unread:
             return await self._send(message)
         await self._send({**message, "more_body": True})

@@ -1,7 +1,7 @@
-"""The connections of a server: none may wait for its client without end, and no client may hold too many.
+"""Limits on a server's connections: how long one may wait for its client, and how many a client may hold.
 
-A connection is *unfinished* while its request is: nothing of it has come, or a part of header or body.
-What is being answered is never cut, however long the answer takes.
+A connection is *unfinished* while its request is incomplete: nothing, or only a part of header or body has
+come. A connection that is being answered is never cut, however long the answer takes.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ class _Phase(enum.Enum):
 
 
 class _Client:
-    """The open connections from one address, by when their client last sent something."""
+    """The open connections from one address, ordered by when the client last sent something."""
 
     def __init__(self) -> None:
         self.open: OrderedDict[_Connection, None] = OrderedDict()
         self.unfinished = 0
 
     def close_one(self, *, unfinished: bool) -> bool:
-        """Close the connection that has waited longest for its client; whether there was one.
+        """Close the connection that has waited longest for its client; returns whether there was one.
 
-        ``unfinished`` spares those that merely wait for another request.
+        With ``unfinished``, connections that merely wait for the next request are spared.
         """
         for connection in self.open:
             if connection.waits and (connection.unfinished or not unfinished):
@@ -71,7 +71,7 @@ class Connections:
         return _Connection(self, **of_uvicorn)
 
     def admit(self, connection: _Connection, address: str | None) -> _Client | None:
-        """Count a new connection; None where there is no place for it."""
+        """Count a new connection; None where there is no room for it."""
         client = self._clients.setdefault(address, _Client())
         if client.unfinished >= self._most_unfinished:
             client.close_one(unfinished=True)
@@ -90,7 +90,7 @@ class Connections:
         return client
 
     def forget(self, connection: _Connection, address: str | None, client: _Client) -> None:
-        """A connection is closed; again is no change."""
+        """Stop counting a closed connection; repeating it changes nothing."""
         if connection in client.open:
             del client.open[connection]
             self._count -= 1
@@ -98,7 +98,7 @@ class Connections:
                 del self._clients[address]
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Close what has waited for its client for too long."""
+        """Close connections that have waited too long for their client."""
         # One timer for all: requests are many, and none of them should set and cancel one.
         now = loop.time()
         for connection in [each for client in self._clients.values() for each in client.open]:
@@ -108,7 +108,8 @@ class Connections:
 
 
 def _files(wanted: int) -> int:
-    """How many files this process may have open; raises that to ``wanted``, or as far as it is allowed."""
+    """The number of files that this process may have open, after raising it to ``wanted`` as far as
+    allowed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= wanted:
         return wanted
@@ -118,7 +119,7 @@ def _files(wanted: int) -> int:
 
 
 class _Connection(HttpToolsProtocol):
-    """uvicorn's, within limits, and deaf to trailers."""
+    """uvicorn's connection, with limits, and ignoring trailers."""
 
     def __init__(self, connections: Connections, **of_uvicorn: Any) -> None:
         super().__init__(**of_uvicorn)
@@ -133,12 +134,12 @@ class _Connection(HttpToolsProtocol):
 
     @property
     def unfinished(self) -> bool:
-        """Whether a request is waited for that is not complete."""
+        """Whether an incomplete request is waited for."""
         return self._phase is not _Phase.COMPLETE
 
     @property
     def waits(self) -> bool:
-        """Whether it is the client's turn: no answer is under way, and all that came was read."""
+        """Whether it is the client's turn: no answer is in progress, and everything that came was read."""
         if self._phase is _Phase.BODY:
             return not self.flow.read_paused
         return self.cycle is None or self.cycle.response_complete
@@ -199,7 +200,7 @@ class _Connection(HttpToolsProtocol):
         self.refuse(MalformedBody(msg, hint="send HTTP/1.1"))
 
     def check(self, now: float) -> None:
-        """Close it if its client had its time."""
+        """Close it if its client has used up its time."""
         if not self.unfinished or now < self._deadline:
             return
         of_body = self._phase is _Phase.BODY
@@ -211,7 +212,7 @@ class _Connection(HttpToolsProtocol):
         self.refuse(RequestTimeout(f"the {part} did not come to its end within {within:g} s"))
 
     def refuse(self, error: LeakrangeError) -> None:
-        """Close, and say why, where it can be said."""
+        """Close it, and say why where an answer is still possible."""
         told = not self._silent
         if self._phase is _Phase.BODY:
             told = not self.cycle.response_started

@@ -1,7 +1,7 @@
-"""Which names a server answers to, and whose pages may ask it.
+"""Which host names a server answers to, and which pages may call it.
 
-A page of somebody else can have its own name lead to this machine (DNS rebinding); the browser then lets it
-read what we answer. But it sends that name as ``Host``, so names that are not ours are refused.
+A foreign page can point its own name at this machine (DNS rebinding); the browser then lets it read the
+answers. But the browser sends that name as ``Host``, so foreign names are refused.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ REMEMBERED = 64
 
 
 class HostGuard:
-    """Passes on to ``app`` requests whose ``Host`` is ``localhost``, a loopback address, the address that
-    they came to, or one of ``allowed``: names, ``*.name`` for all below it, ``*`` for any. Any port will do.
+    """Passes requests to ``app`` whose ``Host`` is ``localhost``, a loopback address, the address that
+    they came to, or one of ``allowed``: names, ``*.name`` for all below it, ``*`` for any. The port does
+    not matter.
 
-    Where there is an ``Origin``, it must be that very host and port, or one of ``allowed``.
+    An ``Origin`` must be that same host and port, or one of ``allowed``.
     """
 
     def __init__(self, app: ASGIApp, allowed: Iterable[str]) -> None:

@@ -1,6 +1,4 @@
-"""The HTTP calls of an operator to providers, proxy and edge clients, each safe to repeat after a
-restart.
-"""
+"""The operator's HTTP calls to providers, proxy and edge clients. Each may be repeated after a restart."""
 
 from __future__ import annotations
 
@@ -23,9 +21,8 @@ __all__ = ["Edge", "Providers", "Proxy"]
 
 
 class _Party:
-    """A service that is called with the operator's key. One that is restarting is waited for; the error of
-    one that stays away carries its name.
-    """
+    """A service that is called with the operator's key. The call waits for a service that restarts; the
+    error of one that stays unreachable names it."""
 
     def __init__(self, transport: Transport, operator_key: str, attempts: int) -> None:
         self._transport, self._key, self._attempts = transport, operator_key, attempts
@@ -70,13 +67,13 @@ class Providers(_Party):
         return ModelCard.model_validate_json(answer.body)
 
     async def withdraw(self, behaviour: str, model: str) -> None:
-        """Have what was deployed for runs served as ``model`` no more; again is no change. Raises `Conflict`
-        where it is the operator's own."""
+        """Withdraw what was deployed for runs as ``model``; repeating it changes nothing. Raises
+        `Conflict` where the operator deployed it."""
         url = f"{self.url(behaviour)}/v1/operator/models/{model}?of_runs=true"
         await self._ask(_named(behaviour), "DELETE", url)
 
     async def intake(self, behaviour: str, model: str, upload: str) -> IntakeRecord:
-        """What the provider received in ``upload`` and what it inferred on the side."""
+        """What the provider received in ``upload``, and what its decoder inferred."""
         url = f"{self.url(behaviour)}/v1/operator/models/{model}/intake/{upload}"
         answer = await self._ask(_named(behaviour), "GET", url)
         return IntakeRecord.model_validate_json(answer.body)
@@ -98,7 +95,7 @@ class Proxy(_Party):
         await self._call("PUT", f"/admin/routes/{model}", {"upstream": upstream})
 
     async def delete_route(self, model: str, upstream: str) -> None:
-        """Send requests for ``model`` to that provider no more; a route to another one stays."""
+        """Remove the route of ``model`` to that provider; a route to another provider stays."""
         url = f"{self._url}/admin/routes/{model}"
         try:
             answer = await self._ask("the proxy", "GET", url)
@@ -121,9 +118,11 @@ class Proxy(_Party):
         endpoints: list[str],
         key: str | None = None,
     ) -> str:
-        """Make sure that a key of that name is there; gives the key itself: ``key``, or what `secret` says.
+        """Make sure that a key of that name exists; returns the key itself: ``key``, or what `secret`
+        says.
 
-        ``endpoints`` are all that it may be used for: who may fetch the artifact needs no release any more.
+        ``endpoints`` are the only ones that it may use: a key that may fetch the artifact needs no
+        releases.
         """
         secret = key or self.secret(name)
         await self._call(
@@ -142,15 +141,16 @@ class Proxy(_Party):
         return secret
 
     async def mark(self, run: str) -> None:
-        """Have the ledger know ``run``, by a key of its name that may be used for nothing: `ledger` tells
-        later whether it is the same ledger still."""
+        """Register ``run`` with the ledger, by a key of its name that may be used for nothing. `ledger`
+        can tell later whether it is still the same ledger."""
         marked = {"id": run, "name": run, "key": self.secret(run), "budget": 0, "models": [], "endpoints": []}
         await self._call("POST", "/admin/keys", marked)
 
     async def upload(
         self, key: str, model: str, release: ReleaseKind, values: NDArray[np.float32], upload: str
     ) -> list[int]:
-        """Hand in the outputs (B, Y) of a user's own model under the user's key; the provider's decisions."""
+        """Upload outputs (B, Y) of a user's own model under the user's key; returns the provider's
+        decisions."""
         client = NativeClient(self._transport, self._url, key, attempts=self._attempts)
         return await client.upload(model, release, values, idempotency_key=upload)
 

@@ -1,8 +1,8 @@
-"""The parties of a range, declared once: which program each is, what it is told, and where it listens.
+"""The parties of a range, declared once: the program of each, its settings, and its port.
 
-The embedded launcher starts them from this declaration. Tests hold `docker-compose.yml`, the images, the
-import contracts and the tables of the documentation against it. There is a provider for each registered
-behaviour, a plugin's too.
+The embedded launcher starts them from this declaration. Tests compare `docker-compose.yml`, the images,
+the import contracts and the tables of the documentation with it. There is a provider for each registered
+behaviour, including those of plugins.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _PORTS = {"controller": 0, "proxy": 1, "edge": 4, REDIS: 5}
 
 @dataclass(frozen=True)
 class Party:
-    """One party of a range: a program, and all that it is told.
+    """One party of a range: a program and its settings.
 
-    ``module`` is run with ``python -m``. ``settings`` are the names of the settings that it is given. A party
-    with ``queues`` takes jobs from them, every other listens. ``redis`` is its user there (see
+    ``module`` is run with ``python -m``. ``settings`` are the names of its settings. A party with
+    ``queues`` takes jobs from them; all others listen on a port. ``redis`` is its Redis user (see
     ``redis_users.conf``), ``nets`` says whether it runs nets, ``behaviour`` is what a provider plays.
     """
 
@@ -44,7 +44,7 @@ class Party:
 
     @property
     def image(self) -> str:
-        """The container image that holds it, and the extra that installs what it needs."""
+        """The container image of the party, and the extra that installs its dependencies."""
         return self.module.rpartition(".")[2]
 
 

@@ -1,4 +1,4 @@
-"""How a party serves its application, until it is told to stop."""
+"""Serves a party's application until it is stopped."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ __all__ = ["configuration", "serve"]
 def configuration(
     app: ASGIApp, settings: ServiceSettings, *, grace: int = 10, server_header: bool = True
 ) -> uvicorn.Config:
-    """Listen where ``settings`` say, within their limits on connections, for the hosts that they allow. When
-    stopped, requests under way get ``grace`` seconds to end."""
+    """The server's configuration: address, limits on connections and allowed hosts from ``settings``. When
+    stopped, requests in progress get ``grace`` seconds to end."""
     return uvicorn.Config(
         HostGuard(app, [settings.host, *settings.allowed_hosts]),
         host=settings.host,

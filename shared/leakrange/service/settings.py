@@ -67,7 +67,7 @@ class ServiceSettings(BaseSettings):
 
 
 def read_settings(kind: type[T], party: str) -> T:
-    """The settings of ``party`` from the environment; ends the process where they cannot be taken."""
+    """The settings of ``party`` from the environment; ends the process where they are invalid."""
     try:
         return kind()
     except ValidationError as error:

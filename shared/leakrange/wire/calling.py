@@ -1,4 +1,4 @@
-"""One HTTP call: what a problem answer describes is raised, and what may pass is tried again."""
+"""One HTTP call: raises what a problem answer describes, and retries temporary failures."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ answers take a while."""
 
 @dataclass(frozen=True)
 class Tries:
-    """How often one request was tried.
+    """Counts the attempts of one request.
 
-    A repeat that meets its own first try in flight is no try: a server that died with it may hold it for
-    longer than any sensible number of tries lasts.
+    A repeat that finds its own first attempt in flight does not count: a server that died may block it for
+    longer than any sensible number of attempts.
     """
 
     failed: int = 0
@@ -37,7 +37,8 @@ class Tries:
     """The Unix time by which the try in flight is over; None where none is known of."""
 
     def after(self, error: Exception, most: int) -> Tries | None:
-        """With the one that failed of ``error``, which may pass; None where that was the last of ``most``."""
+        """The count after a temporary failure with ``error``; None where that was the last of ``most``
+        attempts."""
         if isinstance(error, InFlight) and most > 1:
             now = time.time()
             until = now + error.held + HELD_OVER if self.until is None else self.until
@@ -109,8 +110,9 @@ async def call(
     headers: dict[str, str] | None = None,
     attempts: int = 1,
 ) -> Answer:
-    """Send a request; raise what a problem answer describes. 409, 502, 503 and unreachable servers are tried
-    ``attempts`` times; where that is more than once, what is in flight is waited for besides (see `Tries`).
+    """Send a request; raise what a problem answer describes. 409, 502, 503 and unreachable servers are
+    tried ``attempts`` times. Where that is more than once, requests in flight are waited for as well (see
+    `Tries`).
 
     Waits as ``Retry-After`` says (1 s where nobody answers), or doubling from 0.1 s, whichever is more; at
     most 5 s.

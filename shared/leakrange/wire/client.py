@@ -1,4 +1,4 @@
-"""The native API, called: one client for providers and proxies, over either transport."""
+"""A client of the native API, for providers and proxies, over either transport."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["NativeClient", "call", "raise_problem"]
 
 @contextmanager
 def _understanding(url: str) -> Iterator[None]:
-    """Whatever cannot be read in a server's answer is that server's failure, not our caller's."""
+    """Raises `UpstreamFailed` for anything in a server's answer that cannot be read."""
     try:
         yield
     except (MalformedBody, InvalidInput) as error:
@@ -67,8 +67,8 @@ class NativeClient:
         *,
         idempotency_key: str | None = None,
     ) -> NDArray[np.float32]:
-        """What an endpoint releases (B, N) of samples (B, *shape): a recognition its confidences in its
-        identities, a verification the distances (B, 1) within pairs (B, 2, *shape)."""
+        """The release (B, N) of samples (B, *shape) at an endpoint. A recognition gives confidences in its
+        identities, a verification distances (B, 1) within pairs (B, 2, *shape)."""
         return await self._released(f"{model}/{endpoint}", samples, idempotency_key)
 
     async def verify_person(

@@ -1,9 +1,8 @@
-"""Samples over HTTP: npy, JSON, PNG, JPEG, WAV and CSV, all to the same values.
+"""Samples over HTTP: npy, JSON, PNG, JPEG, WAV and CSV, all decoded to the same values.
 
-One canonical form for every body: (B, *shape) in the type that the model's `SampleSpec` names, so that the
-same sample has the same digest (and so the same sticky noise) whichever way it is sent. Where that is uint8,
-floats in [0, 1] are rounded to 8 bits. A body is a batch always: how many samples it holds is counted before
-anybody has looked up what one looks like.
+The canonical form of a body is (B, *shape) in the type that the model's `SampleSpec` names. So the same
+sample has the same digest (and the same sticky noise) in every format. For uint8, floats in [0, 1] are
+rounded to 8 bits. A body is always a batch: its samples are counted before the model's card is known.
 """
 
 from __future__ import annotations
@@ -180,8 +179,8 @@ def json_values(body: bytes, name: str, spec: SampleSpec) -> Reading:
 
 
 def canonical(array: NDArray[Any], into: NDArray[Any]) -> None:
-    """Put numbers of any type into as many places of uint8 or float32; raises `InvalidInput` for such as they
-    cannot hold."""
+    """Write numbers of any type into an array of uint8 or float32; raises `InvalidInput` for values that
+    it cannot hold."""
     if array.dtype == into.dtype == np.uint8:
         into[:] = array
         return

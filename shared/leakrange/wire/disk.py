@@ -1,4 +1,4 @@
-"""A disk that is full: every write that fails of it fails with one error, which names the folder."""
+"""Full disks: every failed write raises the same error, which names the folder."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 @contextmanager
 def room_in(folder: Path) -> Iterator[None]:
-    """Raise `StorageFull` where what is written to ``folder`` meanwhile finds no room; other errors pass."""
+    """Raise `StorageFull` where a write to ``folder`` in the block finds no room; other errors pass."""
     try:
         yield
     except OSError as error:
@@ -28,7 +28,7 @@ def room_in(folder: Path) -> Iterator[None]:
 
 
 def is_full(error: OSError) -> bool:
-    """Whether it failed for want of room."""
+    """Whether the error is a full disk."""
     return error.errno in FULL
 
 

@@ -1,4 +1,4 @@
-"""The table of the native API's endpoints below a model: who has which, and what leaves whom through it."""
+"""The native API's endpoints below a model: which services have them, and what each releases or receives."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One endpoint: the ``services`` that have it, the kind of release that it answers with (None: its answer
-    is no release), and the kinds of release that it ``takes`` in."""
+    """One endpoint: the ``services`` that have it, the kind of release in its answer (None: the answer is
+    no release), and the kinds of release that it ``takes`` in its request."""
 
     services: tuple[Service, ...]
     release: ReleaseKind | None = None

@@ -1,4 +1,5 @@
-"""API keys that are made of a secret and a name: whoever knows both needs not be sent the key."""
+"""API keys that are derived from a secret and a name, so that they need not be sent to parties that know
+both."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What models, enrolled people and uploads are called, and where a request names the person.
+"""Names of models, enrolled people and uploads, and where a request names the person.
 
-Whoever can compute a name can find out by guessing what it was made of. So names that users see are made with
-a secret.
+An unkeyed hash can be inverted by guessing its input. So names that users see are made with a secret.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _NAME: Final = re.compile(NAME)
 
 
 def is_name(text: str) -> bool:
-    """Whether a model or a person may be called so."""
+    """Whether this is a valid name of a model or a person."""
     return _NAME.fullmatch(text) is not None
 
 
@@ -55,8 +54,9 @@ def asked_person(query: str) -> str | None:
 
 
 def upload_name(account: str, key: str) -> str:
-    """The upload (64 hexadecimal characters) that the proxy hands in for the idempotency key ``key`` of an
-    API key's ``account``: a provider knows no accounts, and two users may well choose the same key."""
+    """The name (64 hexadecimal characters) under which the proxy forwards an upload with the idempotency
+    key ``key`` of an API key's ``account``. A provider does not know accounts, and two users may choose
+    the same key."""
     return hashlib.sha256(f"{account}\0{key}".encode()).hexdigest()
 
 
@@ -67,9 +67,8 @@ def derived_secret(operator_key: str, purpose: str) -> bytes:
 
 
 class PublicNames:
-    """Makes what users see of a model's identity: nobody without the operator's key can find out by guessing
-    what a name was made of, or which names were made of the same.
-    """
+    """Makes the identities of models that users see. Without the operator's key nobody can test guesses of
+    their input, or tell which of them have the same input."""
 
     def __init__(self, operator_key: str) -> None:
         self._secret = derived_secret(operator_key, "public names")

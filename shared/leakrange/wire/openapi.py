@@ -1,4 +1,4 @@
-"""How the bodies that hold samples stand in the OpenAPI documents of all parties that take them."""
+"""The OpenAPI description of bodies that hold samples, for all parties that receive them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of samples over HTTP, which a verification compares; and what names a sample, a pair, a person."""
+"""Pairs of samples over HTTP, for verification; and marks that identify a sample, a pair or a person."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""PNG and JPEG files to pixels; what else such a file may hold is bounded before Pillow looks at it.
+"""Decodes PNG and JPEG files. Limits on everything besides the pixels are checked before Pillow reads
+them.
 
-Pillow reads the chunks of a PNG and the segments of a JPEG one by one in Python and keeps their texts: thirty
-megabytes of them took it fifteen seconds. So their number and size are checked first.
+Pillow reads the chunks of a PNG and the segments of a JPEG one by one in Python and keeps their texts: a
+file with thirty megabytes of them took fifteen seconds. So their number and size are checked first.
 """
 
 from __future__ import annotations

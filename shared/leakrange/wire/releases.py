@@ -1,4 +1,4 @@
-"""The kinds of release, and those that are sent to a server: what an edge client uploads."""
+"""Kinds of release, and the decoding of uploads from edge clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CSV to numbers: a first row that names the columns, then one row a sample."""
+"""Decodes CSV: a first row that names the columns, then one row per sample."""
 
 from __future__ import annotations
 

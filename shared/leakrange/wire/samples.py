@@ -1,4 +1,4 @@
-"""What one sample looks like, whatever it is: the only thing that parties tell each other about it."""
+"""`SampleSpec`: what one sample looks like. Parties tell each other nothing else about samples."""
 
 from __future__ import annotations
 

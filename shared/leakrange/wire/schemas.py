@@ -1,4 +1,4 @@
-"""Bodies of the native API that more than one party reads or writes."""
+"""Bodies of the native API that several parties read or write."""
 
 from __future__ import annotations
 

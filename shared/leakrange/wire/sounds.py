@@ -1,4 +1,4 @@
-"""WAV files to values; what else such a file may hold is bounded before libsndfile looks at it."""
+"""Decodes WAV files. Limits on everything besides the sound are checked before libsndfile reads them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_EXTRAS: Final = 1_048_576
 
 
 def is_sound(spec: SampleSpec) -> bool:
-    """Whether a WAV file can hold a sample: a WAV file has a whole number of values a second."""
+    """Whether a WAV file can hold a sample: its rate must be a whole number."""
     rate = spec.rate or 0.0
     return spec.encoding == "series" and rate >= SLOWEST and rate.is_integer()
 

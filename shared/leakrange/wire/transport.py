@@ -1,5 +1,4 @@
-"""How bytes get to a server: httpx for people and tests, aiohttp where it is hot. One small interface, so
-they can be swapped."""
+"""HTTP transports behind one small interface: httpx for people and tests, aiohttp where speed matters."""
 
 from __future__ import annotations
 
@@ -44,14 +43,15 @@ class Transport(Protocol):
 
 
 class HttpxTransport:
-    """For people, the CLI, the edge client, and tests over ASGI (``app``). Keep it to few connections."""
+    """For people, the CLI, the edge client, and tests over ASGI (``app``). Use it for few connections
+    only."""
 
     def __init__(self, *, timeout: float = 30.0, app: Any = None) -> None:
         inner = httpx.ASGITransport(app=app) if app is not None else None
         self._client = httpx.AsyncClient(timeout=timeout, transport=inner)
 
     async def send(self, method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:
-        """As of `Transport`."""
+        """See `Transport`."""
         place = _place(url)
         try:
             async with self._client.stream(method, url, headers=headers, content=body) as answer:
@@ -63,7 +63,7 @@ class HttpxTransport:
         return Answer(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, received)
 
     async def close(self) -> None:
-        """As of `Transport`."""
+        """See `Transport`."""
         await self._client.aclose()
 
 
@@ -78,7 +78,7 @@ class AiohttpTransport:
         )
 
     async def send(self, method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:
-        """As of `Transport`."""
+        """See `Transport`."""
         place = _place(url)
         try:
             async with self._session.request(
@@ -92,7 +92,7 @@ class AiohttpTransport:
             ) from error
 
     async def close(self) -> None:
-        """As of `Transport`."""
+        """See `Transport`."""
         await self._session.close()
 
 

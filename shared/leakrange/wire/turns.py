@@ -1,4 +1,4 @@
-"""Large bodies are read apart from the event loop, and take turns."""
+"""Large bodies are decoded outside the event loop, and take turns."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _lane = ThreadPoolExecutor(1, thread_name_prefix="large-bodies")
 
 
 async def in_turns(work: Generator[Any, None, T], size: int) -> T:
-    """The result of ``work`` on a body of ``size`` bytes: at once where that is small, else in the thread of
-    all large bodies, a few steps each time that it is this body's turn."""
+    """The result of ``work`` on a body of ``size`` bytes. Small bodies are done at once; large ones share
+    one thread, which does a few steps of each in turn."""
     if size < LARGE:
         result: T = finish(work)
         return result
@@ -55,7 +55,7 @@ def _turn(work: Generator[Any, None, T]) -> tuple[()] | tuple[T]:
 
 
 def give_back_memory() -> None:
-    """Soon give the system what large bodies have left in the allocator, which would keep it."""
+    """Soon return memory of large bodies to the system, which the allocator would keep."""
     asyncio.get_running_loop().call_later(0.2, _lane.submit, _trim)
 
 
