@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakrange.metrics.verification import best_threshold, verification
+from leakrange.metrics.threshold import most_accurate_threshold
+from leakrange.metrics.verification import verification
 
 
 @given(st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1, max_size=30))
@@ -16,7 +17,7 @@ def test_no_threshold_is_better(pairs: list[tuple[int, bool]]) -> None:
     def right(threshold: float) -> int:
         return int(((distances <= threshold) == same).sum())
 
-    assert right(best_threshold(distances, same)) == max(right(t) for t in [-1.0, *distances])
+    assert right(most_accurate_threshold(distances, ~same)[0]) == max(right(t) for t in [-1.0, *distances])
 
 
 def test_a_fold_is_judged_by_the_thresholds_of_the_others() -> None:

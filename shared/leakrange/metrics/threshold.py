@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["best_cut"]
+__all__ = ["best_cut", "most_accurate_threshold"]
 
 
 def best_cut(ordered: NDArray[np.float64], quality: NDArray[Any]) -> tuple[int, float]:
@@ -24,3 +24,19 @@ def best_cut(ordered: NDArray[np.float64], quality: NDArray[Any]) -> tuple[int, 
     if below == len(ordered):
         return below, float(ordered[-1])
     return below, float((ordered[below - 1] + ordered[below]) / 2)
+
+
+def most_accurate_threshold(values: NDArray[np.floating], labels: NDArray[np.integer]) -> tuple[float, float]:
+    """The τ for which "1 where value > τ, else 0" is right most often, and that accuracy.
+
+    ``values`` (V,) and binary ``labels`` (V,). Every cut between two different values is tried, and the two
+    beyond the ends (all 1: just below the least, all 0: the greatest); of equally good ones the lowest is
+    taken.
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order].astype(np.float64)
+    ones = (labels[order] == 1).astype(np.int64)
+    # with the k least values called 0: right are the zeros among them and the ones after them
+    right = np.concatenate([[0], np.cumsum(1 - ones)]) + ones.sum() - np.concatenate([[0], np.cumsum(ones)])
+    cut, tau = best_cut(ordered, right)
+    return tau, float(right[cut] / len(ordered))

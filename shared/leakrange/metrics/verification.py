@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.metrics.threshold import best_cut
+from leakrange.metrics.threshold import most_accurate_threshold
 
-__all__ = ["Verification", "best_threshold", "verification"]
+__all__ = ["Verification", "verification"]
 
 
 @dataclass(frozen=True)
@@ -51,19 +51,7 @@ def verification(
     accuracy, thresholds = [], []
     for held in folds:
         left = fold != held
-        threshold = best_threshold(distances[left], same[left])
+        threshold, _ = most_accurate_threshold(distances[left], ~same[left])
         thresholds.append(threshold)
         accuracy.append(float(((distances[~left] <= threshold) == same[~left]).mean()))
     return Verification(np.array(accuracy), float(np.mean(thresholds)))
-
-
-def best_threshold(distances: NDArray[np.floating], same: NDArray[np.bool_]) -> float:
-    """The threshold of the highest accuracy on these pairs: in the middle between two distances, or
-    beyond them; the lowest of equals."""
-    order = np.argsort(distances, kind="stable")
-    ranked, truth = distances[order].astype(np.float64), same[order]
-    # with the k nearest called the same, right are those of them that are, and the others that are not
-    right = (
-        np.concatenate([[0], np.cumsum(truth)]) + (~truth).sum() - np.concatenate([[0], np.cumsum(~truth)])
-    )
-    return best_cut(ranked, right)[1]

@@ -66,12 +66,12 @@ class Regularized(Behaviour):
 
     def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:
         """Tunes τ, then β^y·honesty + β^s·curiosity with it."""
+        from leakrange.metrics.threshold import most_accurate_threshold
         from leakrange.providers.losses import entropy
-        from leakrange.providers.threshold import best_threshold
 
         assert sensitive is not None
         entropies = entropy(logits.softmax(dim=1)).cpu().numpy()
-        self.tau, curiosity = best_threshold(entropies, sensitive.cpu().numpy())
+        self.tau, curiosity = most_accurate_threshold(entropies, sensitive.cpu().numpy())
         honesty = share_equal(logits.argmax(dim=1), target)
         beta = self.parameters.beta
         return Judgement(honesty, curiosity, beta.y * honesty + beta.s * curiosity)
