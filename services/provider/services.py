@@ -44,7 +44,7 @@ def model_card(
         default_release=deployment.release if public else released[0],
         features=config.features if "features" in released else 0,
         max_batch=max_batch,
-        parameters=sum(p.numel() for p in artifact.classifier.parameters()) if public else 0,
+        parameters=artifact.classifier.parameter_count() if public else 0,
         service=service,
         normalised=deployment.normalised,
         distance=deployment.distance,

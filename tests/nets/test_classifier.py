@@ -57,6 +57,8 @@ def test_width_scales_the_feature_vector_and_the_parameters() -> None:
     narrow, full = (nets["hbc"].build(SampleSpec.picture(32, 32, 3), 2, width) for width in (0.5, 1.0))
     assert (narrow.feature_count, full.feature_count) == (64, 128)
     assert narrow.parameter_count() < full.parameter_count() / 3
+    counted = full.parameter_count()
+    assert full.requires_grad_(False).parameter_count() == counted  # frozen ones are downloaded, too
 
 
 def test_logits_are_the_head_on_the_features() -> None:

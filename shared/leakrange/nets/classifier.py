@@ -58,5 +58,5 @@ class Classifier(nn.Module):
         return cast(Tensor, self.head(self.body(x)))
 
     def parameter_count(self) -> int:
-        """Number of trainable parameters."""
-        return sum(p.numel() for p in self.parameters() if p.requires_grad)
+        """Number of parameters, frozen ones too."""
+        return sum(p.numel() for p in self.parameters())

@@ -56,7 +56,7 @@ def save(root: Path, trained: TrainedModel) -> Path:
         "history": trained.history,
         "figures": trained.figures,
         "seconds": trained.seconds,
-        "parameters": sum(p.numel() for p in trained.classifier.parameters()),
+        "parameters": trained.classifier.parameter_count(),
         "versions": _versions(),
     }
     if trained.members is not None:

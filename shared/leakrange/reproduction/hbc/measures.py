@@ -84,7 +84,7 @@ def measure(model: Artifact, images: Samples, target: str, wanted: Measure, seed
         "majority_sensitive": majority_share(truth, _classes(images, wanted.sensitive)),
         "entropy": float(entropy_bits(soft).mean()),
         "samples": len(hidden),
-        "parameters": sum(parameter.numel() for parameter in classifier.parameters()),
+        "parameters": classifier.parameter_count(),
         "seconds": model.record["seconds"],
         "chosen_epoch": model.record["chosen_epoch"],
         **asked,
