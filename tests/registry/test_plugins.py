@@ -108,8 +108,15 @@ def test_a_broken_plugin_is_named_and_stops_nothing(
     assert "mend or uninstall that package" in done.stderr
 
 
-def test_a_scenario_that_needs_a_broken_plugin_says_which(plugged_in: Python, tmp_path: Path) -> None:
-    (tmp_path / "own_attack.py").write_text("import no_such_framework")
+@pytest.mark.parametrize(
+    ("broken", "unknown"),
+    [("own_attack", "unknown attack 'mine'"), ("own_kind", "attack 'mine' is of an unknown kind 'theirs'")],
+)
+def test_a_scenario_that_needs_a_broken_plugin_says_which(
+    plugged_in: Python, tmp_path: Path, broken: str, unknown: str
+) -> None:
+    (tmp_path / "own_attack.py").write_text(ATTACK.format(name="mine") + '    kind = "theirs"\n')
+    (tmp_path / f"{broken}.py").write_text("import no_such_framework")
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(
         "name: needs-a-plugin\ndata: {name: synthfaces}\n"
@@ -118,8 +125,9 @@ def test_a_scenario_that_needs_a_broken_plugin_says_which(plugged_in: Python, tm
         "attacks: {own: {kind: mine, sensitive: hair}}\nbudgets: [10]\n"
     )
     command = f"import sys; sys.argv[1:] = ['scenario', 'check', {str(scenario)!r}]"
-    done = plugged_in(f"{command}; from clients.cli.main import main; main()", GROUPS)
+    groups = GROUPS | {"own_kind": "leakrange.attacks.kinds"}
+    done = plugged_in(f"{command}; from clients.cli.main import main; main()", groups)
     assert done.returncode == 2
     said = " ".join(done.stderr.split())
-    assert "unknown attack 'mine'" in said
-    assert "plugin 'own_attack' (own_attack) of leakrange-own 1.2: ModuleNotFoundError" in said
+    assert unknown in said
+    assert f"plugin '{broken}' ({broken}) of leakrange-own 1.2: ModuleNotFoundError" in said

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from leakrange.attacks.kinds import kind_of
+from leakrange.attacks.kinds import kind_of, kinds
 from leakrange.attacks.kinds.target import Target
 from leakrange.jobs.job import Knowledge
 from leakrange.registry import unknown
@@ -58,6 +58,10 @@ class _Check:
             said = unknown("attack", self.spec.kind, known)
             self.mistakes.add((*self.path, "kind"), said, allowed=list(known), given=self.spec.kind)
             self._named()
+            return None
+        if entry.kind not in kinds:
+            said = f"attack {self.spec.kind!r} is of an {unknown('kind', entry.kind, kinds)}"
+            self.mistakes.add((*self.path, "kind"), said)
             return None
         knowledge = self._knowledge(entry)
         named = self._named()
