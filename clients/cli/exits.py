@@ -1,4 +1,4 @@
-"""How the `leakrange` command ends, and the one error that its commands raise for what can be foreseen."""
+"""Exit codes of the `leakrange` command, and the one error for failures that can be foreseen."""
 
 from __future__ import annotations
 

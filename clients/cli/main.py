@@ -1,4 +1,4 @@
-"""The ``leakrange`` command: its commands, and how it ends."""
+"""The ``leakrange`` command: its commands and exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run, watched: bars for each kind of job on a terminal, a line now and then elsewhere."""
+"""Follows a run: progress bars on a terminal, a line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ ASK_EVERY, LINE_EVERY = 0.5, 10.0
 
 
 def watch(connection: Connection, run: str) -> dict[str, Any]:
-    """Show how ``run`` gets on until it is finished; its last view."""
+    """Show the progress of ``run`` until it is finished; returns its last view."""
     screen = _Bars() if told.is_terminal else _Lines()
     asked = 0.0
     with screen:

@@ -1,4 +1,4 @@
-"""What an edge client counts for Prometheus, beside the requests that every service counts."""
+"""The edge client's Prometheus metrics, besides those of every service."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One delivery of a job, brought to its end: done before, done now, failed, or put off.
+"""Carries out one delivery of a job: done before, done now, failed, or postponed.
 
-Deliveries are made at least once; a job is done once because of its identity. A delivery that finds the job
-in other hands is dropped: should those die, the job is sent again (see `lease`).
+A job is delivered at least once, and its identity makes sure that it is done once. A delivery of a job
+that another worker holds is dropped: if that worker dies, the job is sent again (see `lease`).
 """
 
 from __future__ import annotations

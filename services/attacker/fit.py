@@ -1,4 +1,4 @@
-"""Fitting: an attack learns from stored releases, and says what others hide or what its own model gives."""
+"""Fits an attack on stored releases and stores its inferences, or the outputs of its own model."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _stored(settings: FleetSettings, identity: str) -> bool:
 
 @fleet_task(FitJob, seconds=1800.0, stored=_stored)
 def fit(job: FitJob, context: JobContext) -> dict[str, Any]:
-    """Have the attack infer what its kind lets it infer from the job's evidence, and store the arrays."""
+    """Run the attack's `Kind.infer` on the job's evidence, and store the arrays."""
     begun = time.perf_counter()
     entry = attacks[job.attack]
     kind = kind_of(entry)

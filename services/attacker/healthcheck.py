@@ -1,6 +1,5 @@
-"""``python -m services.attacker.healthcheck``: exit status 0 where this machine's worker has been about its
-work within the last seconds.
-"""
+"""``python -m services.attacker.healthcheck``: exit status 0 where this machine's worker has reported
+itself alive within the last seconds."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Who works on a job: a lease in Redis that only its holder can keep or give up, and a register of what is
-under way.
+"""Who works on a job: a lease in Redis that only its holder can extend or release, and a register of jobs
+in progress.
 
-A registered job whose lease has run out has lost its worker, or its pause before a new try is over: some
-worker's `sweep` send it again.
+A registered job without a lease has lost its worker, or its pause before a new attempt is over. Some
+worker's `sweep` sends it again.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The key by which a worker says that it lives. Apart from the worker, for a health check that imports
-little."""
+"""The key by which a worker reports that it is alive. It is in its own module, so that the health check
+imports little."""
 
 __all__ = ["ALIVE", "ALIVE_SECONDS"]
 

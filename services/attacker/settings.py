@@ -1,6 +1,4 @@
-"""What a worker of the fleet is told by its environment. It gets no operator key: what it learns, it
-learns over the wire.
-"""
+"""The settings of a fleet worker. It gets no operator key: it learns everything through the API."""
 
 from __future__ import annotations
 

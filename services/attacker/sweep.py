@@ -1,7 +1,8 @@
-"""What a worker's main process does every second: say that it lives, and send orphaned jobs again.
+"""What a worker's main process does every second: report that it is alive, and send orphaned jobs again.
 
-An orphan is a job that has lost its worker, or whose pause after a failure is over. Since every worker looks,
-the fleet heals itself within a lease's time and a second, whether or not the controller or the broker notice.
+An orphan is a job that has lost its worker, or whose pause after a failure is over. Every worker looks for
+them, so the fleet recovers within a lease's time and a second, even if neither the controller nor the
+broker notices.
 """
 
 from __future__ import annotations

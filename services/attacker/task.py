@@ -19,7 +19,7 @@ J = TypeVar("J", TrainJob, ProbeJob, FitJob)
 
 
 class Cancelled(Exception):
-    """The controller wants this job no more."""
+    """The controller has cancelled this job."""
 
 
 class JobContext:

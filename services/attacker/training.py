@@ -1,4 +1,4 @@
-"""Training: in a subprocess of the worker, which dies with it and gives its memory back."""
+"""Trains in a subprocess of the worker, which dies with the worker and returns its memory."""
 
 from __future__ import annotations
 

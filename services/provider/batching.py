@@ -1,7 +1,7 @@
-"""Dynamic micro-batching: take what is waiting, never wait for more.
+"""Dynamic micro-batching: a batch is whatever is waiting.
 
-A lone request goes through the net at once. While a batch is in work others arrive, and the next batch is
-whatever has gathered, up to the cap of the device. No timer: it would only make a lone client slower.
+A lone request goes through the net at once. Requests that arrive meanwhile form the next batch, up to the
+cap of the device. There is no timer, which would only delay a lone client.
 """
 
 from __future__ import annotations

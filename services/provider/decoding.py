@@ -1,4 +1,4 @@
-"""Decoding what users uploaded, in a process apart from the one that answers them."""
+"""Decodes uploads in a separate process from the one that answers users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The persons that a verification model knows: enrolled by images, kept as one vector each."""
+"""The people that a verification model knows: enrolled by images, kept as one vector each."""
 
 from __future__ import annotations
 

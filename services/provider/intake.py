@@ -1,4 +1,4 @@
-"""Taking in what edge clients upload, and decoding it for the operator where the provider has a decoder."""
+"""Receives uploads of edge clients, and decodes them for the operator where the provider has a decoder."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ __all__ = ["Intake"]
 
 
 class Intake:
-    """Uploads: kept before they are answered, decoded when the operator reads them, and not before.
+    """Stores uploads before they are answered; decodes them only when the operator reads them.
 
-    So nothing that users send makes a provider with a decoder do more than one without: whatever it did after
-    an upload, however little and in whatever thread, would slow the next requests, and tell. Nor does the
-    operator's reading: the decoder is in another process. What was decoded is kept.
+    So a provider with a decoder does no more on an upload than one without. Any additional work after an
+    upload, in whatever thread, would slow the next requests and so reveal the decoder. Nor does the
+    operator's reading slow requests: the decoder runs in another process. Results are kept.
     """
 
     def __init__(

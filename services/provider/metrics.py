@@ -1,4 +1,4 @@
-"""What a provider counts for Prometheus, beside the requests that every service counts."""
+"""The provider's Prometheus metrics, besides those of every service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The operator's side of a provider: what is served, and what came in. Nobody else gets here."""
+"""The operator's API of a provider: deployments and received uploads."""
 
 from __future__ import annotations
 

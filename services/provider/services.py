@@ -1,4 +1,4 @@
-"""What a model answers, by what it is served as, and the card that says so."""
+"""The endpoints of a model by the service it is deployed as, and its public card."""
 
 from __future__ import annotations
 

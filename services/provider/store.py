@@ -1,4 +1,4 @@
-"""What a provider remembers over a restart: which models it serves, and every upload that it has taken in."""
+"""A provider's persistent state: the models it serves, and every upload that it received."""
 
 from __future__ import annotations
 

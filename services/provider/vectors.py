@@ -1,4 +1,4 @@
-"""What a student service has computed of a sample, kept for when it comes again."""
+"""A cache of the vectors that a student service has computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""API keys as the operator handles them: made, changed, revoked, looked at."""
+"""API keys as the operator manages them: create, change, revoke, list."""
 
 from __future__ import annotations
 

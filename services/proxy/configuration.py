@@ -1,4 +1,4 @@
-"""The live configuration: kept in Redis, cached here under its version, which every reservation checks."""
+"""The live configuration: stored in Redis and cached here by its version, which every reservation checks."""
 
 from __future__ import annotations
 

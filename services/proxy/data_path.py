@@ -1,4 +1,4 @@
-"""The data path, in raw ASGI: who asks, may they, can they pay, what does the provider say, what goes out."""
+"""The data path, in raw ASGI: authentication, budget, the provider's answer, and its defended release."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What clients are told of a provider that did not answer: the proxy's own words, and few of them.
+"""What clients are told when a provider does not answer: fixed sentences of the proxy.
 
-A provider that is in league with a client could pass values round policy and budget by whatever it may
-choose: texts, headers, statuses. So it may choose between few outcomes, and the proxy's log tells the rest.
+A provider that colludes with a client could pass values around policy and budget through texts, headers or
+statuses. So it can cause only a few different outcomes; the details are in the proxy's log.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A request that is paid for: asked of the provider, its release transformed by the policy."""
+"""Forwards a paid request to the provider, and applies the policy to its release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What costs no samples, and needs a key all the same: cards, artifacts, and who is enrolled."""
+"""Requests that need a key but cost no samples: cards, artifacts, and the list of enrolled people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the proxy tells Prometheus. Labels come from closed sets only, never from what a client sent."""
+"""The proxy's Prometheus metrics. Labels come from closed sets, never from what a client sent."""
 
 from __future__ import annotations
 

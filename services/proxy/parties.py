@@ -1,4 +1,4 @@
-"""What the data path works with."""
+"""The components that the data path uses."""
 
 from __future__ import annotations
 

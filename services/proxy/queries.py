@@ -1,4 +1,4 @@
-"""What a request asks a model about: samples, pairs of them, or samples against an enrolled person."""
+"""The content of a request to a model: samples, pairs of samples, or samples against an enrolled person."""
 
 from __future__ import annotations
 

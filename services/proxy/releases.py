@@ -1,4 +1,4 @@
-"""Release bodies: read, transformed by a policy, written again in the media type they came in."""
+"""Release bodies: parsed, transformed by a policy, and written again in the same media type."""
 
 from __future__ import annotations
 
@@ -169,7 +169,8 @@ def _members(media: str, body: bytes, name: str) -> list[Any]:
 
 @contextmanager
 def _nonsense() -> Iterator[None]:
-    """What is wrong with a provider's answer is told to the operator alone: the answer decides the words."""
+    """Logs what is wrong with a provider's answer, for the operator only: the provider could choose the
+    words."""
     try:
         yield
     except LeakrangeError as error:

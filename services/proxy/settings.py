@@ -1,4 +1,4 @@
-"""What the proxy is told by its environment."""
+"""The proxy's settings, from its environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The providers behind the proxy: asked over aiohttp, their failures told apart."""
+"""Requests to the providers behind the proxy, over aiohttp, and the classification of their failures."""
 
 from __future__ import annotations
 

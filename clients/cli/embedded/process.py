@@ -1,4 +1,4 @@
-"""One child process: its log, its group, and its death with ours."""
+"""One child process: its log, its process group, and its end when the launcher dies."""
 
 from __future__ import annotations
 

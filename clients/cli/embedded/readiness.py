@@ -1,4 +1,4 @@
-"""Whether a party does what it is there for, seen from outside."""
+"""Whether a party is ready, seen from outside."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accuracy, and what it must be held against."""
+"""Accuracy, and the baselines to compare it with."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def confusion_matrix(
 
 
 def majority_share(labels: NDArray[np.integer], classes: int) -> float:
-    """Share of the commonest of the ``classes`` in ``labels`` (N,): the accuracy of always guessing it."""
+    """Share of the most frequent of the ``classes`` in ``labels`` (N,): the accuracy of always guessing
+    it."""
     if not len(labels):
         raise ValueError("no labels")
     return float(np.bincount(labels, minlength=classes).max() / len(labels))

@@ -1,4 +1,4 @@
-"""How far apart two feature vectors are: what a face verification decides on."""
+"""Distances between feature vectors, on which a face verification decides."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much room outputs have to hide something in: their entropy, in bits (HBC Section 4.1, Fig. 8)."""
+"""The entropy of outputs in bits: how much room they have to hide something (HBC Section 4.1, Fig. 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A figure and how far it can be trusted: of one trial, and of trials that differ by their seed alone."""
+"""A figure and its uncertainty: of one trial, and of trials that differ only by their seed."""
 
 from __future__ import annotations
 

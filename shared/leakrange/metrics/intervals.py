@@ -1,4 +1,4 @@
-"""How far a figure can be trusted: over seeds (Student's t) and over samples (Wilson, Newcombe)."""
+"""Confidence intervals: over seeds (Student's t) and over samples (Wilson, Newcombe)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How well records of a training set are told from others: what a membership report shows."""
+"""Figures of membership attacks."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["MembershipReport", "Separation", "best_threshold", "membership_repor
 
 @dataclass(frozen=True)
 class Separation:
-    """How far scores tell members from others, shares in [0, 1]; no threshold is chosen.
+    """How well scores separate members from others, shares in [0, 1]; no threshold is chosen.
 
-    ``auc``, its 95 % interval over records (over people, where several records are of one), and
-    ``unsigned_auc`` = max(auc, 1 − auc), which an attacker reaches who learns on other records which end of
-    the scores is the members'. ``tpr_at_001`` and ``tpr_at_0001``: members found at 1 % and 0.1 % of others
-    accused (Carlini et al. 2022, Section III).
+    ``auc``, its 95 % interval over records (over people, where a person has several records), and
+    ``unsigned_auc`` = max(auc, 1 − auc), for an attacker who learns the sign on other records.
+    ``tpr_at_001`` and ``tpr_at_0001``: the share of members found at false positive rates of 1 % and 0.1 %
+    (Carlini et al. 2022, Section III).
     """
 
     auc: float

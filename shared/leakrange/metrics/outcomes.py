@@ -1,4 +1,4 @@
-"""What a trial came to, of which metrics are measured. All are arrays of what was said and what was true."""
+"""Outcomes of a trial, from which metrics are computed: arrays of predictions and truth."""
 
 from __future__ import annotations
 

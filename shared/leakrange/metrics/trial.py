@@ -48,7 +48,7 @@ def curiosity(guesses: Guesses) -> Estimate:
     equation="accuracy of always guessing the commonest class",
 )  # fmt: skip
 def majority(guesses: Guesses) -> float:
-    """Share of the commonest true class."""
+    """Share of the most frequent true class."""
     return majority_share(guesses.truth, guesses.classes)
 
 

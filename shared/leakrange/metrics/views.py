@@ -1,4 +1,4 @@
-"""What pictures of a trial are drawn from, as data that JSON can hold."""
+"""The data of a trial's charts, in JSON's types."""
 
 from __future__ import annotations
 

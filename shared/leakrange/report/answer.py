@@ -1,4 +1,4 @@
-"""The answer of a run in three sentences and a few tiles, made from the figures and from nothing else."""
+"""The answer of a run in three sentences and a few tiles, computed from its figures."""
 
 from __future__ import annotations
 

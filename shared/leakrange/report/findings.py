@@ -1,8 +1,8 @@
-"""What the figures of a run say, before anything is written or drawn.
+"""The figures of a run that texts and charts of its report use.
 
-A *subject* is a provider in one role: the data it serves, what it releases, and which attribute is hidden in
-it, by the metric that its attacks are judged by. A subject under a defence is judged by the strongest attack
-(the highest mean of that metric, then of the other leakage metrics) at the largest budget that was finished.
+A *subject* is a provider in one role: the data it serves, what it releases, and which attribute is hidden
+in it, by the metric that its attacks are judged by. A subject under a defence is judged by the strongest
+attack (the highest mean of that metric, then of the other leakage metrics) at the largest finished budget.
 """
 
 from __future__ import annotations

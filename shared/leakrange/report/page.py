@@ -1,4 +1,4 @@
-"""The report of a run: one HTML file that needs nothing but itself."""
+"""The report of a run: one self-contained HTML file."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class Figure:
 
 
 def render(results: RunResults) -> str:
-    """The run as one HTML page that makes no request; its own policy forbids that, and foreign scripts.
+    """The run as one HTML page. It makes no request; its own policy forbids that, and foreign scripts.
 
-    Works at any state of a run: what has not been measured is said, never drawn empty.
+    Works at any state of a run: it says what has not been measured, and draws no empty charts.
     """
     findings = find(results)
     return page(

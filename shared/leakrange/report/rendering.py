@@ -1,4 +1,4 @@
-"""Pages that need nothing but themselves: one HTML file each, in one style, that loads nothing."""
+"""Self-contained pages: one HTML file each, in one style, which load nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The chart sections of the page: which pictures each holds, or in one line why it is left out."""
+"""The chart sections of the page: the charts of each, or in one line why it is left out."""
 
 from __future__ import annotations
 

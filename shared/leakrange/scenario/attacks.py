@@ -22,7 +22,7 @@ KNOWLEDGE: tuple[Knowledge, ...] = ("unaware", "aware", "averaging")
 
 
 def target_of(attack: Any, spec: AttackSpec, provider: Provider) -> Target | str:
-    """What the attack is after at that provider, or why it cannot be tried there.
+    """The target of the attack at that provider, or the reason why it cannot be tried there.
 
     Raises `ValidationError` for parameters that the attack does not take.
     """

@@ -1,4 +1,4 @@
-"""How large the plan of a scenario may be. All of it is counted before any of it is made."""
+"""Limits on the size of a scenario's plan. The size is computed before anything of the plan is made."""
 
 from __future__ import annotations
 

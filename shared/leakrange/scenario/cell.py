@@ -1,4 +1,5 @@
-"""What the trials of a plan need, each thing once; one cell of the matrix as its kind of attack sees it."""
+"""One cell of the matrix as its kind of attack sees it, and what the trials of a plan need, each thing
+once."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""What a scenario file says: its fields, their defaults and bounds. What the names mean is checked in
-`leakrange.scenario.validate`.
-"""
+"""The fields of a scenario file, their defaults and bounds. `leakrange.scenario.validate` checks what the
+names refer to."""
 
 from __future__ import annotations
 

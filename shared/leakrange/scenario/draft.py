@@ -1,8 +1,8 @@
-"""A scenario section by section: the parts that are well-formed, while the mistakes of the others are
-collected.
+"""Reads a scenario section by section: keeps the well-formed parts, and collects the mistakes of the
+others.
 
-So one mistake hides no other: what is sound is checked on, and a reference to a part that is broken is no
-second mistake.
+So one mistake hides no other: well-formed parts are checked further, and a reference to a broken part is
+not reported as a second mistake.
 """
 
 from __future__ import annotations

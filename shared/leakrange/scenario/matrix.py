@@ -85,8 +85,8 @@ class _Expansion:
         self.draws = self._draws()
 
     def _asked(self, defence: str, undefended: str) -> str:
-        """Under which defence a query has the answers that it has under ``defence``: the first with the same
-        policy, whatever it does to the model on devices. So nothing is asked twice."""
+        """The first defence with the same policy as ``defence``: queries have the same answers under both,
+        whatever they do to the model on devices. So no query is made twice."""
         policy = self.chains[defence].outputs.digest()
         same = (name for name, chain in self.chains.items() if chain.outputs.digest() == policy)
         return undefended if not self.chains[defence].outputs.stages else next(same)

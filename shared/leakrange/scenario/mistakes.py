@@ -1,4 +1,4 @@
-"""The mistakes of a scenario, collected: where each stands, what is wrong, and what would be right."""
+"""Collects the mistakes of a scenario: where each is, what is wrong, and what is allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A provider of a sound scenario, and the models that its scenario wants of it."""
+"""A provider of a checked scenario, and its models."""
 
 from __future__ import annotations
 

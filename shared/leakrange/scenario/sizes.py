@@ -1,4 +1,4 @@
-"""How many samples the splits of a data set hold, as far as this machine can know."""
+"""The number of samples in the splits of a data set, as far as this machine can know."""
 
 from __future__ import annotations
 

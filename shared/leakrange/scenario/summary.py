@@ -1,4 +1,4 @@
-"""Trials that differ by seed alone, put together."""
+"""Summaries of trials that differ only by seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks a scenario: form first, then meaning; every mistake is found before any is told."""
+"""Checks a scenario, first its form and then its meaning; all mistakes are reported together."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inserting rows that may be there already, on both databases."""
+"""Inserts rows that may exist already, on both databases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stored releases, put together from the chunks and draws in which they were asked for."""
+"""Joins stored releases from their chunks and draws."""
 
 from __future__ import annotations
 

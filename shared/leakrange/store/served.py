@@ -1,4 +1,4 @@
-"""Which models providers serve for runs, so that they can be withdrawn when no run needs them any more."""
+"""The models that providers serve for runs, so that they can be withdrawn when no run needs them."""
 
 from __future__ import annotations
 

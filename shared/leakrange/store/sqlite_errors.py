@@ -1,4 +1,4 @@
-"""What an error of SQLite says about its file: the disk is full, or the file is damaged."""
+"""Translates errors of SQLite: the disk is full, or the file is damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Doing what a reproduction plans, with bars, and writing its page."""
+"""Carries out a reproduction's plan, with progress bars, and writes its page."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What charts are made of: Vega-Lite specifications by Altair, in one style for all.
+"""The parts of charts: Vega-Lite specifications by Altair, in one style.
 
-A chart is layers upon two axes. Rows of data name the numbers of a series' colour, marker and dash; an axis
-tells where they lie. Colours are stand-ins until `leakrange.report.charts.svg` draws the chart, so that it
+A chart is layers on two axes. Rows of data give the numbers of a series' colour, marker and dash; an axis
+names their field. Colours are placeholders until `leakrange.report.charts.svg` draws the chart, so that it
 follows the page's light or dark theme.
 """
 

@@ -1,7 +1,7 @@
-"""A Vega-Lite specification as inline SVG that follows the page's light or dark colours.
+"""Draws a Vega-Lite specification as inline SVG that follows the page's light or dark theme.
 
-vl-convert draws without a browser and without a network. What it makes is put into the page's hands:
-stand-in colours become CSS variables, texts take the page's font, and nothing but the picture stays.
+vl-convert draws without a browser and without a network. In its SVG, placeholder colours become CSS
+variables, texts get the page's font, and everything that is not visible is removed.
 """
 
 from __future__ import annotations
