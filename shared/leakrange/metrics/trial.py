@@ -88,11 +88,17 @@ def auc(ranking: Ranking) -> Estimate | float | None:
 # What a membership report holds: name, title, unit, chance level, definition.
 _REPORTED: tuple[tuple[str, str, Unit, float | None, str], ...] = (
     ("unsigned_auc", "unsigned AUC", "score", 0.5, "max(AUC, 1 − AUC)"),
-    ("tpr_at_001", "TPR at 1 % FPR", "share", 0.01, f"members found at 1 % of others accused ({CARLINI})"),
+    (
+        "tpr_at_001",
+        "TPR at 1 % FPR",
+        "share",
+        0.01,
+        f"members found at a false positive rate of 1 % ({CARLINI})",
+    ),
     ("tpr_at_0001", "TPR at 0.1 % FPR", "share", 0.001, f"the same at 0.1 % ({CARLINI})"),
     ("balanced_accuracy", "balanced accuracy", "share", 0.5, "mean accuracy of members and of others"),
-    ("precision", "precision", "share", None, "share of members among the accused"),
-    ("recall", "recall", "share", None, "share of the members who are accused"),
+    ("precision", "precision", "share", None, "share of true members among predicted members"),
+    ("recall", "recall", "share", None, "share of the members that are found"),
     ("f1", "F1", "score", None, "harmonic mean of precision and recall"),
 )
 
@@ -105,7 +111,7 @@ for _place, (_name, _title, _unit, _chance, _equation) in enumerate(_REPORTED):
 
 @metric(
     "records", measures=Membership, title="records", unit="count", role="context", rank=90,
-    equation="records whose membership was asked after",
+    equation="records whose membership was inferred",
 )  # fmt: skip
 def records(membership: Membership) -> float:
     """Members and others together."""
