@@ -133,6 +133,10 @@ def read_files(folder: Path, kind: Kind | None = None) -> ArtifactFiles:
     the record says, and where the artifact is not of ``kind`` (None: of any)."""
     try:
         told = orjson.loads((folder / RECORD).read_bytes())
+        if isinstance(told, dict) and "kind" not in told:
+            raise InvalidArtifact(
+                f"{folder}: an older Leakrange wrote this model file; train or download the model again"
+            )
         record = _Record.model_validate(told)
         files = {name: (folder / name).read_bytes() for name in record.files}
     except (orjson.JSONDecodeError, ValidationError) as error:
