@@ -94,10 +94,10 @@ class ProbeJob(_Strict):
     sent. The identity is sent as ``Idempotency-Key``, so that a chunk delivered twice spends its budget
     once.
 
-    A "score" is requested for ``pairs``: couples of places among the span's samples, each counting as one
-    sample of the result and of the budget. ``endpoint`` names the endpoint where several give the same
-    release: the "softmax" of a recognition. For a student service, ``artifact`` is what
-    `Deployment.answers` gives, since one artifact can be served in several ways.
+    ``endpoint`` is one of `leakrange.wire.endpoints` that releases something. One that gives scores is
+    queried with ``pairs``: couples of places among the span's samples, each counting as one sample of the
+    result and of the budget. For a student service, ``artifact`` is what `Deployment.answers` gives, since
+    one artifact can be served in several ways.
     """
 
     kind: Literal["probe"] = "probe"
