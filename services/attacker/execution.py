@@ -47,6 +47,8 @@ class Execution:
             log.error("not a job", task=task.name, mistakes=mistakes)
             return
         identity = job.identity()
+        message = self._leases.newest(identity, message)
+        job = task.schema.model_validate(message.payload)
         reporter = Reporter(self._client, identity, task.kind, worker)
         if self._leases.settled(message.id):
             return
@@ -91,6 +93,9 @@ class Execution:
         except SoftTimeLimitExceeded:
             reporter.failed(f"took longer than {task.seconds:.0f} s")
         except (LeakrangeError, ConnectionError) as error:
+            newest = self._leases.newest(job.identity(), message)
+            if newest != message:
+                return _Again(self._settings.retry_pause, newest)
             again = self._again(error, message) if _may_pass(error) else None
             if again is not None:
                 log.warning("trying again", identity=job.identity(), seconds=again.seconds, error=str(error))

@@ -11,14 +11,14 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import orjson
 import redis
 import structlog
 
-from leakrange.jobs.job import CANCEL, LEASE
+from leakrange.jobs.job import CANCEL, LEASE, ORDER
 
 __all__ = ["Lease", "Leases", "Message"]
 
@@ -115,6 +115,11 @@ class Leases:
     def cancelled(self, identity: str) -> bool:
         """Whether the controller has cancelled the job."""
         return bool(self._client.exists(CANCEL.format(identity=identity)))
+
+    def newest(self, identity: str, message: Message) -> Message:
+        """``message`` with the job as the controller sent it last, if that is known."""
+        order = self._client.get(ORDER.format(identity=identity))
+        return message if order is None else replace(message, payload=orjson.loads(order))
 
     def settled(self, message: str) -> bool:
         """Whether the message of that id led to the job's end, reported, within the last hour."""

@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from leakrange.data import load
-from leakrange.jobs.job import CANCEL, LEASE, FitJob, JobReport, ProbeJob, Span
+from leakrange.jobs.job import CANCEL, LEASE, ORDER, FitJob, JobReport, ProbeJob, Span
 from leakrange.store.files import get_array, get_arrays, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.keys import api_key
@@ -183,6 +183,18 @@ def test_a_server_that_is_down_for_a_moment_is_asked_again(
     assert fleet.end_of(fleet.send(job)).state == "done"
     assert [request["idempotency-key"] for request in app.requests] == [job.identity()] * 4
     assert "failed" not in fleet.states(job.identity())
+
+
+def test_an_older_delivery_is_carried_out_as_the_newest_order_says(
+    fleet: Fleet, upstream: tuple[Upstream, str]
+) -> None:
+    """The range has come back, and its proxy has another address."""
+    app, url = upstream
+    job = probe_job(url, 40, 44)
+    fleet.redis.set(ORDER.format(identity=job.identity()), job.model_dump_json())
+    older = job.model_copy(update={"url": "http://127.0.0.1:9"})
+    assert fleet.end_of(fleet.send(older)).state == "done"
+    assert len(app.requests) == 1
 
 
 @pytest.mark.parametrize("down", ["answers 503", "refuses connections"])

@@ -20,7 +20,7 @@ from kombu.exceptions import OperationalError
 from pydantic import ValidationError
 from redis.exceptions import RedisError
 
-from leakrange.jobs.job import CANCEL, LEASE, REPORTS, FitJob, JobReport, ProbeJob, TrainJob
+from leakrange.jobs.job import CANCEL, LEASE, ORDER, REPORTS, FitJob, JobReport, ProbeJob, TrainJob
 from leakrange.wire.errors import LeakrangeError, Unavailable
 
 __all__ = ["Fleet", "JobFailed"]
@@ -175,7 +175,11 @@ class Fleet:
         give_up = time.monotonic() + SEND_FOR
         while True:
             try:
-                await self._redis.delete(CANCEL.format(identity=job.identity()))
+                identity = job.identity()
+                await self._redis.delete(CANCEL.format(identity=identity))
+                await self._redis.set(
+                    ORDER.format(identity=identity), job.model_dump_json(), ex=ORDER_SECONDS
+                )
                 await asyncio.to_thread(
                     self._celery.send_task, f"leakrange.{job.kind}", args=[payload], queue=job.kind
                 )
@@ -262,3 +266,7 @@ def _seen(done: asyncio.Future[JobReport]) -> None:
     """Read a future's error, so that asyncio does not warn about it when no caller is left."""
     if not done.cancelled():
         done.exception()
+
+
+ORDER_SECONDS = 86_400
+"""For how long the fleet can look up how a job was sent last."""

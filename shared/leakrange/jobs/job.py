@@ -23,6 +23,7 @@ __all__ = [
     "CANCEL",
     "LEASE",
     "MAX_PAIRS",
+    "ORDER",
     "REPORTS",
     "FitJob",
     "Job",
@@ -35,6 +36,9 @@ __all__ = [
 
 REPORTS = "leakrange:reports"
 LEASE = "leakrange:lease:{identity}"
+ORDER = "leakrange:order:{identity}"
+"""The job as the controller sent it last: an older delivery of it is carried out as this says, since the
+proxy may have another address by now, or the account another name."""
 CANCEL = "leakrange:cancel:{identity}"
 """Set by the controller: a queued job that finds it is dropped, a training that runs is stopped."""
 
