@@ -406,4 +406,4 @@ def test_what_a_defence_does_to_samples_is_done_by_devices_and_known_to_who_has_
     job = probes["honest-s0.grainy.device0"].job(
         plan.models[0], policy, probes["honest-s0.grainy.device0"].spans[0], url="u", account="a", name="m"
     )
-    assert (job.release, job.defence) == ("sample", [{"gaussian-input": {"sigma": 0.5}}])
+    assert (job.endpoint, job.defence) == ("sample", [{"gaussian-input": {"sigma": 0.5}}])
