@@ -20,25 +20,19 @@ import random
 import signal
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
-import httpx
 import yaml
 
-from clients.cli.embedded.launcher import Settings, detach, stop
 from clients.cli.embedded.process import kill_group
-from clients.cli.embedded.state import RangeRecord, StateFolder
+from clients.cli.embedded.state import RangeRecord
+from load.embedded import PATIENCE, Range, embedded_range
 
 __all__ = ["main"]
 
 SAMPLES, CHUNK = 192, 4
 JOBS_PER_SEED = 2 + 3 * SAMPLES // CHUNK + 1
 """Two trainings, two streams of users and one attacker's probe in chunks, one fit."""
-PATIENCE = 600.0
-"""Seconds that a party may take to be ready again, and the run to get on."""
 
 
 def scenario(seeds: int) -> str:
@@ -69,12 +63,8 @@ def scenario(seeds: int) -> str:
     )
 
 
-@dataclass(frozen=True)
-class Range:
-    """An embedded range as its operator sees it."""
-
-    folder: StateFolder
-    first: RangeRecord
+class Drill(Range):
+    """A range whose parties are killed."""
 
     @property
     def record(self) -> RangeRecord:
@@ -83,21 +73,6 @@ class Range:
         if record is None or record.state == "failed" or not self.folder.held():
             raise SystemExit(f"the range has ended: {record.error if record else 'it left no record'}")
         return record
-
-    def ask(self, method: str, url: str, **more: Any) -> Any:
-        """What a party answers to its operator, once it answers: it may just be restarting."""
-        headers = {"Authorization": f"Bearer {self.first.operator_key}"}
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                answer = httpx.request(method, url, headers=headers, timeout=60, trust_env=False, **more)
-                if answer.status_code < 500 or time.monotonic() > deadline:
-                    answer.raise_for_status()
-                    return answer.json()
-            except httpx.TransportError:
-                if time.monotonic() > deadline:
-                    raise
-            time.sleep(0.2)
 
     def kill(self, name: str) -> float:
         """SIGKILL to a party; the seconds until it is ready again."""
@@ -133,7 +108,7 @@ def victims(names: list[str], kills: int, dice: random.Random) -> Iterator[str]:
         yield order.pop(0)
 
 
-def drill(made: Range, kills: int, seeds: int, dice: random.Random) -> list[str]:
+def drill(made: Drill, kills: int, seeds: int, dice: random.Random) -> list[str]:
     """Carry it out; what is wrong with the run's end."""
     runs = f"{made.first.controller}/v1/runs"
     run = made.ask("POST", runs, content=scenario(seeds))["id"]
@@ -175,7 +150,7 @@ def drill(made: Range, kills: int, seeds: int, dice: random.Random) -> list[str]
     return mistakes(made, view(), made.ask("GET", f"{runs}/{run}/results"), planned)
 
 
-def mistakes(made: Range, view: dict[str, Any], results: dict[str, Any], planned: int) -> list[str]:
+def mistakes(made: Drill, view: dict[str, Any], results: dict[str, Any], planned: int) -> list[str]:
     """What is not as if nobody had been killed."""
     found = [] if view["state"] == "done" else [f"the run {view['state']}: {view['error']}"]
     for kind, count in view["jobs"].items():
@@ -209,14 +184,10 @@ def main() -> None:
     given = parser.parse_args()
     machine = f"{platform.machine()}, {os.cpu_count()} cores"
     print(f"{machine}; {given.kills} kills, {given.seeds} seeds, order {given.seed}")
-    with TemporaryDirectory(prefix="leakrange-drill-") as root:
-        folder = StateFolder(Path(root))
-        made = Range(folder, detach(Settings(folder, 0, 2), starting=lambda _: None))
-        try:
-            found = drill(made, given.kills, given.seeds, random.Random(given.seed))
-            restarts = sum(party.restarts for party in made.record.parties)
-        finally:
-            stop(folder, print)
+    with embedded_range(workers=2) as standing:
+        made = Drill(standing.folder, standing.first)
+        found = drill(made, given.kills, given.seeds, random.Random(given.seed))
+        restarts = sum(party.restarts for party in made.record.parties)
     if restarts < given.kills:
         found.append(f"the launcher has seen {restarts} deaths")
     for mistake in found:

@@ -21,12 +21,10 @@ ROOT = Path(__file__).parents[1]
 RANGE = "the range"
 FIRST = (
     RANGE,
-    "tests/reproduction/test_work.py",
     "tests/attacker/test_kills.py",
     "tests/attacker/test_training.py",
     "tests/attacker/test_jobs.py",
     "tests/controller/test_catalogue.py",
-    "tests/reproduction/test_faceleaks.py",
     "tests/attacks/test_attribute_inference.py",
     "tests/provider/test_restart.py",
     "tests/data/test_real_data.py",

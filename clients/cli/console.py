@@ -24,17 +24,17 @@ told = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def note(message: str) -> None:
-    """Say something that is not the result."""
+    """Print a message that is not the command's result."""
     told.print(Text(message))
 
 
 def print_json(value: Any) -> None:
-    """The result for programs: JSON on standard output, without colours."""
+    """Print the result for programs: JSON on standard output, without colours."""
     sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str) -> None:
-    """The result for people; ``empty`` is said where there are no rows."""
+    """Print the result for people, or the message ``empty`` where there are no rows."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         table.add_column(column, overflow="fold")
@@ -47,7 +47,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty:
 
 
 def problem(error: CliError) -> None:
-    """Tell an error: its lines, what happened, what to do."""
+    """Print an error: its lines, what happened, and what to do."""
     for line in error.lines:
         told.print(Text(line))
     told.print(Text.assemble(("error: ", "bold red"), error.message))
@@ -56,6 +56,6 @@ def problem(error: CliError) -> None:
 
 
 def open_page(path: Path) -> None:
-    """Show a page in a browser where there is a desktop to show it on; else do nothing."""
+    """Open a page in a browser if there is a desktop."""
     if sys.platform == "darwin" or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
         webbrowser.open(path.resolve().as_uri())

@@ -1,4 +1,4 @@
-"""A run's events as they come (server-sent events), taken up again where they broke off."""
+"""A run's events as they come (server-sent events); a stream that breaks off is resumed."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from clients.cli.exits import CliError, Exit
 __all__ = ["Event", "follow", "parse"]
 
 GIVE_UP_SECONDS = 60.0
-"""How long a controller that does not answer is asked again, from the first failure on; a restart takes a few
-seconds. An open stream without a line is no answer: one that hangs may still accept connections."""
+"""How long a controller that does not answer is asked again; a restart takes a few seconds. An open stream
+without a line is no answer, since a controller that hangs may still accept connections."""
 QUIET_SECONDS = 45.0
-"""The controller says every 15 s that it is still there."""
+"""The controller sends a comment every 15 s."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Event:
 
 
 def parse(lines: Iterable[str]) -> Iterator[Event]:
-    """Events of a stream's lines, as far as they are complete; comments are skipped."""
+    """The complete events of a stream's lines; comments are skipped."""
     fields: dict[str, str] = {}
     for line in lines:
         if line:
@@ -77,8 +77,7 @@ def follow(connection: Connection, run: str) -> Iterator[Event]:
 
 
 def _stream(connection: Connection, run: str, after: int, heard: Callable[[], None]) -> Iterator[Event]:
-    """Events behind number ``after``; calls ``heard`` for each sign of life, of which a quiet run gives no
-    other than comments."""
+    """The events after number ``after``; calls ``heard`` for each line, comments of a quiet run included."""
     headers = {"Accept": "text/event-stream", "Last-Event-ID": str(after)}
     timeout = httpx.Timeout(10.0, read=QUIET_SECONDS)
     url = f"{connection.controller}/v1/runs/{run}/events"

@@ -21,7 +21,7 @@ class Exit(IntEnum):
 
 
 class CliError(Exception):
-    """Told to the user without a traceback: what happened, what to do about it, and how the command ends.
+    """Shown to the user without a traceback: what happened, what to do about it, and the exit code.
 
     ``lines`` are printed as they are before the message: mistakes of a scenario, the end of a log.
     """
@@ -34,7 +34,7 @@ class CliError(Exception):
 
 
 def told(error: OSError, folder: Path | None = None) -> CliError:
-    """The error of a file that cannot be read or written; a full disk is named by the file, or ``folder``."""
+    """The error for a file that cannot be read or written; a full disk is named by the file or ``folder``."""
     from leakrange.wire.disk import is_full, storage_full
 
     if not is_full(error):

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 import leakrange
-from clients.cli.commands import embedded_range, keys, listings, reproduce, runs, scenarios
+from clients.cli.commands import embedded_range, keys, listings, runs, scenarios
+from clients.cli.commands.reproduce import reproduce
 from clients.cli.console import out, problem
 from clients.cli.exits import CliError, Exit, told
 from leakrange.wire.errors import StorageFull
@@ -40,7 +41,7 @@ app.add_typer(scenarios.scenario, name="scenario")
 app.add_typer(listings.data, name="data")
 app.add_typer(listings.models, name="models")
 app.add_typer(keys.keys, name="keys")
-app.add_typer(reproduce.reproduce, name="reproduce")
+app.command()(reproduce)
 
 
 def _version(wanted: bool) -> None:

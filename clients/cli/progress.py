@@ -37,7 +37,7 @@ def watch(connection: Connection, run: str) -> dict[str, Any]:
                 try:
                     screen.view(_view(connection, run))
                 except CliError as error:
-                    # A controller that restarts is waited for by `follow`; the bars can wait as well.
+                    # `follow` waits for a controller that restarts; until then the bars stand still.
                     if error.code is not Exit.UNREACHABLE:
                         raise
         last = _view(connection, run)
@@ -95,7 +95,7 @@ class _Bars:
 
 
 class _Lines:
-    """For logs and pipes: the counts, every ten seconds."""
+    """The counts every ten seconds, for logs and pipes."""
 
     def __init__(self) -> None:
         self._said = time.monotonic()

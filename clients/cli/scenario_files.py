@@ -1,4 +1,4 @@
-"""Scenario files as the user wrote them, and their mistakes where an editor can jump to them."""
+"""Reading scenario files, and writing their mistakes so that an editor can jump to them."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""An edge client: downloads a provider's model, runs it on the device, and uploads nothing but outputs."""
+"""An edge client: runs a downloaded model on the device and uploads outputs, or samples, but obfuscated."""

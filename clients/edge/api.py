@@ -10,17 +10,16 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
-from clients.edge.device import Device
-from clients.edge.enrolment import Enrolment, Enrolments
 from clients.edge.metrics import EdgeMetrics
 from clients.edge.sessions import Sessions
 from clients.edge.settings import EdgeSettings
 from leakrange.defences.chain import DefenceChain
+from leakrange.devices.device import Device, check_upload
+from leakrange.devices.enrolment import Enrolment, Enrolments
 from leakrange.jobs.session import Session, SessionReply
 from leakrange.service.app import bearer, check_operator
 from leakrange.wire.codecs import sample_steps
-from leakrange.wire.endpoints import UPLOADED
-from leakrange.wire.errors import Forbidden, InvalidInput, UnknownModel
+from leakrange.wire.errors import Forbidden, UnknownModel
 from leakrange.wire.openapi import sample_body
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Decisions
@@ -33,10 +32,9 @@ ModelName = Annotated[str, Field(max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-
 
 
 class EnrolmentRequest(BaseModel):
-    """Which model of which provider the local app shall use, how model and outputs are
-    defended before anything leaves.
+    """The provider and model that the local app is to use, and the defences that run on this device.
 
-    ``release`` is what is uploaded; None leaves the choice to the provider, as users do.
+    ``release`` is the kind of release that is uploaded; None: the model's default.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -70,13 +68,10 @@ class _App:
         self.enrolment = enrolment
         self.release = request.release or enrolment.card.default_release
         self.chain = DefenceChain.parse(request.defence, outputs_at="device")
-        if self.release not in UPLOADED:
-            raise InvalidInput(f"an edge client uploads {' or '.join(UPLOADED)}, not {self.release!r}")
-        if reason := self.chain.refuse(self.release):
-            raise InvalidInput(reason)
+        check_upload(self.release, self.chain)
 
     def reply(self) -> EnrolmentReply:
-        """What whoever enrolled it is told."""
+        """The reply to the enrolment."""
         card = self.enrolment.card
         return EnrolmentReply(
             model=card.name,
@@ -127,7 +122,7 @@ def edge_routes(
 
     @router.post("/enrolments", dependencies=operator)
     async def enrol(request: EnrolmentRequest) -> EnrolmentReply:
-        """Download a model, check and load it, and let the local app use it; again is no change."""
+        """Download a model, check and load it, and let the local app use it. Repeating it changes nothing."""
         key = request.api_key.get_secret_value() if request.api_key else None
         enrolment = await enrolments.current(request.url, key, request.model)
         app = apps[request.model] = _App(request, enrolment)
@@ -140,9 +135,9 @@ def edge_routes(
         dependencies=[bearer_scheme],
     )
     async def decide(model: str, request: Request) -> Decisions:
-        """What the local app asks: run the model here, send its outputs, give the provider's decisions.
+        """For the local app: run the model here, send its outputs, and return the provider's decisions.
 
-        It shows the key of the enrolment, or the operator's where the enrolment has none.
+        Needs the key of the enrolment, or the operator's where the enrolment has none.
         """
         app = _enrolled(apps, model)
         app.check(request, settings.operator_key)
@@ -161,7 +156,7 @@ def edge_routes(
 
     @router.post("/sessions", dependencies=operator)
     async def play(order: Session) -> SessionReply:
-        """Let the simulated users of a span use the app once; the truth about them is in the reply."""
+        """Let the simulated users of a span use the app once. The reply holds their true labels."""
         reply = await sessions.play(order)
         metrics.enrolled.set(len(enrolments))
         return reply

@@ -10,11 +10,11 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from clients.edge.api import edge_routes
-from clients.edge.device import Device
-from clients.edge.enrolment import Enrolments
 from clients.edge.metrics import EdgeMetrics
 from clients.edge.sessions import Sessions
 from clients.edge.settings import EdgeSettings
+from leakrange.devices.device import Device
+from leakrange.devices.enrolment import Enrolments
 from leakrange.service.app import create_app
 from leakrange.wire.transport import HttpxTransport
 

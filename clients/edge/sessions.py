@@ -1,30 +1,27 @@
-"""Sessions: simulated users use the app once, and the truth about them goes to the controller alone."""
+"""Sessions: simulated users use the app once. Their true labels go to the controller alone."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
 
-import numpy as np
-
-from clients.edge.device import Device
-from clients.edge.enrolment import Enrolments
 from clients.edge.metrics import EdgeMetrics
-from leakrange.data import Samples, load
+from leakrange.data.spans import span_of
 from leakrange.defences.chain import DefenceChain
-from leakrange.jobs.job import Span
+from leakrange.devices.device import Device
+from leakrange.devices.enrolment import Enrolments
 from leakrange.jobs.session import Session, SessionReply
-from leakrange.wire.errors import Conflict, InvalidInput
+from leakrange.wire.errors import Conflict
 from leakrange.wire.tensors import encode_npy
 
 __all__ = ["Sessions"]
 
 REMEMBERED = 1024
-"""Replies kept for those who ask again; an older session is simply done again, to the same effect."""
+"""Replies kept for repeated requests. An older session is done again, with the same result."""
 
 
 class Sessions:
-    """Does each session once: who asks again while it is under way or after it gets the same reply."""
+    """Does each session once: a repeated request gets the same reply, during the session or after it."""
 
     def __init__(self, enrolments: Enrolments, device: Device, metrics: EdgeMetrics) -> None:
         self._enrolments, self._device, self._metrics = enrolments, device, metrics
@@ -46,12 +43,11 @@ class Sessions:
             self._done[order.upload] = (order, task)
             while len(self._done) > REMEMBERED:
                 self._done.popitem(last=False)
-        return await asyncio.shield(task)  # who hangs up does not stop it for the others
+        return await asyncio.shield(task)  # a client that hangs up does not stop it for the others
 
     async def _play(self, order: Session) -> SessionReply:
         chain = DefenceChain.parse(order.defence, outputs_at="device")
-        data = await asyncio.to_thread(load, order.span.data)
-        chosen = _indices(data, order.span)
+        data, chosen = await asyncio.to_thread(span_of, order.span)
         enrolment = await self._enrolments.current(order.url, order.api_key, order.model)
         samples = data.values[chosen]
         values = await self._device.released(enrolment, order.release, samples, chain, order.upload)
@@ -67,14 +63,3 @@ class Sessions:
             input_bytes=samples.nbytes,
             sent_bytes=sent,
         )
-
-
-def _indices(data: Samples, span: Span) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The samples of a span; raises `InvalidInput` where the split has fewer."""
-    there = data.where(span.split)
-    if not span.start < span.stop <= len(there):
-        raise InvalidInput(
-            f"split {span.split!r} of {data.name!r} has {len(there)} samples; "
-            f"{span.start} to {span.stop} are not among them"
-        )
-    return there[span.start : span.stop]

@@ -21,8 +21,8 @@ class EdgeSettings(ServiceSettings):
     batch: Positive = 64
     """Samples that go through the net at once."""
     enrolled: Positive = 16
-    """Models kept in memory; the one that was used longest ago makes room."""
+    """Models kept in memory; beyond that the least recently used is dropped."""
     attempts: Positive = 8
-    """How often a request is tried while the provider or proxy is away: over some twenty seconds."""
+    """Attempts of a request while the provider or proxy is away, over some twenty seconds."""
     threads: Positive = 1
     """Torch threads."""

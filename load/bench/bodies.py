@@ -29,7 +29,6 @@ __all__ = ["main"]
 
 SIDE = 16
 """Side of the images that the model takes."""
-MULTIPART = "multipart/form-data; boundary=b"
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
@@ -42,8 +41,8 @@ def _png(chunks: bytes) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + header + chunks + pixels + _chunk(b"IEND", b"")
 
 
-def _json(element: bytes, size: int, name: bytes = b"inputs") -> bytes:
-    return b'{"%b": [' % name + b",".join([element] * (size // (len(element) + 1) - 8)) + b"]}"
+def _json(element: bytes, size: int) -> bytes:
+    return b'{"inputs": [' + b",".join([element] * (size // (len(element) + 1) - 8)) + b"]}"
 
 
 def _image(size: int, floats: bool) -> bytes:
@@ -56,69 +55,62 @@ def _image(size: int, floats: bool) -> bytes:
     return _json(f"[{','.join(rows)}]".encode(), size)
 
 
-BODIES: dict[str, tuple[str, str, Callable[[int], bytes]]] = {
-    "flat list of ones": ("logits", JSON, lambda size: _json(b"1", size)),
-    "flat list of 0.1": ("logits", JSON, lambda size: _json(b"0.1", size)),
-    "flat list of long floats": ("logits", JSON, lambda size: _json(b"0.12345678901234567", size)),
-    "lists of one number": ("logits", JSON, lambda size: _json(b"[1]", size)),
-    "images of integers": ("logits", JSON, lambda size: _image(size, floats=False)),
-    "images of floats": ("logits", JSON, lambda size: _image(size, floats=True)),
-    "tiny images": ("logits", JSON, lambda size: _json(b"[[[1]]]", size)),
-    "empty lists": ("logits", JSON, lambda size: _json(b"[]", size)),
-    "empty objects": ("logits", JSON, lambda size: _json(b"{}", size)),
-    "one deep list": ("logits", JSON, lambda size: b'{"inputs": ' + b"[" * (size - 20)),
-    "deep lists": ("logits", JSON, lambda size: _json(b"[" * 60 + b"1" + b"]" * 60, size)),
-    "texts": ("logits", JSON, lambda size: _json(b'"a"', size)),
-    "one long text": ("logits", JSON, lambda size: b'{"inputs": "%b"}' % (b"a" * (size - 20))),
-    "one member many times": (
-        "logits",
-        JSON,
-        lambda size: b"{" + b",".join([b'"inputs":[1]'] * (size // 13)) + b"}",
-    ),
-    "blanks": ("logits", JSON, lambda size: b'{"inputs": [' + b" " * (size - 20) + b"1]}"),
-    "one long number": ("logits", JSON, lambda size: b'{"inputs": [' + b"1" * (size - 20) + b"]}"),
-    "upload of ones": (
-        "outputs",
-        JSON,
-        lambda size: b'{"release": "logits", "values": [' + b",".join([b"[1,1]"] * (size // 6 - 8)) + b"]}",
-    ),
-    "uint8 npy": ("logits", NPY, lambda size: encode_npy(np.zeros((size // 256 - 9, 16, 16, 1), np.uint8))),
-    "float64 npy": (
-        "logits",
-        NPY,
-        lambda size: encode_npy(np.zeros((size // 2048 - 9, 16, 16, 1))),
-    ),
-    "PNG of tEXt": ("logits", "image/png", lambda size: _png(_chunk(b"tEXt", b"a\0b") * (size // 15 - 9))),
-    "PNG of one tEXt": ("logits", "image/png", lambda size: _png(_chunk(b"tEXt", b"a\0" + b"b" * size))),
-    "PNG of zTXt": (
-        "logits",
-        "image/png",
-        lambda size: _png(_chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(10**6))) * (size // 1010)),
-    ),
-    "PNG of iTXt": (
-        "logits",
-        "image/png",
-        lambda size: _png(_chunk(b"iTXt", b"a\0\0\0\0\0b") * (size // 19 - 9)),
-    ),
-    "PNG of empty IDAT": ("logits", "image/png", lambda size: _png(_chunk(b"IDAT", b"") * (size // 12 - 9))),
-    "JPEG of COM": ("logits", "image/jpeg", lambda size: b"\xff\xd8" + b"\xff\xfe\0\2" * (size // 4)),
-    "JPEG of filling": ("logits", "image/jpeg", lambda size: b"\xff\xd8" + b"\xff" * (size - 2)),
-    "multipart that nearly ends": (
-        "logits",
-        MULTIPART,
-        lambda size: b"--b\r\n\r\n" + b"\r\n--" * (size // 4 - 9) + b"\r\n--b--",
-    ),
-    "multipart of many parts": (
-        "logits",
-        MULTIPART,
-        lambda size: b"--b\r\n\r\n\r\n" * (size // 9 - 2) + b"--b--",
-    ),
-    "multipart with a long header": (
-        "logits",
-        MULTIPART,
-        lambda size: b"--b\r\n" + b"a" * (size - 20) + b":b\r\n\r\n\r\n--b--",
-    ),
+Make = Callable[[int], bytes]
+"""A body of about so many bytes."""
+
+LOGITS: dict[str, dict[str, Make]] = {
+    JSON: {
+        "flat list of ones": lambda size: _json(b"1", size),
+        "flat list of 0.1": lambda size: _json(b"0.1", size),
+        "flat list of long floats": lambda size: _json(b"0.12345678901234567", size),
+        "lists of one number": lambda size: _json(b"[1]", size),
+        "images of integers": lambda size: _image(size, floats=False),
+        "images of floats": lambda size: _image(size, floats=True),
+        "tiny images": lambda size: _json(b"[[[1]]]", size),
+        "empty lists": lambda size: _json(b"[]", size),
+        "empty objects": lambda size: _json(b"{}", size),
+        "one deep list": lambda size: b'{"inputs": ' + b"[" * (size - 20),
+        "deep lists": lambda size: _json(b"[" * 60 + b"1" + b"]" * 60, size),
+        "texts": lambda size: _json(b'"a"', size),
+        "one long text": lambda size: b'{"inputs": "%b"}' % (b"a" * (size - 20)),
+        "one member many times": lambda size: b"{" + b",".join([b'"inputs":[1]'] * (size // 13)) + b"}",
+        "blanks": lambda size: b'{"inputs": [' + b" " * (size - 20) + b"1]}",
+        "one long number": lambda size: b'{"inputs": [' + b"1" * (size - 20) + b"]}",
+    },
+    NPY: {
+        "uint8 npy": lambda size: encode_npy(np.zeros((size // 256 - 9, 16, 16, 1), np.uint8)),
+        "float64 npy": lambda size: encode_npy(np.zeros((size // 2048 - 9, 16, 16, 1))),
+    },
+    "image/png": {
+        "PNG of tEXt": lambda size: _png(_chunk(b"tEXt", b"a\0b") * (size // 15 - 9)),
+        "PNG of one tEXt": lambda size: _png(_chunk(b"tEXt", b"a\0" + b"b" * size)),
+        "PNG of zTXt": lambda size: _png(
+            _chunk(b"zTXt", b"a\0\0" + zlib.compress(bytes(10**6))) * (size // 1010)
+        ),
+        "PNG of iTXt": lambda size: _png(_chunk(b"iTXt", b"a\0\0\0\0\0b") * (size // 19 - 9)),
+        "PNG of empty IDAT": lambda size: _png(_chunk(b"IDAT", b"") * (size // 12 - 9)),
+    },
+    "image/jpeg": {
+        "JPEG of COM": lambda size: b"\xff\xd8" + b"\xff\xfe\0\2" * (size // 4),
+        "JPEG of filling": lambda size: b"\xff\xd8" + b"\xff" * (size - 2),
+    },
+    "multipart/form-data; boundary=b": {
+        "multipart that nearly ends": lambda size: (
+            b"--b\r\n\r\n" + b"\r\n--" * (size // 4 - 9) + b"\r\n--b--"
+        ),
+        "multipart of many parts": lambda size: b"--b\r\n\r\n\r\n" * (size // 9 - 2) + b"--b--",
+        "multipart with a long header": lambda size: b"--b\r\n" + b"a" * (size - 20) + b":b\r\n\r\n\r\n--b--",
+    },
 }
+"""Bodies asking for logits, by their media type."""
+
+
+def _upload(size: int) -> bytes:
+    return b'{"release": "logits", "values": [' + b",".join([b"[1,1]"] * (size // 6 - 8)) + b"]}"
+
+
+BODIES = [("logits", media, name, make) for media, made in LOGITS.items() for name, make in made.items()]
+BODIES.append(("outputs", JSON, "upload of ones", _upload))
 
 
 def _megabytes(pid: int, name: str) -> float:
@@ -200,11 +192,8 @@ def the_provider() -> Iterator[tuple[str, int, str, str]]:
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        digest = make_artifact(folder / "models", SIDE, channels=1)
-        with provider(folder, 16) as (url, key, pid):
-            headers = {"Authorization": f"Bearer {key}"}
-            deploying = f"{url}/v1/operator/models/bench"
-            httpx.put(deploying, json={"artifact": digest}, headers=headers, timeout=60).raise_for_status()
+        make_artifact(folder, SIDE, channels=1)
+        with provider(folder, 16) as (url, pid):
             yield url, pid, "", ""
 
 
@@ -229,7 +218,7 @@ def main() -> None:
             ping()
         print(f"{'body':30} {'wait ms':>8} {'peak MiB':>9} {'kept MiB':>8}   answer")
         measure("(none)", pid, ping, url, {}, None)
-        for name, (endpoint, media, make) in BODIES.items():
+        for endpoint, media, name, make in BODIES:
             if given.only in name:
                 headers = {"Authorization": f"Bearer {rich or 'none'}", "Content-Type": media}
                 measure(name, pid, ping, f"{url}/v1/models/bench/{endpoint}", headers, make(size))

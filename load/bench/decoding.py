@@ -33,10 +33,10 @@ def burst(client: httpx.Client, uploads: list[bytes], image: bytes) -> tuple[flo
     begun = time.perf_counter()
     for body in uploads:
         client.post(
-            "/v1/models/m/outputs", content=body, headers=HEADERS | {"X-Release": "logits"}
+            "/v1/models/bench/outputs", content=body, headers=HEADERS | {"X-Release": "logits"}
         ).raise_for_status()
     done = time.perf_counter()
-    client.post("/v1/models/m/logits", content=image, headers=HEADERS).raise_for_status()
+    client.post("/v1/models/bench/logits", content=image, headers=HEADERS).raise_for_status()
     return done - begun, time.perf_counter() - done
 
 
@@ -70,17 +70,11 @@ def main() -> None:
     seconds: list[tuple[float, float]] = []
     curious: list[bool] = []
     with machine(), tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
-        digests = [make_artifact(Path(one) / "models", given.size)]
-        digests.append(make_artifact(Path(other) / "models", given.size, decoder))
+        make_artifact(Path(one), given.size)
+        make_artifact(Path(other), given.size, decoder)
         with provider(Path(one), 16) as honest, provider(Path(other), 16) as spying:
-            clients = [httpx.Client(base_url=url, timeout=60) for url, _, _ in (honest, spying)]
-            for client, digest, (_, key, _) in zip(clients, digests, (honest, spying), strict=True):
-                deployed = client.put(
-                    "/v1/operator/models/m",
-                    json={"artifact": digest, "release": "logits"},
-                    headers={"Authorization": f"Bearer {key}"},
-                )
-                deployed.raise_for_status()
+            clients = [httpx.Client(base_url=url, timeout=60) for url, _ in (honest, spying)]
+            for client in clients:
                 for _ in range(5):  # to warm up
                     burst(client, uploads, image)
             for _ in range(given.bursts):

@@ -1,5 +1,5 @@
-"""What benchmarks share: server processes, clients that ask as fast as they are answered, CPU time, and
-a word on the machine."""
+"""What benchmarks share: server processes, clients that ask as fast as they get answers, CPU time, and facts
+about the machine."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 import aiohttp
+import numpy as np
 
 from leakrange.allocator import ALLOCATOR
 
-__all__ = ["cpu_seconds", "drive", "free_port", "machine", "running", "with_allocator"]
+__all__ = ["Figures", "free_port", "machine", "measure", "running", "with_allocator"]
 
 
 @contextmanager
@@ -90,6 +92,28 @@ async def drive(
         until = time.perf_counter() + seconds
         await asyncio.gather(*(client(until) for _ in range(connections)))
     return latencies
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One measurement: requests a second, and milliseconds; ``cpu`` is the server's, a request."""
+
+    rate: float
+    cpu: float
+    p50: float
+    p99: float
+
+
+async def measure(
+    url: str, headers: dict[str, str], body: bytes, connections: int, seconds: float, server: int
+) -> Figures:
+    """Ask as fast as answers come over so many connections, after a tenth of the time to warm up."""
+    await drive(url, body, headers, connections, seconds / 10)
+    before = cpu_seconds(server)
+    times = await drive(url, body, headers, connections, seconds)
+    spent = (cpu_seconds(server) - before) / len(times)
+    median, last = np.percentile(times, [50, 99])
+    return Figures(len(times) / seconds, spent * 1e3, median * 1e3, last * 1e3)
 
 
 def with_allocator(module: str) -> None:

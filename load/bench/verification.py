@@ -13,9 +13,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections import Counter
-from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -24,11 +21,9 @@ import redis
 from celery import Celery
 from numpy.typing import NDArray
 
-from clients.cli.embedded.launcher import Settings, detach, stop
 from clients.cli.embedded.redis_server import redis_url
-from clients.cli.embedded.state import RangeRecord, StateFolder
 from leakrange.data import load
-from leakrange.jobs.job import MAX_PAIRS, REPORTS, JobReport, ProbeJob, Span
+from leakrange.jobs.job import MAX_PAIRS, ORDER, REPORTS, JobReport, Order, ProbeJob, Span
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.providers import artifact
 from leakrange.providers.training import train
@@ -38,32 +33,13 @@ from leakrange.wire.keys import api_key
 from leakrange.wire.schemas import Deployment
 from leakrange.wire.tensors import NPY, encode_npy
 from load.bench.harness import machine
+from load.embedded import Range, embedded_range
 
 __all__ = ["main"]
 
 FACES = DataSpec(name="synthfaces", size=32, count=1500, auxiliary=0.5)
 PATIENCE = 3600.0
 """Seconds that the fleet may take for all queries."""
-
-
-@dataclass(frozen=True)
-class Range:
-    """An embedded range as its operator sees it."""
-
-    folder: StateFolder
-    record: RangeRecord
-
-    @property
-    def redis_url(self) -> str:
-        """The broker, as the controller reaches it."""
-        return redis_url(self.folder, self.record.port("redis"), "controller")
-
-    def operate(self, method: str, url: str, json: Any = None) -> Any:
-        """Ask what only the operator may."""
-        headers = {"Authorization": f"Bearer {self.record.operator_key}"}
-        answer = httpx.request(method, url, json=json, headers=headers, timeout=60, trust_env=False)
-        answer.raise_for_status()
-        return answer.json()
 
 
 def serve(made: Range, queries: int) -> tuple[Deployment, str]:
@@ -77,12 +53,12 @@ def serve(made: Range, queries: int) -> tuple[Deployment, str]:
     )
     saved = artifact.save(made.folder.models, train(recipe, load(FACES)))
     deployment = Deployment(artifact=saved.name, service="verification", normalised=True, threshold=1.0)
-    provider, admin = made.record.url("provider-honest"), f"{made.record.proxy}/admin"
-    made.operate("PUT", f"{provider}/v1/operator/models/faces", deployment.model_dump(mode="json"))
-    made.operate("PUT", f"{admin}/routes/faces", {"upstream": provider})
+    provider, admin = made.first.url("provider-honest"), f"{made.first.proxy}/admin"
+    made.ask("PUT", f"{provider}/v1/operator/models/faces", json=deployment.model_dump(mode="json"))
+    made.ask("PUT", f"{admin}/routes/faces", json={"upstream": provider})
     key = api_key(made.folder.secret("fleet"), "bench")
     asked = {"id": "bench", "name": "bench", "key": key, "budget": queries, "endpoints": ["verification"]}
-    made.operate("POST", f"{admin}/keys", asked)
+    made.ask("POST", f"{admin}/keys", json=asked)
     return deployment, key
 
 
@@ -101,13 +77,16 @@ def questions(queries: int) -> tuple[Span, NDArray[np.int64]]:
 
 def probe(made: Range, jobs: list[ProbeJob]) -> tuple[float, list[JobReport]]:
     """Send all jobs and wait for their ends: seconds from the first to the last, and the last reports."""
-    store = redis.Redis.from_url(made.redis_url, decode_responses=True)
-    celery = Celery("leakrange", broker=made.redis_url, set_as_current=False)
+    broker = redis_url(made.folder, made.first.port("redis"), "controller")
+    store = redis.Redis.from_url(broker, decode_responses=True)
+    celery = Celery("leakrange", broker=broker, set_as_current=False)
     waited = {job.identity() for job in jobs}
     ended: list[JobReport] = []
     position, begun = "0-0", time.perf_counter()
     for job in jobs:
-        celery.send_task("leakrange.probe", args=[job.model_dump(mode="json")], queue="probe")
+        identity = job.identity()
+        store.set(ORDER.format(identity=identity), Order(job=job).model_dump_json())
+        celery.send_task("leakrange.probe", args=[identity], queue="probe")
     while waited:
         if time.perf_counter() - begun > PATIENCE:
             raise SystemExit(f"{len(waited)} of {len(jobs)} chunks are not back after {PATIENCE:.0f} s")
@@ -126,7 +105,7 @@ def probe(made: Range, jobs: list[ProbeJob]) -> tuple[float, list[JobReport]]:
 
 def passes(made: Range) -> int:
     """Images that went through the net of ``faces``."""
-    told = httpx.get(f"{made.record.url('provider-honest')}/metrics", trust_env=False).text
+    told = httpx.get(f"{made.first.url('provider-honest')}/metrics", trust_env=False).text
     found = [line for line in told.splitlines() if line.startswith("leakrange_provider_samples_total{")]
     return round(sum(float(line.rpartition(" ")[2]) for line in found if 'model="faces"' in line))
 
@@ -135,7 +114,7 @@ def one_more(made: Range, key: str) -> int:
     """The status of one request beyond the budget."""
     pair = encode_npy(np.zeros((1, 2, 32, 32, 3), np.uint8))
     headers = {"Authorization": f"Bearer {key}", "Content-Type": NPY}
-    url = f"{made.record.proxy}/v1/models/faces/verification"
+    url = f"{made.first.proxy}/v1/models/faces/verification"
     return httpx.post(url, content=pair, headers=headers, trust_env=False).status_code
 
 
@@ -145,7 +124,7 @@ def measure(made: Range, queries: int) -> bool:
     span, pairs = questions(queries)
     jobs = [
         ProbeJob(
-            url=made.record.proxy,
+            url=made.first.proxy,
             account="bench",
             model="faces",
             artifact=deployment.answers(),
@@ -166,7 +145,7 @@ def measure(made: Range, queries: int) -> bool:
         for job in jobs
         if stored.exists(f"{job.identity()}.npy")
     )
-    account = made.operate("GET", f"{made.record.proxy}/admin/keys/bench")
+    account = made.ask("GET", f"{made.first.proxy}/admin/keys/bench")
     different = len(np.unique(pairs, axis=0))
     refused = one_more(made, key)
     by_worker = Counter(report.worker for report in ended)
@@ -188,13 +167,8 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=100_000)
     parser.add_argument("--workers", type=int, default=2, help="attackers, each with two processes")
     wanted = parser.parse_args()
-    with machine(), TemporaryDirectory(prefix="leakrange-verification-") as root:
-        folder = StateFolder(Path(root))
-        record = detach(Settings(folder, base=0, workers=wanted.workers), starting=lambda _: None)
-        try:
-            exact = measure(Range(folder, record), wanted.queries)
-        finally:
-            stop(folder, print)
+    with machine(), embedded_range(wanted.workers) as made:
+        exact = measure(made, wanted.queries)
     raise SystemExit(0 if exact else 1)
 
 

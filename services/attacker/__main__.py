@@ -14,8 +14,6 @@ from leakrange.service.settings import read_settings
 from services.attacker.celery_app import TASKS, create_celery
 from services.attacker.settings import FleetSettings
 
-__all__ = ["main"]
-
 QUEUES = tuple(task.kind for task in TASKS)
 
 
@@ -25,7 +23,7 @@ def main() -> None:
     settings = read_settings(FleetSettings, "worker")
     # Before any import that counts cores: jobs share them, and OpenMP's threads do not survive a fork.
     os.environ.setdefault("OMP_NUM_THREADS", "1")
-    os.umask(0o077)  # what it is answered is for its own eyes
+    os.umask(0o077)  # answers to probes are private
 
     def logs(**_: object) -> None:
         configure_logs("attacker", settings.log_level)

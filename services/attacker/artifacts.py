@@ -7,8 +7,6 @@ from pathlib import Path
 from leakrange.providers import artifact_files
 from leakrange.store.files import FolderStore
 
-__all__ = ["find_whole"]
-
 
 def find_whole(root: Path, digest: str) -> Path | None:
     """The artifact folder of a recipe digest, or None. A damaged one is set aside."""

@@ -1,32 +1,28 @@
 """Carries out one delivery of a job: done before, done now, failed, or postponed.
 
 A job is delivered at least once, and its identity makes sure that it is done once. A delivery of a job
-that another worker holds is dropped: if that worker dies, the job is sent again (see `lease`).
+that another worker holds is dropped: if that worker dies, the controller sends the job again.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import redis
 import structlog
 from celery.exceptions import SoftTimeLimitExceeded
 from pydantic import ValidationError
 
+from leakrange.jobs.job import CANCEL, ORDER, JobReport, Order
 from leakrange.registry import UnknownName
 from leakrange.wire.calling import RETRIED, Tries
 from leakrange.wire.errors import LeakrangeError
-from services.attacker.lease import Leases, Message
+from services.attacker.lease import leased
 from services.attacker.reports import Reporter
 from services.attacker.settings import FleetSettings
 from services.attacker.task import Cancelled, FleetTask, JobContext
 
-__all__ = ["Execution"]
-
 LONGEST_PAUSE = 4.0
-MOST_STARTS = 5
-"""A job that has killed so many workers is not given another."""
 
 log = structlog.get_logger("leakrange.attacker")
 
@@ -34,101 +30,75 @@ log = structlog.get_logger("leakrange.attacker")
 class Execution:
     """Executes deliveries in this process."""
 
-    def __init__(self, settings: FleetSettings, client: redis.Redis, leases: Leases) -> None:
-        self._settings, self._client, self._leases = settings, client, leases
+    def __init__(self, settings: FleetSettings, client: redis.Redis) -> None:
+        self._settings, self._client = settings, client
 
-    def handle(self, task: FleetTask[Any], message: Message, worker: str) -> None:
-        """Do what ``message`` asks for, as the worker of that name."""
-        try:
-            job = task.schema.model_validate(message.payload)
-        except ValidationError as error:
-            # Whoever sent it is of another version, and without a job there is no identity to report on.
-            mistakes = error.errors(include_input=False, include_url=False)[:10]
-            log.error("not a job", task=task.name, mistakes=mistakes)
-            return
-        identity = job.identity()
-        message = self._leases.newest(identity, message)
-        job = task.schema.model_validate(message.payload)
+    def handle(self, task: FleetTask, identity: str, worker: str) -> None:
+        """Do what the order of that identity asks for, as the worker of that name."""
         reporter = Reporter(self._client, identity, task.kind, worker)
-        if self._leases.settled(message.id):
-            return
-        if task.stored(self._settings, identity):
-            reporter.done({"reused": True})
-            return
-        if self._leases.cancelled(identity):
-            reporter.failed("cancelled")
-            return
-        lease = self._leases.take(identity, message)
-        if lease is None:
-            log.info("another worker is at this job", identity=identity, kind=task.kind)
-            return
         context = JobContext(self._settings, reporter)
-        with lease.beating(context.cancel):
-            again = self._work(task, job, context, reporter, lease.starts, message)
-        if again is None:
-            lease.end()
-        else:
-            lease.pause(again.seconds, again.message)
+        with leased(self._client, identity, self._settings.lease_seconds, context.cancel) as ours:
+            if not ours:
+                log.info("another worker is at this job", identity=identity, kind=task.kind)
+                return
+            stored = self._ordered(identity)
+            if stored is None:
+                return  # the job was brought to an end since the message was sent
+            report = self._work(task, identity, stored, context, reporter)
+            if report.state != "postponed":
+                self._client.delete(ORDER.format(identity=identity))
+        reporter.send(report)  # now that whoever wants the job again finds it free
+
+    def _ordered(self, identity: str) -> bytes | None:
+        return cast("bytes | None", self._client.get(ORDER.format(identity=identity)))
 
     def _work(
-        self,
-        task: FleetTask[Any],
-        job: Any,
-        context: JobContext,
-        reporter: Reporter,
-        starts: int,
-        message: Message,
-    ) -> _Again | None:
-        """Carry the job out and report its end; or how to try again."""
-        reporter.started()
+        self, task: FleetTask, identity: str, stored: bytes, context: JobContext, reporter: Reporter
+    ) -> JobReport:
+        """Carry the job out; the report of its end, or that it has to be tried again."""
         try:
-            if starts > MOST_STARTS:
-                reporter.failed(f"given up: {starts - 1} workers died of it (out of memory?)")
-            elif task.stored(self._settings, job.identity()):  # by another, between our look and our lease
-                reporter.done({"reused": True})
-            else:
-                reporter.done(task.run(job, context))
+            order = Order.model_validate_json(stored)
+        except ValidationError as error:
+            reason = f"the worker cannot read the order, of another version than itself? {error}"
+            return reporter.make("failed", reason)
+        try:
+            if task.stored(self._settings, identity):
+                return reporter.make("done", reused=True)
+            if self._client.exists(CANCEL.format(identity=identity)):
+                return reporter.make("failed", "cancelled")
+            reporter.send(reporter.make("started"))
+            return reporter.make("done", **task.run(order.job, context))
         except Cancelled:
-            reporter.failed("cancelled")
+            return reporter.make("failed", "cancelled")
         except SoftTimeLimitExceeded:
-            reporter.failed(f"took longer than {task.seconds:.0f} s")
+            return reporter.make("failed", f"took longer than {task.seconds:.0f} s")
         except (LeakrangeError, ConnectionError) as error:
-            newest = self._leases.newest(job.identity(), message)
-            if newest != message:
-                return _Again(self._settings.retry_pause, newest)
-            again = self._again(error, message) if _may_pass(error) else None
-            if again is not None:
-                log.warning("trying again", identity=job.identity(), seconds=again.seconds, error=str(error))
-                return again
-            reporter.failed(*_told(error, message.attempt))
+            if (again := self._again(error, identity, stored, order)) is None:
+                message, data = _told(error, order.attempt)
+                return reporter.make("failed", message, **data)
+            log.warning("postponed", identity=identity, error=str(error), **again)
+            return reporter.make("postponed", **again)
         except (UnknownName, ValidationError) as error:
-            reporter.failed(str(error))
+            return reporter.make("failed", str(error))
         except redis.RedisError:
-            raise  # nothing can be reported either; the lease runs out, and the job is sent again
+            raise  # nothing can be reported either; the controller finds the job without a lease
         except Exception as error:
-            log.error("job failed", identity=job.identity(), kind=task.kind, exc_info=error)
-            reporter.failed(f"{type(error).__name__}: {error}")
-        return None
+            log.error("job failed", identity=identity, kind=task.kind, exc_info=error)
+            return reporter.make("failed", f"{type(error).__name__}: {error}")
 
-    def _again(self, error: Exception, message: Message) -> _Again | None:
-        tries = Tries(message.attempt, message.until).after(error, self._settings.retries + 1)
+    def _again(self, error: Exception, identity: str, stored: bytes, order: Order) -> dict[str, Any] | None:
+        """The data of the report by which to try again, if that may help."""
+        newest = self._ordered(identity)
+        if newest not in (None, stored):  # the proxy may have another address by now
+            return {"seconds": self._settings.retry_pause, "attempt": 0}
+        if not (isinstance(error, ConnectionError) or getattr(error, "status", None) in RETRIED):
+            return None
+        tries = Tries(order.attempt, order.until).after(error, self._settings.retries + 1)
         if tries is None:
             return None
         asked = getattr(error, "retry_after", None) or 0.0
-        pause = min(LONGEST_PAUSE, max(asked, self._settings.retry_pause * 2.0**message.attempt))
-        return _Again(pause, replace(message, attempt=tries.failed, until=tries.until))
-
-
-@dataclass(frozen=True)
-class _Again:
-    """The message by which to try again in so many seconds."""
-
-    seconds: float
-    message: Message
-
-
-def _may_pass(error: Exception) -> bool:
-    return isinstance(error, ConnectionError) or getattr(error, "status", None) in RETRIED
+        pause = min(LONGEST_PAUSE, max(asked, self._settings.retry_pause * 2.0**order.attempt))
+        return {"seconds": pause, "attempt": tries.failed, "until": tries.until}
 
 
 def _told(error: Exception, attempt: int) -> tuple[str, dict[str, Any]]:

@@ -11,20 +11,17 @@ from pydantic import ValidationError
 from leakrange.attacks import attacks
 from leakrange.attacks.kinds import kind_of
 from leakrange.jobs.job import FitJob
-from leakrange.store.files import FolderStore, put_arrays, whole
-from leakrange.store.joined import joined
+from leakrange.store.files import FolderStore, joined, put_arrays, whole
 from leakrange.wire.errors import InvalidInput
 from services.attacker.settings import FleetSettings
 from services.attacker.task import JobContext, fleet_task
-
-__all__ = ["fit"]
 
 
 def _stored(settings: FleetSettings, identity: str) -> bool:
     return whole(FolderStore(settings.releases_dir), f"{identity}.npz")
 
 
-@fleet_task(FitJob, seconds=1800.0, stored=_stored)
+@fleet_task("fit", seconds=1800.0, stored=_stored)
 def fit(job: FitJob, context: JobContext) -> dict[str, Any]:
     """Run the attack's `Kind.infer` on the job's evidence, and store the arrays."""
     begun = time.perf_counter()

@@ -11,8 +11,6 @@ import redis
 from services.attacker.liveness import ALIVE, ALIVE_SECONDS
 from services.attacker.settings import FleetSettings
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """End with 0, or with 1 and the reason."""
@@ -25,7 +23,7 @@ def main() -> None:
     except redis.RedisError as error:
         sys.exit(f"Redis does not answer: {error}")
     if not alive:
-        sys.exit(f"no worker on {here} has said anything for {ALIVE_SECONDS:.0f} s")
+        sys.exit(f"no worker on {here} has said anything for {ALIVE_SECONDS} s")
 
 
 if __name__ == "__main__":

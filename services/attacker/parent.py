@@ -7,8 +7,6 @@ import os
 import signal
 import sys
 
-__all__ = ["die_with"]
-
 PR_SET_PDEATHSIG = 1
 
 

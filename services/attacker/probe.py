@@ -5,23 +5,27 @@ from __future__ import annotations
 import asyncio
 import time
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import SecretStr
 
 from leakrange.data.spans import span_of
 from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.job import ProbeJob
 from leakrange.store.files import FolderStore, put_array, whole
 from leakrange.wire.client import NativeClient
+from leakrange.wire.endpoints import RELEASES
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.keys import api_key
 from leakrange.wire.transport import AiohttpTransport
 from services.attacker.settings import FleetSettings
 from services.attacker.task import JobContext, fleet_task
 
-__all__ = ["probe"]
+if TYPE_CHECKING:
+    from leakrange.devices.device import Device
+    from leakrange.devices.enrolment import Enrolments
 
 
 class _Connection:
@@ -31,20 +35,53 @@ class _Connection:
         self._runner = asyncio.Runner()
         self._timeout = timeout
         self._transport: AiohttpTransport | None = None
+        self._device: tuple[Enrolments, Device] | None = None
 
     def query(self, job: ProbeJob, key: str, samples: NDArray[Any]) -> NDArray[np.float32]:
         return self._runner.run(self._query(job, key, samples))
 
+    def compute(
+        self, job: ProbeJob, key: str, samples: NDArray[Any], chain: DefenceChain
+    ) -> NDArray[np.float32]:
+        """What a device with the downloaded model lets out; the model is fetched where it is not here."""
+        return self._runner.run(self._compute(job, key, samples, chain))
+
     async def _query(self, job: ProbeJob, key: str, samples: NDArray[Any]) -> NDArray[np.float32]:
-        if self._transport is None:
-            self._transport = AiohttpTransport(timeout=self._timeout, connections=4)
-        client = NativeClient(self._transport, job.url, key)
+        client = NativeClient(self._reached(), job.url, key)
         return await client.query(job.model, job.endpoint, samples, idempotency_key=job.identity())
 
+    async def _compute(
+        self, job: ProbeJob, key: str, samples: NDArray[Any], chain: DefenceChain
+    ) -> NDArray[np.float32]:
+        if self._device is None:
+            self._device = _device(self._reached())
+        enrolments, device = self._device
+        enrolment = await enrolments.current(job.url, key, job.model)
+        return await device.released(enrolment, RELEASES[job.endpoint], samples, chain, job.identity())
+
+    def _reached(self) -> AiohttpTransport:
+        if self._transport is None:
+            self._transport = AiohttpTransport(timeout=self._timeout, connections=4)
+        return self._transport
+
     def close(self) -> None:
+        if self._device is not None:
+            self._device[1].close()
         if self._transport is not None:
             self._runner.run(self._transport.close())
         self._runner.close()
+
+
+def _device(transport: AiohttpTransport) -> tuple[Enrolments, Device]:
+    """Imported here: the process that forks the workers must never have torch, and who asks needs none."""
+    import torch
+
+    from leakrange.devices.device import Device
+    from leakrange.devices.enrolment import Enrolments
+
+    torch.set_num_threads(1)  # workers share the cores
+    # the noise of the attacker's own outputs follows from the job alone: a repeat computes the same
+    return Enrolments(transport, most=2, attempts=1), Device(SecretStr("attacker"), batch=64)
 
 
 @lru_cache(maxsize=1)
@@ -65,17 +102,23 @@ def _key(account: str, settings: FleetSettings) -> str:
     return api_key(settings.fleet_secret.get_secret_value(), account)
 
 
-@fleet_task(ProbeJob, seconds=180.0, stored=_stored)
+@fleet_task("probe", seconds=180.0, stored=_stored)
 def probe(job: ProbeJob, context: JobContext) -> dict[str, Any]:
-    """Ask for the releases of the span's samples, or of pairs of them; store them, float32 (samples, ...)."""
+    """Ask for the releases of the span's samples, or of pairs of them, or compute them where the defence
+    changes the model; store them, float32 (samples, ...)."""
     key = _key(job.account, context.settings)
     data, chosen = span_of(job.span)
     if job.pairs is not None:
         chosen = chosen[np.array(job.pairs)]
-    draw = np.random.default_rng(int(job.identity(), 16))  # a repeat sends the same samples
-    samples = DefenceChain.parse(job.defence).obfuscate(data.values[chosen], data.spec, draw)
+    chain, samples = DefenceChain.parse(job.defence), data.values[chosen]
+    connection = _connection(context.settings.request_timeout)
     begun = time.perf_counter()
-    released = _connection(context.settings.request_timeout).query(job, key, np.ascontiguousarray(samples))
+    if chain.model:
+        released = connection.compute(job, key, samples, chain)
+    else:
+        draw = np.random.default_rng(int(job.identity(), 16))  # a repeat sends the same samples
+        samples = np.ascontiguousarray(chain.obfuscate(samples, data.spec, draw))
+        released = connection.query(job, key, samples)
     seconds = time.perf_counter() - begun
     put_array(context.releases, f"{job.identity()}.npy", released.astype(np.float32))
     return {"samples": len(samples), "seconds": round(seconds, 4)}

@@ -1,4 +1,4 @@
-"""News of jobs, to the stream that the controller reads."""
+"""Reports on jobs, in the stream that the controller reads."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import redis
 
 from leakrange.jobs.job import REPORTS, JobReport
 
-__all__ = ["Reporter"]
-
 KEPT = 100_000
-"""Reports in the stream, about; the controller is rarely more than a few behind."""
+"""About how many reports the stream keeps; the controller is rarely more than a few behind."""
+
+State = Literal["started", "postponed", "done", "failed"]
 
 
 class Reporter:
@@ -23,22 +23,16 @@ class Reporter:
         self._client = client
         self._fields: dict[str, Any] = {"identity": identity, "kind": kind, "worker": worker}
 
-    def started(self) -> None:
-        """Report that a worker has begun."""
-        self._send(state="started")
+    def make(self, state: State, message: str = "", **data: Any) -> JobReport:
+        """A report on the job; `send` it."""
+        progress = 1.0 if state == "done" else 0.0
+        return JobReport(**self._fields, state=state, progress=progress, message=message, data=data)
 
     def progress(self, share: float, message: str, data: dict[str, Any]) -> None:
         """Report that a ``share`` in [0, 1] of the job is done."""
-        self._send(state="progress", progress=min(1.0, max(0.0, share)), message=message, data=data)
+        share = min(1.0, max(0.0, share))
+        self.send(JobReport(**self._fields, state="progress", progress=share, message=message, data=data))
 
-    def done(self, data: dict[str, Any]) -> None:
-        """Report that the result is stored."""
-        self._send(state="done", progress=1.0, data=data)
-
-    def failed(self, message: str, data: dict[str, Any] | None = None) -> None:
-        """Report that the job failed and is not tried again."""
-        self._send(state="failed", message=message, data=data or {})
-
-    def _send(self, **fields: Any) -> None:
-        report = JobReport(**self._fields, **fields)
+    def send(self, report: JobReport) -> None:
+        """Append it to the stream."""
         self._client.xadd(REPORTS, {"json": report.model_dump_json()}, maxlen=KEPT, approximate=True)

@@ -9,9 +9,6 @@ from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from leakrange.service.settings import RandomSecret
-from services.attacker.lease import LEASE_SECONDS
-
-__all__ = ["FleetSettings"]
 
 Seconds = Annotated[float, Field(gt=0)]
 
@@ -26,14 +23,11 @@ class FleetSettings(BaseSettings):
 
     redis_url: str = "redis://127.0.0.1:6379/0"
     fleet_secret: RandomSecret | None = None
-    """The controller's: of it, and a key's name, a worker with the queue ``probe`` makes its API keys."""
+    """The controller's. A worker with the queue ``probe`` derives its API keys from it and the key's name."""
     models_dir: Path = Path("models")
     releases_dir: Path = Path("releases")
-    visibility_timeout: Annotated[int, Field(ge=1, le=86_400)] = 12
-    """Seconds after which Redis gives a delivered job to another worker; its lease keeps what takes longer
-    from running twice."""
-    lease_seconds: Annotated[float, Field(ge=0.1, le=3600.0)] = LEASE_SECONDS
-    """For which a worker that says nothing keeps its job; the same for all workers of a fleet."""
+    lease_seconds: Annotated[float, Field(ge=0.1, le=3600.0)] = 5.0
+    """How long a job stays with a worker that has fallen silent; the same for all workers of a fleet."""
     request_timeout: Seconds = 60.0
     """For the whole answer to one probing request; longer than a proxy waits for its provider."""
     retries: Annotated[int, Field(ge=0, le=100)] = 20

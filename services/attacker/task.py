@@ -6,16 +6,13 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Literal
 
-from leakrange.jobs.job import FitJob, ProbeJob, TrainJob
 from leakrange.store.files import FolderStore
 from services.attacker.reports import Reporter
 from services.attacker.settings import FleetSettings
 
-__all__ = ["Cancelled", "FleetTask", "JobContext", "fleet_task"]
-
-J = TypeVar("J", TrainJob, ProbeJob, FitJob)
+JobKind = Literal["train", "probe", "fit"]
 
 
 class Cancelled(Exception):
@@ -66,19 +63,21 @@ class JobContext:
         return self._cancelled
 
 
+Run = Callable[[Any, JobContext], dict[str, Any]]
+
+
 @dataclass(frozen=True)
-class FleetTask(Generic[J]):
-    """A task by the name ``leakrange.{kind}`` on the queue ``{kind}``, whose one argument is the job as JSON.
+class FleetTask:
+    """A task by the name ``leakrange.{kind}`` on the queue ``{kind}``.
 
     ``seconds`` limits one run of it. ``stored`` tells whether the result of an identity is there. ``run``
     does the job, stores its result atomically and gives the data of the last report.
     """
 
-    kind: Literal["train", "probe", "fit"]
-    schema: type[J]
+    kind: JobKind
     seconds: float
     stored: Callable[[FleetSettings, str], bool]
-    run: Callable[[J, JobContext], dict[str, Any]]
+    run: Run
 
     @property
     def name(self) -> str:
@@ -87,11 +86,7 @@ class FleetTask(Generic[J]):
 
 
 def fleet_task(
-    schema: type[J], *, seconds: float, stored: Callable[[FleetSettings, str], bool]
-) -> Callable[[Callable[[J, JobContext], dict[str, Any]]], FleetTask[J]]:
+    kind: JobKind, *, seconds: float, stored: Callable[[FleetSettings, str], bool]
+) -> Callable[[Run], FleetTask]:
     """Make a function of a job and its context the task of that kind of job."""
-
-    def make(run: Callable[[J, JobContext], dict[str, Any]]) -> FleetTask[J]:
-        return FleetTask(schema.model_fields["kind"].default, schema, seconds, stored, run)
-
-    return make
+    return lambda run: FleetTask(kind, seconds, stored, run)

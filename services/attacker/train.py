@@ -35,8 +35,6 @@ from services.attacker.settings import FleetSettings
 if TYPE_CHECKING:
     from leakrange.nets.classifier import Classifier
 
-__all__ = ["main", "preload"]
-
 Say = Callable[[dict[str, Any]], None]
 log = structlog.get_logger("leakrange.attacker.train")
 

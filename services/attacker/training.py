@@ -21,8 +21,6 @@ from services.attacker.artifacts import find_whole
 from services.attacker.settings import FleetSettings
 from services.attacker.task import Cancelled, JobContext, fleet_task
 
-__all__ = ["train"]
-
 
 class Trainer:
     """``python -m services.attacker.train``: started for the first training, kept for the next ones.
@@ -90,7 +88,7 @@ def _stored(settings: FleetSettings, identity: str) -> bool:
     return shown or find_whole(settings.models_dir, identity) is not None
 
 
-@fleet_task(TrainJob, seconds=86_400.0, stored=_stored)
+@fleet_task("train", seconds=86_400.0, stored=_stored)
 def train(job: TrainJob, context: JobContext) -> dict[str, Any]:
     """Train and store the artifact folder, and what it is to show; progress is passed on as reports."""
     begun = time.perf_counter()

@@ -15,7 +15,7 @@ def main() -> int:
     """Serve until SIGTERM or SIGINT; 1 where the start failed."""
     settings = ControllerSettings()
     configure_logs("controller", settings.log_level)
-    os.umask(0o077)  # as other parties that serve
+    os.umask(0o077)  # stored releases are private
     server = ControllerServer(controller(settings), settings)
     server.run()
     return 0 if server.started else 1

@@ -30,8 +30,6 @@ from services.controller.runs.endpoints import router as runs
 from services.controller.runs.service import RunService
 from services.controller.settings import ControllerSettings
 
-__all__ = ["controller"]
-
 log = structlog.get_logger("services.controller")
 
 DESCRIPTION = """Takes scenarios, has the range execute them, and reports what leaks and what hiding it costs.

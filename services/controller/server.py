@@ -11,8 +11,6 @@ from fastapi import FastAPI
 from leakrange.service.serving import configuration
 from services.controller.settings import ControllerSettings
 
-__all__ = ["ControllerServer"]
-
 
 class ControllerServer(uvicorn.Server):
     """Serves ``app``. Without it, a client that follows a long run would delay every shutdown."""

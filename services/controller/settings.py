@@ -9,8 +9,6 @@ from pydantic import Field
 
 from leakrange.service.settings import RandomSecret, ServiceSettings
 
-__all__ = ["ControllerSettings"]
-
 
 class ControllerSettings(ServiceSettings):
     """The other parties' addresses, as the controller reaches them, and where state is stored.
@@ -24,7 +22,7 @@ class ControllerSettings(ServiceSettings):
     """Bring the database to the newest revision at start; off where a job of its own does it."""
     redis_url: str = "redis://127.0.0.1:6379/0"
     fleet_secret: RandomSecret
-    """Of it, and a key's name, are made the API keys that the fleet asks with: jobs tell the name alone."""
+    """The fleet's API keys are derived from it and from the key's name, which is all that a job tells."""
     models_dir: Path = Path("models")
     releases_dir: Path = Path("releases")
     providers: dict[str, str]

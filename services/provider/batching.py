@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from leakrange.wire.errors import Unavailable
 from services.provider.metrics import ProviderMetrics
 
-__all__ = ["Batcher"]
-
 Samples = NDArray[Any]
 Values = NDArray[np.float32]
 
@@ -100,9 +98,7 @@ class Batcher:
             batch = [part.request.samples[part.start : part.start + part.count] for part in parts]
             try:
                 values = await self._run(batch[0] if len(batch) == 1 else np.concatenate(batch))
-            except (
-                Exception
-            ) as error:  # whatever it is, those who wait must hear of it, and the queue goes on
+            except Exception as error:  # those who wait must hear of it, and the queue goes on
                 for part in parts:
                     if not part.request.answer.done():
                         part.request.answer.set_exception(error)

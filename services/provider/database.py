@@ -3,96 +3,111 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from leakrange.store.sqlite_errors import told
+import sqlalchemy as sa
 
-__all__ = ["SQLite"]
+from leakrange.store.sqlite_errors import raise_told
 
 T = TypeVar("T")
-SCHEMA = """
-create table if not exists deployments (
-    model text primary key, artifact text not null, release text not null, options text not null default '{}'
-) without rowid;
-create table if not exists uploads (
-    number integer primary key, model text not null, upload text not null, artifact text not null,
-    release text not null, shape text not null, given blob not null, decisions blob not null,
-    inferred blob, scores blob,
-    unique (model, upload)
-);
-create table if not exists gallery (
-    model text not null, person text not null, basis text not null, vector blob not null,
-    images integer not null, mark blob not null,
-    primary key (model, person)
-) without rowid;
-"""
+METADATA = sa.MetaData()
+deployments = sa.Table(
+    "deployments",
+    METADATA,
+    sa.Column("model", sa.Text, primary_key=True),
+    sa.Column("artifact", sa.Text, nullable=False),
+    sa.Column("release", sa.Text, nullable=False),
+    sa.Column("options", sa.Text, nullable=False, server_default="{}"),
+    sqlite_with_rowid=False,
+)
+uploads = sa.Table(
+    "uploads",
+    METADATA,
+    sa.Column("number", sa.Integer, primary_key=True),
+    sa.Column("model", sa.Text, nullable=False),
+    sa.Column("upload", sa.Text, nullable=False),
+    sa.Column("artifact", sa.Text, nullable=False),
+    sa.Column("release", sa.Text, nullable=False),
+    sa.Column("shape", sa.Text, nullable=False),
+    sa.Column("given", sa.LargeBinary, nullable=False),
+    sa.Column("decisions", sa.LargeBinary, nullable=False),
+    sa.Column("inferred", sa.LargeBinary),
+    sa.Column("scores", sa.LargeBinary),
+    sa.UniqueConstraint("model", "upload"),
+)
+gallery = sa.Table(
+    "gallery",
+    METADATA,
+    sa.Column("model", sa.Text, primary_key=True),
+    sa.Column("person", sa.Text, primary_key=True),
+    sa.Column("basis", sa.Text, nullable=False),
+    sa.Column("vector", sa.LargeBinary, nullable=False),
+    sa.Column("images", sa.Integer, nullable=False),
+    sa.Column("mark", sa.LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
+)
 
 
 class SQLite:
-    """One connection to the file at ``path``, used in one thread; the folder is made where it is missing."""
+    """One connection to the file at ``path``, used in one thread; the folder is made where it is missing.
+
+    A full disk raises `StorageFull`, a damaged file `Unavailable`; both name the place."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
-        self._connection: sqlite3.Connection | None = None
+        url = sa.URL.create("sqlite", database=str(path))
+        # An error must not quote what users have uploaded.
+        self._engine = sa.create_engine(url, connect_args={"timeout": 10}, hide_parameters=True)
+        sa.event.listen(self._engine, "connect", _prepare)
+        sa.event.listen(self._engine, "handle_error", partial(raise_told, path))
 
     async def open(self) -> None:
         """Open the file and make its tables."""
-
-        def connect() -> None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            connection = sqlite3.connect(self._path, isolation_level=None, timeout=10)
-            connection.execute("pragma journal_mode = wal")
-            connection.execute("pragma synchronous = normal")
-            connection.executescript(SCHEMA)
-            _upgrade(connection)
-            self._connection = connection
-
-        await self._run(connect)
+        await self._run(lambda: self._path.parent.mkdir(parents=True, exist_ok=True))
+        await self.do(_upgrade)
 
     async def close(self) -> None:
         """Close the file, after everything that was asked before."""
-        await self.do(lambda connection: connection.close())
+        await self._run(self._engine.dispose)
         self._thread.shutdown()
 
-    async def do(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """``work(connection)`` in the thread of the connection."""
+    async def do(self, work: Callable[[sa.Connection], T]) -> T:
+        """``work(connection)`` in the thread of the connection, in one transaction."""
 
         def run() -> T:
-            assert self._connection is not None
-            return work(self._connection)
+            with self._engine.begin() as connection:
+                return work(connection)
 
         return await self._run(run)
 
     async def _run(self, work: Callable[[], T]) -> T:
-        """``work()`` in the thread of the connection. Raises `StorageFull`, and `Unavailable` for a damaged
-        file, which both name the place."""
-        try:
-            return await asyncio.get_running_loop().run_in_executor(self._thread, work)
-        except sqlite3.Error as error:
-            if (clear := told(error, self._path)) is None:
-                raise
-            raise clear from error
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
-def _upgrade(connection: sqlite3.Connection) -> None:
-    """Bring a file of an earlier version up to date: its deployments had no options, its uploads were vectors
-    of which it kept the number of samples."""
-    columns = {row[1] for row in connection.execute("pragma table_info(deployments)")}
-    if "options" not in columns:
-        connection.execute("alter table deployments add column options text not null default '{}'")
-    columns = {row[1] for row in connection.execute("pragma table_info(uploads)")}
-    if "samples" in columns:
-        connection.executescript(
-            """
-            begin;
-            alter table uploads add column shape text not null default '';
-            update uploads set shape = samples || ' ' || (length(given) / 4 / samples);
-            alter table uploads drop column samples;
-            commit;
-            """
-        )
+def _prepare(connection: Any, _record: Any) -> None:
+    connection.execute("pragma journal_mode = wal")
+    connection.execute("pragma synchronous = normal")
+
+
+def _upgrade(connection: sa.Connection) -> None:
+    """Make the tables, and bring a file of an earlier version up to date: its deployments had no options, its
+    uploads were vectors of which it kept the number of samples."""
+    connection.exec_driver_sql("begin immediate")  # the driver begins none by itself before it alters tables
+    METADATA.create_all(connection)
+    columns = {
+        t: {column["name"] for column in sa.inspect(connection).get_columns(t)} for t in METADATA.tables
+    }
+    if "options" not in columns["deployments"]:
+        connection.exec_driver_sql("alter table deployments add column options text not null default '{}'")
+    if "samples" in columns["uploads"]:
+        for statement in (
+            "alter table uploads add column shape text not null default ''",
+            "update uploads set shape = samples || ' ' || (length(given) / 4 / samples)",
+            "alter table uploads drop column samples",
+        ):
+            connection.exec_driver_sql(statement)

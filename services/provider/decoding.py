@@ -24,8 +24,6 @@ from leakrange.providers.inference import outputs
 from leakrange.providers.model_file import load_classifier, load_decoder
 from leakrange.wire.errors import InvalidArtifact, Unavailable
 
-__all__ = ["DecodingProcess"]
-
 Read = Inferred | NDArray[np.float32]
 """Classes and scores, or samples."""
 LOWEST_PRIORITY = 19

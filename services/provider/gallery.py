@@ -13,8 +13,6 @@ from leakrange.wire.names import check_person
 from leakrange.wire.pairs import joint_mark
 from services.provider.gallery_store import GalleryStore, Template
 
-__all__ = ["PersonGallery"]
-
 
 class PersonGallery:
     """Templates by name, for one model as long as it compares the same vectors.

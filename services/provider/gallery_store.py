@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from sqlite3 import Connection
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import Connection, Row, delete, insert, select
 
-from services.provider.database import SQLite
-
-__all__ = ["GalleryStore", "Template"]
+from services.provider.database import SQLite, gallery
 
 
 @dataclass(frozen=True)
@@ -33,31 +33,25 @@ class GalleryStore:
     async def load(self, model: str, basis: str) -> list[Template]:
         """Everybody of a model whose vector was made so; all others of it are forgotten."""
 
-        def read(connection: Connection) -> list[tuple[str, bytes, int, bytes]]:
-            connection.execute("delete from gallery where model = ? and basis <> ?", (model, basis))
-            query = "select person, vector, images, mark from gallery where model = ?"
-            return connection.execute(query, (model,)).fetchall()
+        def read(connection: Connection) -> Sequence[Row[Any]]:
+            of_model = gallery.c.model == model
+            connection.execute(delete(gallery).where(of_model, gallery.c.basis != basis))
+            return connection.execute(select(gallery).where(of_model)).all()
 
         rows = await self._database.do(read)
-        return [
-            Template(person, np.frombuffer(vector, "<f4"), images, mark)
-            for person, vector, images, mark in rows
-        ]
+        return [Template(r.person, np.frombuffer(r.vector, "<f4"), r.images, r.mark) for r in rows]
 
     async def put(self, model: str, basis: str, template: Template) -> None:
         """Enrol, or replace."""
         vector = template.vector.astype("<f4").tobytes()
         row = (model, template.person, basis, vector, template.images, template.mark)
-        await self._database.do(
-            lambda c: c.execute("insert or replace into gallery values (?, ?, ?, ?, ?, ?)", row)
-        )
+        await self._database.do(lambda c: c.execute(insert(gallery).prefix_with("or replace").values(row)))
 
     async def delete(self, model: str, person: str) -> None:
         """Forget one person."""
-        await self._database.do(
-            lambda c: c.execute("delete from gallery where model = ? and person = ?", (model, person))
-        )
+        which = (gallery.c.model == model, gallery.c.person == person)
+        await self._database.do(lambda c: c.execute(delete(gallery).where(*which)))
 
     async def delete_all(self, model: str) -> None:
         """Forget everybody of a model."""
-        await self._database.do(lambda c: c.execute("delete from gallery where model = ?", (model,)))
+        await self._database.do(lambda c: c.execute(delete(gallery).where(gallery.c.model == model)))

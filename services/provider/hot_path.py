@@ -1,4 +1,4 @@
-"""Routes that bypass the framework: how they are declared, how they read pictures and write values.
+"""Routes that bypass the framework: how they are declared, read samples and write values.
 
 Their handlers get the bare request and give the bare response, without dependency solving and validation in
 between. They still stand in the OpenAPI document.
@@ -19,8 +19,6 @@ from leakrange.wire.schemas import MODEL_VERSION, ModelCard
 from leakrange.wire.tensors import JSON, NPY, encode_npy
 from leakrange.wire.turns import LARGE, give_back_memory, in_turns
 
-__all__ = ["BareRoute", "Handler", "read_body", "values_response"]
-
 Handler = Callable[[Request], Awaitable[Response]]
 T = TypeVar("T")
 
@@ -35,7 +33,7 @@ class BareRoute(APIRoute):
 
 async def read_body(request: Request, steps: Callable[[str | None, bytes], Generator[Any, None, T]]) -> T:
     """The result of ``steps(content type, body)``; a large body takes turns with others of its kind."""
-    held = io.BytesIO()  # which grows, where a list of pieces would have to be copied together
+    held = io.BytesIO()  # a list of pieces would have to be copied in the end
     async for piece in request.stream():
         held.write(piece)
     body = held.getvalue()

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from leakrange.providers.artifact_files import read_files
 from leakrange.providers.decoder import Inferred
 from leakrange.wire.errors import Conflict
+from leakrange.wire.heads import answers
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Decisions, Deployment, IntakeRecord
 from services.provider.decoding import DecodingProcess
 from services.provider.metrics import ProviderMetrics
 from services.provider.models import Models, ServedModel
 from services.provider.store import Store, StoredUpload
-
-__all__ = ["Intake"]
 
 
 class Intake:
@@ -40,8 +39,8 @@ class Intake:
     async def take_in(
         self, served: ServedModel, release: ReleaseKind, values: NDArray[np.float32], key: str | None
     ) -> Decisions:
-        """Keep an upload (B, ...) and decide: the class of the greatest output, the first of equals. Of
-        uploaded samples the outputs are computed here.
+        """Keep an upload (B, ...) and decide: the class of the greatest output, the first of equals, of each
+        attribute that the model answers for. Of uploaded samples the outputs are computed here.
 
         ``key`` is the client's idempotency key: what is sent again under it gets the first answer again, even
         if its noise differs. Raises `Conflict` where the number of samples differs.
@@ -56,7 +55,7 @@ class Intake:
             artifact=served.deployment.artifact,
             release=release,
             values=values,
-            decisions=outputs.argmax(axis=1).astype(np.int64),
+            decisions=answers(outputs, served.card.heads or ()),
         )
         kept, new = await self._store.take_in(given)
         if len(kept.values) != len(values):

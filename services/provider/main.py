@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 import torch
@@ -13,7 +14,6 @@ from prometheus_client import CollectorRegistry
 
 from leakrange.service.app import create_app
 from services.provider.decoding import DecodingProcess
-from services.provider.device import Device
 from services.provider.intake import Intake
 from services.provider.metrics import ProviderMetrics
 from services.provider.models import Models
@@ -23,8 +23,6 @@ from services.provider.settings import ProviderSettings
 from services.provider.store import Store
 from services.provider.verification import verification_routes
 
-__all__ = ["create_provider"]
-
 
 def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None = None) -> FastAPI:
     """The ASGI application; models and intake are opened by its lifespan. Providers of one process may share
@@ -33,7 +31,9 @@ def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None
     registry = CollectorRegistry()
     metrics = ProviderMetrics(registry)
     store = Store(settings.state_dir)
-    device = Device()
+    # One thread for all models, since one batch at a time is what a device does best. In the event loop
+    # itself, a large batch would hold up health checks, refusals and the reading of the next requests.
+    device = ThreadPoolExecutor(1, thread_name_prefix="device")
     models = Models(settings, store, device, metrics)
     intake = Intake(models, store, metrics, decoding or DecodingProcess())
 
@@ -42,7 +42,7 @@ def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None
         await store.open()
         await models.restore()
         yield
-        device.close()
+        device.shutdown()
         await store.close()
 
     async def models_dir() -> None:

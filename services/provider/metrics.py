@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-__all__ = ["ProviderMetrics"]
-
 
 class ProviderMetrics:
     """Samples, batches, queues and models of one provider, registered in ``registry``."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,6 @@ from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import UPLOADED, check_endpoint
 from leakrange.wire.errors import (
     Conflict,
-    InvalidArtifact,
     InvalidInput,
     LeakrangeError,
     NotFound,
@@ -30,7 +30,6 @@ from leakrange.wire.names import PublicNames
 from leakrange.wire.pairs import sample_marks
 from leakrange.wire.schemas import Deployment, ModelCard
 from services.provider.batching import Batcher
-from services.provider.device import Device
 from services.provider.gallery import PersonGallery
 from services.provider.gallery_store import GalleryStore
 from services.provider.metrics import ProviderMetrics
@@ -38,8 +37,6 @@ from services.provider.services import model_card, public_version
 from services.provider.settings import ProviderSettings
 from services.provider.store import Store
 from services.provider.vectors import Vectors
-
-__all__ = ["Models", "ServedModel"]
 
 log = structlog.get_logger("services.provider.models")
 
@@ -58,18 +55,13 @@ class ServedModel:
         deployment: Deployment,
         artifact: artifacts.Artifact,
         version: str,
-        device: Device,
+        device: Executor,
         settings: ProviderSettings,
         metrics: ProviderMetrics,
     ) -> None:
         self.deployment = deployment
         self.has_decoder = artifact.decoder is not None
         self.gallery: PersonGallery | None = None
-        if artifact.config.heads is not None:
-            raise InvalidArtifact(
-                f"the model answers for several attributes ({artifact.config.target}); a provider serves one",
-                hint="train a model for each attribute that is to be served",
-            )
         self.public = b""
         if deployment.service == "classifier":
             self.public = artifacts.public_bytes(artifact, deployment.release)
@@ -87,10 +79,10 @@ class ServedModel:
                 continue  # no net is asked for it
             kind = "features" if release == "score" else release
             net = partial(outputs, artifact.classifier, kind=kind)
-            # The first pass is slow; nobody shall wait for it.
+            # The first pass is slow: no request should have to wait for it.
             net(np.zeros((1, *self.card.input.shape), self.card.input.dtype))
             self._queues[kind] = Batcher(
-                partial(device.run, net),
+                partial(_run, device, net),
                 cap=settings.batch,
                 limit=settings.queue,
                 metrics=metrics,
@@ -126,10 +118,10 @@ class Models:
     """All served models. Deployments are kept in the store and served again after a restart."""
 
     def __init__(
-        self, settings: ProviderSettings, store: Store, device: Device, metrics: ProviderMetrics
+        self, settings: ProviderSettings, store: Store, device: Executor, metrics: ProviderMetrics
     ) -> None:
         self._settings, self._store, self._device, self._metrics = settings, store, device, metrics
-        self._galleries = GalleryStore(store.database)
+        self._galleries = GalleryStore(store)
         self._names = PublicNames(settings.operator_key.get_secret_value())
         self._served: dict[str, ServedModel] = {}
         self._changing = asyncio.Lock()
@@ -151,13 +143,13 @@ class Models:
         return served
 
     def verifier(self, name: str, endpoint: str) -> tuple[ServedModel, PersonGallery]:
-        """What compares faces under that name now, and whom it knows; raises `UnknownModel`, `NotFound`."""
+        """The verification model of that name, and its gallery; raises `UnknownModel`, `NotFound`."""
         served = self.answering(name, endpoint)
         assert served.gallery is not None  # only a verification has such endpoints
         return served, served.gallery
 
     def version(self, name: str, deployment: Deployment) -> str:
-        """What users are told instead of the artifact when that is deployed under ``name``."""
+        """The version that users are told, in place of the digest, of what is deployed under ``name``."""
         return public_version(self._names, name, deployment)
 
     def folder(self, digest: str) -> Path:
@@ -178,7 +170,7 @@ class Models:
                 log.error("not served again", model=name, artifact=deployment.artifact, reason=error.detail)
 
     async def deploy(self, name: str, deployment: Deployment) -> ModelCard:
-        """Serve an artifact under ``name`` instead of whatever is served there; again is no change.
+        """Serve an artifact under ``name`` instead of whatever is served there. Repeating it changes nothing.
 
         What the operator has deployed stays the operator's, where it answers what a run wants. Requests in
         flight are answered by the version that they found. Raises `NotFound` or
@@ -197,8 +189,8 @@ class Models:
             return self._served[name].card
 
     async def withdraw(self, name: str, *, of_runs: bool = False) -> None:
-        """Serve nothing under ``name``; again is no change. With ``of_runs`` raises `Conflict` where that was
-        not deployed for runs."""
+        """Serve nothing under ``name``; repeating it changes nothing. With ``of_runs`` raises `Conflict`
+        where that was not deployed for runs."""
         async with self._changing:
             deployed = (await self._store.deployments()).get(name)
             if of_runs and deployed is not None and not deployed.for_runs:
@@ -242,6 +234,12 @@ class Models:
             await there.gallery.close()
         else:
             await self._galleries.delete_all(name)
+
+
+async def _run(
+    device: Executor, net: Callable[[NDArray[Any]], NDArray[np.float32]], samples: NDArray[Any]
+) -> NDArray[np.float32]:
+    return await asyncio.get_running_loop().run_in_executor(device, net, samples)
 
 
 def _enough(there: Deployment, wanted: Deployment) -> bool:

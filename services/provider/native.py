@@ -20,8 +20,6 @@ from services.provider.models import Models
 from services.provider.openapi import FILE, OUTPUTS, SAMPLES, VALUES
 from services.provider.settings import ProviderSettings
 
-__all__ = ["native_routes"]
-
 KEY = re.compile(r"[!-~]{1,255}")
 
 

@@ -14,8 +14,6 @@ from leakrange.wire.schemas import Deployment, IntakeRecord, ModelCard
 from services.provider.intake import Intake
 from services.provider.models import Models
 
-__all__ = ["IntakePage", "operator_routes"]
-
 ModelName = Annotated[str, Path(max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 

@@ -7,8 +7,6 @@ from leakrange.wire.endpoints import released_by
 from leakrange.wire.names import PublicNames
 from leakrange.wire.schemas import Deployment, ModelCard
 
-__all__ = ["model_card", "public_version"]
-
 
 def public_version(names: PublicNames, name: str, deployment: Deployment) -> str:
     """What tells users that another model, or the same with another threshold, has the name ``name`` now.
@@ -22,12 +20,10 @@ def public_version(names: PublicNames, name: str, deployment: Deployment) -> str
 def model_card(
     name: str, deployment: Deployment, artifact: Artifact, *, version: str, sha256: str, max_batch: int
 ) -> ModelCard:
-    """What may be told of an artifact that is served as ``deployment`` says.
+    """What users may know of an artifact that is served as ``deployment`` says.
 
-    ``sha256`` is that of the file that users may have.
-
-    Of a teacher behind a student service neither file, size nor task is told, nor whom it knows; a
-    recognition's classes are the student's own identities.
+    ``sha256`` is that of the file that users may download. The card of a student service hides its teacher's
+    file, size, task and classes; a recognition's classes are the student's own identities.
     """
     config, service = artifact.config, deployment.service
     public = service == "classifier"
@@ -39,6 +35,7 @@ def model_card(
         sha256=sha256 if public else "",
         task=config.target if own_classes else service,
         classes=list(config.classes) if own_classes else [],
+        heads=config.heads if own_classes else None,
         input=config.input,
         releases=released,
         default_release=deployment.release if public else released[0],

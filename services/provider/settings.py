@@ -10,8 +10,6 @@ from pydantic import Field
 from leakrange.service.settings import ServiceSettings
 from leakrange.wire.schemas import MAX_BATCH
 
-__all__ = ["ProviderSettings"]
-
 Positive = Annotated[int, Field(ge=1)]
 
 

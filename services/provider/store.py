@@ -2,31 +2,32 @@
 
 from __future__ import annotations
 
-import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import orjson
 import structlog
 from numpy.typing import NDArray
 from pydantic import ValidationError
+from sqlalchemy import ColumnElement, Row, delete, func, insert, select, update
+from sqlalchemy.dialects import sqlite
 
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Deployment
-from services.provider.database import SQLite
-
-__all__ = ["Store", "StoredUpload"]
+from services.provider.database import SQLite, deployments, uploads
 
 log = structlog.get_logger("services.provider.store")
-COLUMNS = "upload, model, artifact, release, shape, given, decisions, inferred, scores"
+TAKE_IN = sqlite.insert(uploads).on_conflict_do_nothing()  # built once: this runs for every upload
 
 
 @dataclass(frozen=True)
 class StoredUpload:
     """An upload as it was taken in: ``values`` float32 (B, ...), ``decisions`` int64 (B,).
 
-    ``inferred`` int64 (B,) and ``scores`` float32 (B, S) are None until a decoder has read them.
+    ``inferred`` int64 (B,) and ``scores`` float32 (B, S) are None until a decoder has read them. Of several
+    attributes ``decisions`` and ``inferred`` are (B, A).
     """
 
     upload: str
@@ -41,29 +42,16 @@ class StoredUpload:
     """The samples that a decoder has read, where it reads samples; never stored."""
 
 
-class Store:
+class Store(SQLite):
     """The state of one provider in ``folder``, which is made where it is missing; galleries are in the same
-    ``database`` (`gallery_store`)."""
+    file (`gallery_store`)."""
 
     def __init__(self, folder: Path) -> None:
-        self.database = SQLite(folder / "provider.sqlite")
-        self._do = self.database.do
-
-    async def open(self) -> None:
-        """Open the file."""
-        await self.database.open()
-
-    async def close(self) -> None:
-        """Close the file, after everything that was asked before."""
-        await self.database.close()
+        super().__init__(folder / "provider.sqlite")
 
     async def deployments(self) -> dict[str, Deployment]:
         """What is served, by model name."""
-        rows = await self._do(
-            lambda c: c.execute(
-                "select model, artifact, release, options from deployments order by model"
-            ).fetchall()
-        )
+        rows = await self.do(lambda c: c.execute(select(deployments).order_by(deployments.c.model)).all())
         found = {}
         for model, artifact, release, options in rows:
             try:
@@ -77,33 +65,24 @@ class Store:
         """Serve this from now on under that name."""
         options = deployment.model_dump_json(exclude={"artifact", "release"}, exclude_defaults=True)
         row = (model, deployment.artifact, deployment.release, options)
-        await self._do(lambda c: c.execute("insert or replace into deployments values (?, ?, ?, ?)", row))
+        await self.do(lambda c: c.execute(insert(deployments).prefix_with("or replace").values(row)))
 
     async def delete_deployment(self, model: str) -> None:
         """Serve nothing under that name."""
-        await self._do(lambda c: c.execute("delete from deployments where model = ?", (model,)))
+        await self.do(lambda c: c.execute(delete(deployments).where(deployments.c.model == model)))
 
     async def take_in(self, upload: StoredUpload) -> tuple[StoredUpload, bool]:
         """Keep an upload; gives what is kept under its id, and whether that is new. The first one stays."""
-        row = (
-            upload.upload,
-            upload.model,
-            upload.artifact,
-            upload.release,
-            " ".join(map(str, upload.values.shape)),
-            upload.values.astype("<f4").tobytes(),
-            upload.decisions.astype("<i8").tobytes(),
-        )
-
-        def insert(connection: sqlite3.Connection) -> bool:
-            cursor = connection.execute(
-                "insert into uploads (upload, model, artifact, release, shape, given, decisions)"
-                " values (?, ?, ?, ?, ?, ?, ?) on conflict (model, upload) do nothing",
-                row,
-            )
-            return cursor.rowcount == 1
-
-        if await self._do(insert):
+        row = {
+            "model": upload.model,
+            "upload": upload.upload,
+            "artifact": upload.artifact,
+            "release": upload.release,
+            "shape": " ".join(map(str, upload.values.shape)),
+            "given": upload.values.astype("<f4").tobytes(),
+            "decisions": upload.decisions.astype("<i8").tobytes(),
+        }
+        if await self.do(lambda c: c.execute(TAKE_IN, row).rowcount == 1):
             return upload, True
         kept = await self.upload(upload.model, upload.upload)
         assert kept is not None  # uploads are never deleted
@@ -111,44 +90,43 @@ class Store:
 
     async def upload(self, model: str, upload: str) -> StoredUpload | None:
         """The upload of that id, or None."""
-        query = f"select {COLUMNS} from uploads where model = ? and upload = ?"
-        row = await self._do(lambda c: c.execute(query, (model, upload)).fetchone())
+        row = await self.do(lambda c: c.execute(select(uploads).where(*_named(model, upload))).one_or_none())
         return None if row is None else _read(row)
 
     async def uploads(self, model: str, after: str | None, limit: int) -> list[StoredUpload]:
         """The uploads to a model in the order in which they came, from behind ``after`` on."""
-        query = (
-            f"select {COLUMNS} from uploads where model = ?1 and number > coalesce("
-            "(select number from uploads where model = ?1 and upload = ?2), 0) order by number limit ?3"
-        )
-        rows = await self._do(lambda c: c.execute(query, (model, after, limit)).fetchall())
+        last = select(uploads.c.number).where(*_named(model, after)).correlate(None).scalar_subquery()
+        of_model = select(uploads).where(uploads.c.model == model, uploads.c.number > func.coalesce(last, 0))
+        rows = await self.do(lambda c: c.execute(of_model.order_by(uploads.c.number).limit(limit)).all())
         return [_read(row) for row in rows]
 
     async def infer(
         self, model: str, upload: str, inferred: NDArray[np.int64], scores: NDArray[np.float32]
     ) -> None:
         """Note what a decoder made of an upload."""
-        row = (inferred.astype("<i8").tobytes(), scores.astype("<f4").tobytes(), model, upload)
-        await self._do(
-            lambda c: c.execute(
-                "update uploads set inferred = ?, scores = ? where model = ? and upload = ?", row
-            )
-        )
+        read = {"inferred": inferred.astype("<i8").tobytes(), "scores": scores.astype("<f4").tobytes()}
+        await self.do(lambda c: c.execute(update(uploads).where(*_named(model, upload)).values(read)))
 
 
-Row = tuple[str, str, str, ReleaseKind, str, bytes, bytes, bytes | None, bytes | None]
+def _named(model: str, upload: str | None) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+    return uploads.c.model == model, uploads.c.upload == upload
 
 
-def _read(row: Row) -> StoredUpload:
-    upload, model, artifact, release, shape, given, decisions, inferred, scores = row
-    sides = [int(side) for side in shape.split()]
+def _read(row: Row[Any]) -> StoredUpload:
+    sides = [int(side) for side in row.shape.split()]
     return StoredUpload(
-        upload,
-        model,
-        artifact,
-        release,
-        np.frombuffer(given, "<f4").reshape(sides),
-        np.frombuffer(decisions, "<i8"),
-        None if inferred is None else np.frombuffer(inferred, "<i8"),
-        None if scores is None else np.frombuffer(scores, "<f4").reshape(sides[0], -1),
+        row.upload,
+        row.model,
+        row.artifact,
+        row.release,
+        np.frombuffer(row.given, "<f4").reshape(sides),
+        _classes(row.decisions, sides[0]),
+        None if row.inferred is None else _classes(row.inferred, sides[0]),
+        None if row.scores is None else np.frombuffer(row.scores, "<f4").reshape(sides[0], -1),
     )
+
+
+def _classes(stored: bytes, samples: int) -> NDArray[np.int64]:
+    """(B,) of one attribute, (B, A) of several."""
+    read = np.frombuffer(stored, "<i8")
+    return read if len(read) == samples else read.reshape(samples, -1)

@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Vectors"]
-
 Vector = NDArray[np.float32]
 
 

@@ -23,8 +23,6 @@ from services.provider.models import Models, ServedModel
 from services.provider.openapi import ENROLMENT, VALUES, VERIFICATION
 from services.provider.settings import ProviderSettings
 
-__all__ = ["verification_routes"]
-
 Marked = tuple[NDArray[Any], list[bytes]]
 """Samples or pairs, and the `sample_marks` of all of them in order."""
 

@@ -28,8 +28,6 @@ from services.proxy.ledger import Ledger
 from services.proxy.redis_client import redis_errors
 from services.proxy.snapshot import Binding
 
-__all__ = ["AccountStore"]
-
 
 class AccountStore:
     """Keys and their accounts; every change is live with the next request of every proxy process."""
@@ -52,12 +50,8 @@ class AccountStore:
             "created": time.time(),
             "spent": 0,
             "reserved": 0,
+            **{name: value for name, value in _limits(wanted).items() if value is not None},
         }
-        if wanted.budget is not None:
-            stored["budget"] = wanted.budget
-        for name, allowed in (("models", wanted.models), ("endpoints", wanted.endpoints)):
-            if allowed is not None:
-                stored[name] = orjson.dumps(sorted(set(allowed)))
 
         async def write(pipeline: Pipeline) -> bool:
             there = await pipeline.hget(KEY + id_, "hash")
@@ -107,14 +101,7 @@ class AccountStore:
             queue(pipeline)
             if "name" in asked and wanted.name is not None:
                 pipeline.hset(KEY + id_, "name", wanted.name)
-            for name, value in (
-                ("budget", wanted.budget),
-                ("models", None if wanted.models is None else orjson.dumps(sorted(set(wanted.models)))),
-                (
-                    "endpoints",
-                    None if wanted.endpoints is None else orjson.dumps(sorted(set(wanted.endpoints))),
-                ),
-            ):
+            for name, value in _limits(wanted).items():
                 if name in asked:
                     if value is None:
                         pipeline.hdel(KEY + id_, name)
@@ -126,6 +113,13 @@ class AccountStore:
 
         await self._configuration.change(write, KEY + id_)
         return await self.get(id_)
+
+
+def _limits(wanted: KeyRequest | KeyChange) -> dict[str, int | bytes | None]:
+    """What bounds a key, by the field in which it is stored; None where nothing does."""
+    lists = {"models": wanted.models, "endpoints": wanted.endpoints}
+    stored = {name: None if each is None else orjson.dumps(sorted(set(each))) for name, each in lists.items()}
+    return {"budget": wanted.budget, **stored}
 
 
 def _account(id_: str, stored: dict[str, str], policy: str | None) -> Account:

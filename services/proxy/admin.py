@@ -28,10 +28,9 @@ from services.proxy.admin_schemas import (
     Routes,
 )
 from services.proxy.configuration import Configuration
+from services.proxy.openapi import KEY
 from services.proxy.policies import PolicyStore
 from services.proxy.snapshot import Binding
-
-__all__ = ["router"]
 
 
 def _operator(request: Request) -> None:
@@ -57,7 +56,7 @@ Live = Annotated[Configuration, Depends(_configuration)]
 PolicyTable = Annotated[PolicyStore, Depends(_policies)]
 KeyTable = Annotated[AccountStore, Depends(_accounts)]
 
-router = APIRouter(prefix="/admin", tags=["admin"], dependencies=[Depends(_operator)])
+router = APIRouter(prefix="/admin", tags=["admin"], dependencies=[Depends(_operator), KEY])
 
 
 @router.get("/policies")

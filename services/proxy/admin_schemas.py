@@ -9,24 +9,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, mode
 from leakrange.wire.endpoints import ENDPOINTS, RELEASES, UPLOADS
 from leakrange.wire.schemas import Name
 
-__all__ = [
-    "Account",
-    "Accounts",
-    "BindingBody",
-    "Bindings",
-    "Budget",
-    "Endpoint",
-    "KeyChange",
-    "KeyRequest",
-    "NewKey",
-    "Policies",
-    "Policy",
-    "PolicyBody",
-    "Route",
-    "RouteBody",
-    "Routes",
-]
-
 Budget = Annotated[int, Field(ge=0, le=10**12, strict=True)]
 """Samples."""
 
@@ -126,8 +108,8 @@ class KeyRequest(_Strict):
     """Bound to the key."""
     models: list[Name] | None = None
     endpoints: list[Endpoint] | None = None
-    """All that the key may be used for. Whoever may fetch the ``artifact`` computes undefended releases, as
-    many as he likes: no budget counts them."""
+    """All that the key may be used for. Whoever may fetch the ``artifact`` can compute undefended releases
+    that no budget counts."""
     id: Name | None = None
     key: Annotated[str, Field(min_length=32, max_length=256, pattern=r"^[\x21-\x7e]+$")] | None = None
     """The caller's own secret. The same id and key again find the key that is there, unchanged."""

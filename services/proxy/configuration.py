@@ -17,21 +17,6 @@ from leakrange.wire.errors import Unauthenticated
 from services.proxy.redis_client import PREFIX, redis_errors
 from services.proxy.snapshot import Binding, KeyRecord, Snapshot
 
-__all__ = [
-    "AUTH",
-    "BINDINGS",
-    "KEY",
-    "KEYS",
-    "POLICIES",
-    "ROUTES",
-    "VERSION",
-    "Configuration",
-    "field",
-    "queue",
-    "read_binding",
-    "text",
-]
-
 VERSION = PREFIX + "version"
 POLICIES = PREFIX + "policies"
 BINDINGS = PREFIX + "bindings"

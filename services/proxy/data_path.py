@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Generator
 
 import orjson
 import structlog
@@ -26,6 +26,7 @@ from leakrange.wire.errors import (
 from leakrange.wire.names import is_name
 from leakrange.wire.tensors import JSON, negotiate
 from leakrange.wire.turns import LARGE, give_back_memory, in_turns
+from services.proxy.configuration import Configuration
 from services.proxy.exchange import Answer, Disconnected, MethodNotAllowed, Request
 from services.proxy.forward import Asked, Forward
 from services.proxy.free import Free
@@ -33,17 +34,15 @@ from services.proxy.keys import fingerprint
 from services.proxy.ledger import (
     Idempotency,
     KeptAnswer,
+    Ledger,
     Replay,
     Reservation,
     StaleConfiguration,
 )
 from services.proxy.metrics import Metrics
-from services.proxy.parties import Parties
 from services.proxy.queries import Query
 from services.proxy.releases import Upload
 from services.proxy.settings import ProxySettings
-
-__all__ = ["DataPath"]
 
 log = structlog.get_logger("leakrange.proxy")
 HASHED_AT_ONCE = 1_048_576
@@ -59,10 +58,19 @@ class DataPath:
     """
 
     def __init__(
-        self, app: ASGIApp, *, settings: ProxySettings, metrics: Metrics, parties: Callable[[], Parties]
+        self,
+        app: ASGIApp,
+        *,
+        settings: ProxySettings,
+        metrics: Metrics,
+        configuration: Configuration,
+        ledger: Ledger,
+        free: Free,
+        forward: Forward,
     ) -> None:
-        self._app, self._settings, self._metrics, self._parties = app, settings, metrics, parties
-        self._free, self._forward = Free(parties), Forward(parties, settings.max_samples)
+        self._app, self._settings, self._metrics = app, settings, metrics
+        self._configuration, self._ledger = configuration, ledger
+        self._free, self._forward = free, forward
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one ASGI request."""
@@ -128,14 +136,13 @@ class DataPath:
         raise NotFound(f"no endpoint {parts[2][:40]!r}", hint=f"there are {there}")
 
     async def _data(self, request: Request, model: str, endpoint: str, person: str | None = None) -> Answer:
-        parties = self._parties()
         mark = fingerprint(bearer(request.headers.get("authorization")))
-        await parties.configuration.key(mark)  # an unknown key is refused before its body is read
+        await self._configuration.key(mark)  # an unknown key is refused before its body is read
         accept = negotiate(request.headers.get("accept")) if endpoint != UPLOADS else JSON
         settings = self._settings
         repeat = _idempotency_key(request)
         if request.large:  # reading it costs more than asking whether it is worth it
-            await parties.ledger.admit(mark, repeat)
+            await self._ledger.admit(mark, repeat)
         body = await request.body(limit=settings.max_body, within=settings.upstream_timeout)
         idempotency = None
         if repeat is not None:
@@ -165,7 +172,7 @@ class DataPath:
             await self._refund(reserved)
             raise
         kept = KeptAnswer(answer.status, answer.headers, answer.body)
-        balance = await parties.ledger.settle(reserved, kept)
+        balance = await self._ledger.settle(reserved, kept)
         self._metrics.samples.labels("answered").inc(samples)
         return Answer(answer.status, answer.body, answer.headers | balance.headers())
 
@@ -173,7 +180,7 @@ class DataPath:
         self, asked: Asked, samples: int, release: Release | None
     ) -> tuple[Reservation | Replay, str, Chain]:
         """Reserve under the configuration that decides route and policy, read anew if it has changed."""
-        configuration, ledger = self._parties().configuration, self._parties().ledger
+        configuration, ledger = self._configuration, self._ledger
         while True:
             snapshot = configuration.snapshot
             key = await configuration.key(asked.fingerprint)
@@ -197,7 +204,7 @@ class DataPath:
     async def _refund(self, reserved: Reservation) -> None:
         self._metrics.samples.labels("refunded").inc(reserved.samples)
         try:
-            await self._parties().ledger.refund(reserved)
+            await self._ledger.refund(reserved)
         except Unavailable:
             log.warning("refund left to expiry", key_id=reserved.key_id, samples=reserved.samples)
 

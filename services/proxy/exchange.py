@@ -13,9 +13,8 @@ from starlette.types import Receive, Scope, Send
 from leakrange.service.bodies import CLOSE
 from leakrange.wire.errors import BodyTooLarge, LeakrangeError, MalformedBody, UnsupportedMedia
 from leakrange.wire.problems import PROBLEM
+from leakrange.wire.tensors import JSON
 from leakrange.wire.turns import LARGE
-
-__all__ = ["Answer", "Disconnected", "MethodNotAllowed", "Request"]
 
 
 class Disconnected(Exception):
@@ -70,13 +69,12 @@ class Request:
             raise UnsupportedMedia(
                 f"content encoding {coding[:40]!r} is not read", hint="send it uncompressed"
             )
-        # The connection must close: the rest of the body would be taken for the next request, or read in
-        # vain.
+        # The connection must close: the rest of the body would be read in vain, or taken for a request.
         too_large = BodyTooLarge(f"a request body may have {limit} bytes", headers=dict(CLOSE))
         declared = self.headers.get("content-length", "0")
         if declared.isdigit() and int(declared) > limit:
             raise too_large
-        held, more = io.BytesIO(), True  # which grows, where pieces would have to be copied together
+        held, more = io.BytesIO(), True  # a list of pieces would have to be copied in the end
         try:
             async with asyncio.timeout(within):
                 while more:
@@ -103,6 +101,11 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     outcome: str = "answered"
     """For the metrics."""
+
+    @classmethod
+    def json(cls, value: object) -> Answer:
+        """An answer of success."""
+        return cls(200, orjson.dumps(value), {"Content-Type": JSON})
 
     @classmethod
     def problem(cls, error: LeakrangeError, path: str) -> Answer:

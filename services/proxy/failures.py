@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, Unavailable, UpstreamFailed
 
-__all__ = ["refused", "unavailable", "unusable"]
-
 BUSY = frozenset({408, 425, 429})
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import orjson
 from numpy.typing import NDArray
 
 from leakrange.defences.output import Chain, ReleaseContext
@@ -16,13 +15,12 @@ from leakrange.wire.endpoints import UPLOADS, check_endpoint
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, UpstreamFailed
 from leakrange.wire.names import upload_name
 from leakrange.wire.pairs import sample_marks
-from leakrange.wire.schemas import ModelCard
+from leakrange.wire.schemas import Classes, ModelCard
 from leakrange.wire.tensors import JSON
 from leakrange.wire.turns import apart, in_turns
 from services.proxy.exchange import Answer, Request
 from services.proxy.failures import unavailable, unusable
 from services.proxy.ledger import Idempotency
-from services.proxy.parties import Parties
 from services.proxy.queries import Query
 from services.proxy.releases import (
     Noise,
@@ -32,9 +30,7 @@ from services.proxy.releases import (
     query_digests,
     transform_answer,
 )
-from services.proxy.upstream import Reply
-
-__all__ = ["Asked", "Forward"]
+from services.proxy.upstream import Reply, Upstream
 
 
 @dataclass(frozen=True)
@@ -50,16 +46,16 @@ class Asked:
 
 
 class Forward:
-    """Asks providers; how they fail or refuse is told by the proxy. Samples are the caller's business."""
+    """Asks providers. The proxy words their failures and refusals itself. The caller reserves the samples."""
 
-    def __init__(self, parties: Callable[[], Parties], most: int) -> None:
-        """``most`` samples are taken in one request."""
-        self._parties, self._most = parties, most
+    def __init__(self, upstream: Upstream, secret: bytes, most: int) -> None:
+        """``secret`` keys the noise; ``most`` samples are taken in one request."""
+        self._upstream, self._secret, self._most = upstream, secret, most
 
     async def query(self, asked: Asked, query: Query, accept: str, base: str, chain: Chain) -> Answer:
         """The release of a query, or the entry of an enrolment. Without a policy, the body of a release
         passes as it is."""
-        parties, headers = self._parties(), {"Accept": accept}
+        headers = {"Accept": accept}
         if query.content_type:
             headers["Content-Type"] = query.content_type
         release = query.release
@@ -67,12 +63,12 @@ class Forward:
         naming = None
         if defended and chain.needs_digests:
             seen = await self._seen(asked, query, base)
-            naming = query.naming(parties.secret, asked.model, seen)
+            naming = query.naming(self._secret, asked.model, seen)
         check = partial(query.check, most=self._most)
         reply = await self._ask(asked, base, query.method, query.place, headers, query.body, check)
         if release is None:
             seen = await self._seen(asked, query, base)
-            return _json({"person": query.person, "images": len(set(sample_marks(seen)))})
+            return Answer.json({"person": query.person, "images": len(set(sample_marks(seen)))})
         if reply.media != accept:
             raise unusable()
         if not defended:
@@ -87,7 +83,7 @@ class Forward:
     async def _defended(
         self, asked: Asked, query: Query, base: str, chain: Chain, context: ReleaseContext, reply: Reply
     ) -> bytes:
-        upstream, release = self._parties().upstream, context.release
+        upstream, release = self._upstream, context.release
         described: dict[str, str] = {}
         if reply.media == JSON:
             version = (await upstream.told(base, asked.model)).version
@@ -103,8 +99,10 @@ class Forward:
                 raise unavailable()  # yet another has taken its place: its threshold is for other distances
             threshold = card.threshold if decides else None
             shape = (query.samples, *card.shape_of(release))
+            heads = await self._heads(asked, base, chain, shape[-1])
+            told = replace(context, heads=heads)
             transform = partial(
-                transform_answer, chain, context, reply.media, reply.body, shape, described, threshold
+                transform_answer, chain, told, reply.media, reply.body, shape, described, threshold
             )
             return await apart(transform, len(reply.body))
 
@@ -116,27 +114,45 @@ class Forward:
 
     async def upload(self, asked: Asked, upload: Upload, base: str, chain: Chain, account: str) -> Answer:
         """The decisions on an upload of ``account``, which leaves transformed."""
-        body, upstream = asked.body, self._parties().upstream
+        body, upstream = asked.body, self._upstream
         if chain.stages:
-            secret = self._parties().secret
 
             def transform() -> bytes:
                 digests = None
                 if chain.needs_digests:
-                    digests = query_digests(secret, asked.model, UPLOADS, upload.values, upload.release)
-                return upload.transformed(chain, self._noise(asked).context(chain, upload.release, digests))
+                    digests = query_digests(self._secret, asked.model, UPLOADS, upload.values, upload.release)
+                context = self._noise(asked).context(chain, upload.release, digests)
+                return upload.transformed(chain, replace(context, heads=heads))
 
+            heads = await self._heads(asked, base, chain, upload.values.shape[-1])
             body = await apart(transform, len(body))
         headers = {"Accept": JSON, "Content-Type": upload.media, "X-Release": upload.release}
         if (key := asked.request.headers.get("idempotency-key")) is not None:
             headers["Idempotency-Key"] = upload_name(account, key)
         reply = await self._ask(asked, base, "POST", UPLOADS, headers, body, upload.check)
-        classes = upload.values.shape[1]
-        if upload.release == "sample":  # which does not tell: and the model may have been replaced
-            classes = len((await upstream.card(base, asked.model, fresh=True)).classes)
-        made = decisions(reply.media, reply.body, (len(upload.values), classes))
+
+        async def checked(fresh: bool) -> Classes:
+            card = await upstream.card(base, asked.model, fresh=fresh)
+            heads = card.heads or (len(card.classes),)
+            return decisions(reply.media, reply.body, len(upload.values), heads)
+
+        try:
+            made = await checked(fresh=False)
+        except UpstreamFailed:
+            made = await checked(fresh=True)  # the model of this name may have been replaced
         version = (await upstream.told(base, asked.model)).version
-        return _json({"model": asked.model, "version": version, "decisions": made})
+        return Answer.json({"model": asked.model, "version": version, "decisions": made})
+
+    async def _heads(self, asked: Asked, base: str, chain: Chain, width: int) -> Sequence[int]:
+        """The heads of class scores (B, ``width``), where the chain works on each by itself.
+
+        They are those of the card that changes seldom: a provider that changed them with every answer could
+        tell something. Where the model has been replaced since, all scores are of one head, which tells less.
+        """
+        if not chain.by_head:
+            return ()
+        heads = (await self._upstream.told(base, asked.model)).heads or ()
+        return heads if sum(heads) == width else ()
 
     async def _ask(
         self,
@@ -150,12 +166,11 @@ class Forward:
     ) -> Reply:
         """The provider's answer. Where it refuses, the proxy itself says what is wrong with the request, as
         far as the card that it knows tells; the provider's own words stay unread."""
-        upstream = self._parties().upstream
         try:
-            return await upstream.ask(method, f"{base}/v1/models/{asked.model}/{place}", headers, body)
+            return await self._upstream.ask(method, f"{base}/v1/models/{asked.model}/{place}", headers, body)
         except (NotFound, InvalidInput) as refusal:
             try:
-                card = await upstream.told(base, asked.model)
+                card = await self._upstream.told(base, asked.model)
             except LeakrangeError:
                 raise refusal from None
             check_endpoint(card, asked.endpoint)
@@ -166,14 +181,13 @@ class Forward:
         request = None
         if asked.idempotency is not None:
             request = f"{asked.fingerprint}:{asked.idempotency.key}:{asked.idempotency.request}".encode()
-        return Noise(self._parties().secret, request)
+        return Noise(self._secret, request)
 
     async def _seen(self, asked: Asked, query: Query, base: str) -> NDArray[Any]:
         """The samples as the model sees them."""
-        upstream = self._parties().upstream
 
         async def decoded(fresh: bool) -> NDArray[Any]:
-            card = await upstream.card(base, asked.model, fresh=fresh)
+            card = await self._upstream.card(base, asked.model, fresh=fresh)
             return await in_turns(query.decoded(card.input, self._most), len(query.body))
 
         with contextlib.suppress(InvalidInput):
@@ -181,7 +195,3 @@ class Forward:
         # The model of this name may have been replaced by one that takes other samples. (An "except" around
         # this would hold what was decoded.)
         return await decoded(fresh=True)
-
-
-def _json(value: object) -> Answer:
-    return Answer(200, orjson.dumps(value), {"Content-Type": JSON})

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
-import orjson
 from starlette.types import Send
 
 from leakrange.service.app import bearer
@@ -14,20 +12,19 @@ from leakrange.wire.endpoints import ARTIFACT, GALLERY
 from leakrange.wire.errors import Forbidden, Unavailable, UnknownModel, UpstreamFailed
 from leakrange.wire.names import check_person
 from leakrange.wire.tensors import JSON
+from services.proxy.configuration import Configuration
 from services.proxy.exchange import Answer, Request
 from services.proxy.keys import fingerprint
-from services.proxy.parties import Parties
 from services.proxy.releases import enrolled
 from services.proxy.snapshot import KeyRecord, Snapshot
-
-__all__ = ["Free"]
+from services.proxy.upstream import Upstream
 
 
 class Free:
-    """Answers what is asked of models beside their data."""
+    """Answers requests about models that cost no samples."""
 
-    def __init__(self, parties: Callable[[], Parties]) -> None:
-        self._parties = parties
+    def __init__(self, configuration: Configuration, upstream: Upstream) -> None:
+        self._configuration, self._upstream = configuration, upstream
 
     async def models(self, request: Request) -> Answer:
         """The cards of the models that the key may use and whose providers answer now."""
@@ -41,16 +38,16 @@ class Free:
 
         usable = [model for model in sorted(snapshot.routes) if key.may_use(model)]
         cards = await asyncio.gather(*map(card, usable))
-        return _json({"models": [each for each in cards if each is not None]})
+        return Answer.json({"models": [each for each in cards if each is not None]})
 
     async def card(self, request: Request, model: str) -> Answer:
         """One model's card."""
         key, snapshot = await self._known(request)
-        return _json(await self._card(key, snapshot, model))
+        return Answer.json(await self._card(key, snapshot, model))
 
     async def _card(self, key: KeyRecord, snapshot: Snapshot, model: str) -> dict[str, Any]:
         """The model's card as the key may read it: nothing of the file for who may not have it."""
-        base, upstream = snapshot.route(key, model, None), self._parties().upstream
+        base, upstream = snapshot.route(key, model, None), self._upstream
         try:
             snapshot.route(key, model, ARTIFACT)
         except Forbidden:
@@ -63,33 +60,28 @@ class Free:
         """The model's file, passed on piece by piece."""
         key, snapshot = await self._known(request)
         url = f"{snapshot.route(key, model, ARTIFACT)}/v1/models/{model}/{ARTIFACT}"
-        await self._parties().upstream.stream(url, {"Accept": "*/*"}, send)
+        await self._upstream.stream(url, {"Accept": "*/*"}, send)
 
     async def gallery(self, request: Request, model: str) -> Answer:
         """Who is enrolled with a verification model."""
         key, snapshot = await self._known(request)
         base = snapshot.route(key, model, GALLERY)
         snapshot.check_untransformed(key, model, GALLERY)
-        upstream = self._parties().upstream
-        reply = await upstream.ask("GET", f"{base}/v1/models/{model}/{GALLERY}", {"Accept": JSON})
+        reply = await self._upstream.ask("GET", f"{base}/v1/models/{model}/{GALLERY}", {"Accept": JSON})
         persons = [person.model_dump() for person in enrolled(reply.media, reply.body)]
-        version = (await upstream.told(base, model)).version
-        return _json({"model": model, "version": version, "persons": persons})
+        version = (await self._upstream.told(base, model)).version
+        return Answer.json({"model": model, "version": version, "persons": persons})
 
     async def remove(self, request: Request, model: str, person: str) -> Answer:
         """Forget an enrolled person."""
         key, snapshot = await self._known(request)
         base = snapshot.route(key, model, GALLERY)
         url = f"{base}/v1/models/{model}/{GALLERY}/{check_person(person)}"
-        await self._parties().upstream.ask("DELETE", url, {"Accept": JSON})
+        await self._upstream.ask("DELETE", url, {"Accept": JSON})
         return Answer(204, b"")
 
     async def _known(self, request: Request) -> tuple[KeyRecord, Snapshot]:
         """The key's record and the configuration, both as they are now."""
-        configuration = self._parties().configuration
-        snapshot = await configuration.refresh()
-        return await configuration.key(fingerprint(bearer(request.headers.get("authorization")))), snapshot
-
-
-def _json(value: object) -> Answer:
-    return Answer(200, orjson.dumps(value), {"Content-Type": JSON})
+        snapshot = await self._configuration.refresh()
+        mark = fingerprint(bearer(request.headers.get("authorization")))
+        return await self._configuration.key(mark), snapshot

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import secrets
 
-__all__ = ["fingerprint", "new_key"]
-
 
 def new_key() -> str:
     """A fresh API key: ``lr_`` and 32 random bytes in base64url."""
@@ -16,7 +14,7 @@ def new_key() -> str:
 def fingerprint(key: str) -> str:
     """What is stored of a key (SHA-256, hex).
 
-    A key has at least 128 bits of chance, so a plain hash cannot be searched; and looking a hash up takes no
-    longer for a key that is nearly right, so nothing is learnt from the time of an answer.
+    A key has at least 128 random bits, so a plain hash cannot be searched. Looking up a hash takes no longer
+    for a key that is nearly right, so the time of an answer tells nothing.
     """
     return hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()

@@ -21,8 +21,6 @@ from leakrange.wire.errors import (
 from services.proxy.redis_client import PREFIX, redis_errors
 from services.proxy.script_runner import Script, ScriptRunner
 
-__all__ = ["Balance", "Idempotency", "KeptAnswer", "Ledger", "Replay", "Reservation", "StaleConfiguration"]
-
 ADMIT, RESERVE, SETTLE, REFUND, ACCOUNT = (
     Script(name) for name in ("admit", "reserve", "settle", "refund", "account")
 )

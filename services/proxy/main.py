@@ -15,16 +15,15 @@ from services.proxy.accounts import AccountStore
 from services.proxy.admin import router
 from services.proxy.configuration import Configuration
 from services.proxy.data_path import DataPath
+from services.proxy.forward import Forward
+from services.proxy.free import Free
 from services.proxy.ledger import Ledger
 from services.proxy.metrics import Metrics
-from services.proxy.openapi import describe_data_path
-from services.proxy.parties import Parties
+from services.proxy.openapi import described
 from services.proxy.policies import PolicyStore
 from services.proxy.redis_client import connect, redis_errors
 from services.proxy.settings import ProxySettings
 from services.proxy.upstream import Upstream
-
-__all__ = ["proxy"]
 
 DESCRIPTION = """Stands between API keys and providers: authenticates, counts budgets in samples, and
 transforms releases by policy. Under /v1 the native API, for API keys; under /admin the operator's."""
@@ -34,6 +33,7 @@ def proxy(settings: ProxySettings) -> FastAPI:
     """The application. State lives in Redis: any number of proxies may share it, and any may be killed."""
     registry = CollectorRegistry()
     metrics = Metrics(registry)
+    upstream = Upstream(metrics, settings)
     redis = connect(settings.redis_url, settings.redis_timeout)
     ledger = Ledger(
         redis,
@@ -42,27 +42,19 @@ def proxy(settings: ProxySettings) -> FastAPI:
         keep_bytes=settings.idempotency_max_body,
     )
     configuration = Configuration(redis)
+    # All proxies of a range share the operator key, so they draw the same sticky noise, restarted or not.
+    secret = derived_secret(settings.operator_key.get_secret_value(), "proxy noise")
+    free = Free(configuration, upstream)
+    forward = Forward(upstream, secret, settings.max_samples)
 
     async def redis_answers() -> None:
         with redis_errors():
             await redis.ping()
 
     @asynccontextmanager
-    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        upstream = Upstream(
-            metrics,
-            timeout=settings.upstream_timeout,
-            connections=settings.upstream_connections,
-            max_answer=settings.max_answer,
-        )
-        # All proxies of a range share the operator key, so they draw the same sticky noise, restarted or not.
-        secret = derived_secret(settings.operator_key.get_secret_value(), "proxy noise")
-        app.state.parties = Parties(configuration, ledger, upstream, secret)
-        try:
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        async with upstream, redis:
             yield
-        finally:
-            await upstream.close()
-            await redis.aclose()
 
     app = create_app(
         "proxy",
@@ -77,7 +69,15 @@ def proxy(settings: ProxySettings) -> FastAPI:
     app.state.policies = PolicyStore(configuration)
     app.state.accounts = AccountStore(redis, configuration, ledger)
     app.include_router(router)
-    describe_data_path(app)
+    app.include_router(described())
     # Added last, so outermost: the data path pays for nothing of the framework.
-    app.add_middleware(DataPath, settings=settings, metrics=metrics, parties=lambda: app.state.parties)
+    app.add_middleware(
+        DataPath,
+        settings=settings,
+        metrics=metrics,
+        configuration=configuration,
+        ledger=ledger,
+        free=free,
+        forward=forward,
+    )
     return app

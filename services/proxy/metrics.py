@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-__all__ = ["Metrics"]
-
 
 class Metrics:
     """Counters of the data path."""

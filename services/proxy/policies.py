@@ -21,8 +21,6 @@ from services.proxy.configuration import (
 )
 from services.proxy.snapshot import Binding
 
-__all__ = ["PolicyStore"]
-
 
 class PolicyStore:
     """Writes the configuration; every change is live with the next request of every proxy process.
@@ -38,7 +36,8 @@ class PolicyStore:
         await self._put(POLICIES, name, orjson.dumps(chain.spec()))
 
     async def delete_policy(self, name: str) -> None:
-        """Raises `NotFound`, or `Conflict` while it is bound: deleting it would leave releases undefended."""
+        """Delete a policy. Raises `NotFound`, or `Conflict` while it is bound: releases would go out
+        undefended."""
 
         async def write(pipeline: Pipeline) -> None:
             if not await pipeline.hexists(POLICIES, name):
@@ -79,7 +78,7 @@ class PolicyStore:
         await self._configuration.change(write, POLICIES, BINDINGS)
 
     async def delete_binding(self, binding: Binding) -> None:
-        """Raises `NotFound`."""
+        """Delete a binding; raises `NotFound`."""
         await self._delete(BINDINGS, field(binding), "binding")
 
     async def put_route(self, model: str, upstream: str) -> None:
@@ -87,7 +86,7 @@ class PolicyStore:
         await self._put(ROUTES, model, upstream.encode())
 
     async def delete_route(self, model: str) -> None:
-        """Raises `NotFound`."""
+        """Delete a route; raises `NotFound`."""
         await self._delete(ROUTES, model, "route")
 
     async def _put(self, table: str, name: str, value: bytes) -> None:

@@ -20,8 +20,6 @@ from services.proxy.exchange import Request
 from services.proxy.failures import unusable
 from services.proxy.releases import pair_digests, query_digests
 
-__all__ = ["Naming", "Query"]
-
 Naming = Callable[[bytes | None], list[bytes]]
 """Gives a digest for each sample of a query; where it is about a person, from the mark that the provider
 answered with."""

@@ -13,8 +13,6 @@ from redis.exceptions import RedisError
 
 from leakrange.wire.errors import Unavailable
 
-__all__ = ["PREFIX", "connect", "redis_errors"]
-
 PREFIX = "leakrange:proxy:"
 log = structlog.get_logger("leakrange.proxy.redis")
 

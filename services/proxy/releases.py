@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast, get_args
@@ -21,7 +21,7 @@ from leakrange.wire.endpoints import check_upload
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 from leakrange.wire.pairs import same_person
 from leakrange.wire.releases import ReleaseKind, upload_steps
-from leakrange.wire.schemas import GalleryEntry, ModelCard
+from leakrange.wire.schemas import Classes, GalleryEntry, ModelCard
 from leakrange.wire.tensors import (
     JSON,
     NPY,
@@ -34,17 +34,6 @@ from leakrange.wire.tensors import (
     release_array,
 )
 from services.proxy.failures import unusable
-
-__all__ = [
-    "Noise",
-    "Upload",
-    "answered_rows",
-    "decisions",
-    "enrolled",
-    "pair_digests",
-    "query_digests",
-    "transform_answer",
-]
 
 log = structlog.get_logger("leakrange.proxy.releases")
 
@@ -85,16 +74,15 @@ _UNUSED = _generator(bytes(16))
 def query_digests(
     secret: bytes, model: str, endpoint: str, samples: NDArray[Any], kind: str = ""
 ) -> list[bytes]:
-    """Per sample a digest of the query: model, endpoint, and the canonical values of the sample (and its
-    ``kind``).
-    """
+    """For each sample a digest of the query: model, endpoint, and the sample's canonical values and
+    ``kind``."""
     named = hashlib.blake2b(key=secret, digest_size=32, person=b"query")
     named.update(repr((model, endpoint, kind, samples.shape[1:], samples.dtype.str)).encode())
     return digest_each(named, (np.ascontiguousarray(sample).data for sample in samples))
 
 
 def pair_digests(secret: bytes, model: str, pairs: list[tuple[bytes, bytes]]) -> list[bytes]:
-    """Per pair of marks a digest of the query how far the two are apart, whichever comes first."""
+    """For each pair of marks a digest of the query for their distance; their order does not matter."""
     named = hashlib.blake2b(key=secret, digest_size=32, person=b"pair")
     named.update(repr((model, "verification")).encode())
     return digest_each(named, (b"".join(sorted(pair)) for pair in pairs))
@@ -130,22 +118,28 @@ def transform_answer(
         clean = release_array(raw, max_samples=shape[0])
         if clean.shape != shape:
             raise InvalidInput(f"shape {clean.shape} instead of {shape}")
-    released = chain.apply(clean, context)
+        released = chain.apply(clean, context)
     if media == NPY:
         return encode_npy(released)
     same = {} if threshold is None else {"same": same_person(released, threshold)}
     return orjson.dumps({**described, "values": released, **same}, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def decisions(media: str, body: bytes, shape: tuple[int, int]) -> list[int]:
-    """A provider's decisions on an upload of ``shape`` (samples, classes), checked to be no more than that;
-    raises `UpstreamFailed`."""
-    samples, classes = shape
+def decisions(media: str, body: bytes, samples: int, heads: Sequence[int]) -> Classes:
+    """A provider's decisions on an upload of so many ``samples``, checked to be no more than that: a class of
+    each of the ``heads``. Raises `UpstreamFailed`."""
     with _nonsense():
-        made: list[int] = _members(media, body, "decisions")
-        if len(made) != samples or not all(type(one) is int and 0 <= one < classes for one in made):
-            raise InvalidInput("decisions are one class a sample")
+        made: Classes = _members(media, body, "decisions")
+        rows: list[Any] = [[one] for one in made] if len(heads) == 1 else list(made)
+        if len(made) != samples or not all(_are_classes(row, heads) for row in rows):
+            raise InvalidInput("decisions are one class a sample, of several attributes one of each")
     return made
+
+
+def _are_classes(row: Any, heads: Sequence[int]) -> bool:
+    if not isinstance(row, list) or len(row) != len(heads):
+        return False
+    return all(type(one) is int and 0 <= one < classes for one, classes in zip(row, heads, strict=True))
 
 
 def enrolled(media: str, body: bytes) -> list[GalleryEntry]:
@@ -169,8 +163,8 @@ def _members(media: str, body: bytes, name: str) -> list[Any]:
 
 @contextmanager
 def _nonsense() -> Iterator[None]:
-    """Logs what is wrong with a provider's answer, for the operator only: the provider could choose the
-    words."""
+    """Tell only the operator's log what is wrong with a provider's answer: the provider could choose the
+    words that a client reads."""
     try:
         yield
     except LeakrangeError as error:

@@ -12,8 +12,6 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import NoScriptError, RedisError
 
-__all__ = ["Script", "ScriptRunner"]
-
 MOST_AT_ONCE = 64
 
 
@@ -43,7 +41,7 @@ class _Call:
 
 
 class ScriptRunner:
-    """Runs scripts atomically one by one, but sends together what is waiting: no call waits for company.
+    """Runs scripts atomically one by one, but sends together what is waiting; no call waits for others.
 
     A call costs a connection's bookkeeping, timeouts and wake-ups; with many clients that is most of what
     asking Redis costs.
@@ -78,7 +76,7 @@ class ScriptRunner:
                 _fail(batch, error)
 
     async def _send(self, batch: list[_Call]) -> list[_Call]:
-        """Settle each call of the batch, save those whose script Redis does not know, which are returned."""
+        """Settle each call of the batch; returns those whose script Redis does not know."""
         async with self._redis.pipeline(transaction=False) as pipeline:
             for call in batch:
                 pipeline.execute_command("EVALSHA", call.script.sha, 0, *call.arguments)

@@ -9,8 +9,6 @@ from pydantic_settings import SettingsConfigDict
 
 from leakrange.service.settings import ServiceSettings
 
-__all__ = ["ProxySettings"]
-
 Seconds = Annotated[float, Field(gt=0)]
 
 

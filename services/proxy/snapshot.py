@@ -10,8 +10,6 @@ from leakrange.defences.output import Chain
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, RELEASES, UPLOADS
 from leakrange.wire.errors import Forbidden, UnknownModel
 
-__all__ = ["Binding", "KeyRecord", "Snapshot"]
-
 UNTRANSFORMED: Mapping[str, str] = {
     ARTIFACT: "whoever has the model's file computes undefended outputs",
     GALLERY: "no policy transforms the list of who is enrolled",
@@ -71,7 +69,8 @@ class Snapshot:
             return True
 
     def check_untransformed(self, key: KeyRecord, model: str, endpoint: str) -> None:
-        """Raise `Forbidden` where a policy holds, and the key was not made for an ``endpoint`` round it."""
+        """Raise `Forbidden` where a policy holds that ``endpoint`` would get around, unless the operator
+        named the key's endpoints."""
         if key.endpoints is None and self.defended(key.id, model):
             raise Forbidden(
                 f"a policy holds for what this key asks of {model!r}, and {UNTRANSFORMED[endpoint]}",

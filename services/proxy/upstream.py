@@ -17,8 +17,7 @@ from leakrange.wire.tensors import JSON, media_type
 from leakrange.wire.turns import LARGE
 from services.proxy.failures import refused, unavailable, unusable
 from services.proxy.metrics import Metrics
-
-__all__ = ["Reply", "Upstream"]
+from services.proxy.settings import ProxySettings
 
 log = structlog.get_logger("leakrange.proxy.upstream")
 
@@ -45,23 +44,26 @@ class _KnownCard:
 
 
 class Upstream:
-    """One connection pool to all providers. Make it inside the running event loop."""
+    """One connection pool to all providers, open in an ``async with`` block."""
 
-    def __init__(self, metrics: Metrics, *, timeout: float, connections: int, max_answer: int) -> None:
-        self._metrics, self._max_answer = metrics, max_answer
+    _session: aiohttp.ClientSession
+
+    def __init__(self, metrics: Metrics, settings: ProxySettings) -> None:
+        self._metrics, self._settings = metrics, settings
         self._cards: dict[str, _KnownCard] = {}
         self._told: dict[str, _KnownCard] = {}
+
+    async def __aenter__(self) -> None:
         self._session = aiohttp.ClientSession(
             # uvicorn closes idle connections after 5 s: let go before, so that no request meets a closing
             # one.
-            connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=4.0),
-            timeout=aiohttp.ClientTimeout(total=timeout, sock_connect=5.0),
+            connector=aiohttp.TCPConnector(limit=self._settings.upstream_connections, keepalive_timeout=4.0),
+            timeout=aiohttp.ClientTimeout(total=self._settings.upstream_timeout, sock_connect=5.0),
             headers={"Accept-Encoding": "identity", "User-Agent": "leakrange-proxy"},
             cookie_jar=aiohttp.DummyCookieJar(),
         )
 
-    async def close(self) -> None:
-        """Close all connections."""
+    async def __aexit__(self, *_: object) -> None:
         await self._session.close()
 
     async def ask(
@@ -83,7 +85,7 @@ class Upstream:
                 content = bytearray()
                 async for chunk in response.content.iter_any():
                     content += chunk
-                    if len(content) > self._max_answer:
+                    if len(content) > self._settings.max_answer:
                         raise self._failure("size", url, unusable())
                 return Reply(
                     media_type(response.headers.get("Content-Type")),

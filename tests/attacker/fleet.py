@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,10 +19,11 @@ from typing import Any, TypeVar
 import redis
 from celery import Celery
 
-from leakrange.jobs.job import REPORTS, FitJob, JobReport, ProbeJob, Span, TrainJob
+from leakrange.jobs.job import LEASE, REPORTS, FitJob, JobReport, ProbeJob, Span, TrainJob
 from leakrange.jobs.recipe import DataSpec
 from leakrange.store.files import FolderStore
 from leakrange.wire.digests import digest
+from services.controller.range.fleet import Fleet as ControllersSide
 
 FACES = DataSpec(name="synthfaces", size=16, count=800)
 """Drawn in a moment, by a worker that has imported little."""
@@ -109,7 +113,7 @@ class Worker:
 
 
 class Fleet:
-    """A database of Redis, two folders, and the workers that were started on them."""
+    """A database of Redis, two folders, the workers that were started on them, and the controller's side."""
 
     def __init__(self, redis_url: str, folder: Path) -> None:
         self.redis_url, self.folder = redis_url, folder
@@ -118,6 +122,15 @@ class Fleet:
         self.releases, self.models = FolderStore(folder / "releases"), FolderStore(folder / "models")
         self.workers: list[Worker] = []
         self._celery = Celery("leakrange", broker=redis_url, set_as_current=False)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._controller = ControllersSide(redis_url)
+        self._asked: dict[str, Future[JobReport]] = {}
+        self._await(self._controller.start())
+
+    def _await(self, work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
 
     def environment(self, **settings: Any) -> dict[str, str]:
         """What a worker is started with."""
@@ -156,18 +169,32 @@ class Fleet:
         for worker in self.workers:
             if worker.process.poll() is None:
                 worker.kill()
+        self._await(self._controller.stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()
         self._celery.close()
         self.redis.close()
 
     # What the controller does
 
     def send(self, job: ProbeJob | FitJob | TrainJob) -> str:
-        """As the controller sends it; gives the identity."""
-        self.send_payload(job.kind, job.model_dump(mode="json"))
-        return job.identity()
+        """Have the controller's side send it, and again where it is lost; gives the identity."""
+        identity = job.identity()
+        if (earlier := self._asked.get(identity)) is not None:
+            until(earlier.done)
+        self._asked[identity] = asyncio.run_coroutine_threadsafe(self._controller.run(job), self._loop)
+        return identity
 
-    def send_payload(self, kind: str, payload: dict[str, Any], **options: Any) -> None:
-        self._celery.send_task(f"leakrange.{kind}", args=[payload], queue=kind, **options)
+    def cancel(self, identity: str) -> None:
+        """As the controller cancels a job that nobody waits for any more."""
+        self._asked.pop(identity).cancel()
+        self._await(self._controller.cancel({identity}))
+
+    def deliver(self, kind: str, identity: Any) -> None:
+        """One more message about a job, whoever sent it."""
+        self._celery.send_task(f"leakrange.{kind}", args=[identity], queue=kind)
 
     def reports(self, identity: str) -> list[JobReport]:
         """All reports on a job so far, in order."""
@@ -200,11 +227,11 @@ class Fleet:
         return until(ended, seconds, f"no end of {identity}")
 
     def wait_until_idle(self, seconds: float = 30.0) -> None:
-        """Until no message waits in a queue or with a worker."""
+        """Until no message waits in a queue, and no worker is at a job."""
 
         def idle() -> bool:
             waiting = sum(self.redis.llen(queue) for queue in ("probe", "fit", "train"))
-            return not waiting and not self.redis.hlen("unacked")
+            return not waiting and not self.redis.keys(LEASE.format(identity="*"))
 
         until(idle, seconds, "messages left")
 

@@ -12,7 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from leakrange.data import load
-from leakrange.jobs.job import CANCEL, LEASE, ORDER, FitJob, JobReport, ProbeJob, Span
+from leakrange.jobs.job import CANCEL, LEASE, ORDER, FitJob, JobReport, Order, ProbeJob, Span
 from leakrange.store.files import get_array, get_arrays, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.keys import api_key
@@ -41,10 +41,7 @@ def fleet(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture(scope="module")
 def worker(fleet: Fleet) -> Worker:
-    # Two seconds of visibility: a job that is held for longer is delivered a second time.
-    return fleet.ready(
-        fleet.start(visibility_timeout=2, retries=RETRIES, retry_pause=0.05, log_level="debug")
-    )
+    return fleet.ready(fleet.start(retries=RETRIES, retry_pause=0.05, log_level="debug"))
 
 
 @pytest.fixture
@@ -142,14 +139,13 @@ def test_what_is_stored_is_reported_and_not_asked_again(fleet: Fleet, upstream: 
 def test_duplicates_leave_the_job_to_the_one_who_is_at_it(
     fleet: Fleet, worker: Worker, upstream: tuple[Upstream, str]
 ) -> None:
-    """Sent twice, and once more by the broker because the first takes longer than the visibility timeout."""
     app, url = upstream
     app.hold()
     job = probe_job(url, 0, 4)
-    fleet.send(job)
+    identity = fleet.send(job)
     app.wait_for_requests(1)
-    fleet.send(job)
-
+    for _ in range(2):
+        fleet.deliver("probe", identity)
     until(lambda: worker.dropped(job.identity()) >= 2, 20, worker.log())
     app.release()
     fleet.wait_for(job.identity(), "done")
@@ -158,18 +154,17 @@ def test_duplicates_leave_the_job_to_the_one_who_is_at_it(
     assert fleet.states(job.identity()) == ["started", "done"]
 
 
-def test_a_failed_job_is_not_run_again_by_a_late_delivery_of_the_same_message(
+def test_a_failed_job_is_not_run_again_by_a_late_delivery(
     fleet: Fleet, upstream: tuple[Upstream, str]
 ) -> None:
     app, url = upstream
     app.statuses = [429]
     job = probe_job(url, 0, 4)
-    payload = job.model_dump(mode="json")
-    for _ in range(2):
-        fleet.send_payload("probe", payload, task_id=job.identity())
-        fleet.wait_for(job.identity(), "failed")
-        fleet.wait_until_idle()
-    assert len(app.requests) == 1
+    fleet.wait_for(fleet.send(job), "failed")
+    fleet.deliver("probe", job.identity())
+    fleet.wait_until_idle()
+    fleet.end_of(fleet.send(probe_job(url, 4, 8)))  # sent later, done later
+    assert len(app.requests) == 2
     fleet.send(job)  # asked for anew, it is tried anew
     fleet.wait_for(job.identity(), "done")
 
@@ -191,10 +186,30 @@ def test_an_older_delivery_is_carried_out_as_the_newest_order_says(
     """The range has come back, and its proxy has another address."""
     app, url = upstream
     job = probe_job(url, 40, 44)
-    fleet.redis.set(ORDER.format(identity=job.identity()), job.model_dump_json())
-    older = job.model_copy(update={"url": "http://127.0.0.1:9"})
-    assert fleet.end_of(fleet.send(older)).state == "done"
-    assert len(app.requests) == 1
+    app.hold()
+    older = fleet.send(job.model_copy(update={"url": "http://127.0.0.1:9"}))
+    fleet.wait_for(older, "postponed")
+    fleet.redis.set(ORDER.format(identity=older), Order(job=job).model_dump_json())
+    fleet.deliver("probe", older)
+    app.wait_for_requests(1)
+    app.release()
+    assert fleet.end_of(older).state == "done"
+
+
+def test_an_order_that_cannot_be_read_fails_the_job_and_says_why(
+    fleet: Fleet, upstream: tuple[Upstream, str]
+) -> None:
+    """A controller of another version has sent it last."""
+    app, url = upstream
+    job = probe_job(url, 44, 48)
+    newer = Order(job=job).model_dump_json().replace('"account"', '"on_behalf_of"')
+    fleet.redis.set(ORDER.format(identity=job.identity()), newer)
+    fleet.deliver("probe", job.identity())
+    failed = fleet.end_of(job.identity())
+    assert failed.state == "failed"
+    assert "of another version" in failed.message
+    assert "on_behalf_of" in failed.message
+    assert not app.requests
 
 
 @pytest.mark.parametrize("down", ["answers 503", "refuses connections"])
@@ -233,27 +248,20 @@ def test_a_span_beyond_its_split_is_refused(fleet: Fleet, upstream: tuple[Upstre
 def test_a_cancelled_job_is_dropped(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
     app, url = upstream
     job = probe_job(url, 0, 4)
+    fleet.redis.set(ORDER.format(identity=job.identity()), Order(job=job).model_dump_json())
     fleet.redis.set(CANCEL.format(identity=job.identity()), "1")
-    failed = fleet.end_of(fleet.send(job))
+    fleet.deliver("probe", job.identity())
+    failed = fleet.end_of(job.identity())
     assert (failed.state, failed.message) == ("failed", "cancelled")
     assert not app.requests
 
 
 def test_what_is_no_job_does_no_harm(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
     _, url = upstream
-    fleet.send_payload("probe", {"kind": "probe", "url": 7})
+    fleet.deliver("probe", "an-identity")
+    fleet.deliver("probe", {"kind": "probe", "url": 7})
     assert fleet.end_of(fleet.send(probe_job(url, 0, 4))).state == "done"
     fleet.wait_until_idle()
-
-
-def test_a_job_that_kills_its_workers_is_given_up(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
-    app, url = upstream
-    job = probe_job(url, 0, 4)
-    fleet.redis.set(f"leakrange:starts:{job.identity()}", 5)
-    failed = fleet.end_of(fleet.send(job))
-    assert failed.state == "failed"
-    assert "5 workers died" in failed.message
-    assert not app.requests
 
 
 def test_a_fit_reads_the_hidden_attribute_from_releases_that_carry_it(fleet: Fleet, worker: Worker) -> None:
@@ -346,13 +354,14 @@ def test_probes_that_mean_nothing_cannot_be_made(wrong: dict[str, object]) -> No
         probe_job("http://127.0.0.1:1", 0, 4, **wrong)
 
 
-def test_identities_tell_questions_apart_and_not_who_asks_nor_where() -> None:
+def test_identities_tell_questions_and_parties_apart_and_not_accounts_nor_places() -> None:
     job = probe_job("http://127.0.0.1:1", 0, 4)
     elsewhere = {"url": "http://127.0.0.1:2", "account": "another", "model": "another"}
     assert job.model_copy(update=elsewhere).identity() == job.identity()
     faces: dict[str, object] = {"endpoint": "verification"}
     asked = [
         job,
+        job.model_copy(update={"by": "users"}),
         probe_job("http://127.0.0.1:1", 0, 4, endpoint="softmax"),
         probe_job("http://127.0.0.1:1", 0, 4, endpoint="recognition"),
         probe_job("http://127.0.0.1:1", 0, 4, **faces, pairs=[(0, 1), (1, 2)]),

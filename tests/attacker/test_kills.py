@@ -21,8 +21,6 @@ from leakrange.wire.client import NativeClient
 from leakrange.wire.errors import Unavailable
 from leakrange.wire.keys import api_key
 from leakrange.wire.transport import AiohttpTransport
-from services.attacker.celery_app import create_celery
-from services.attacker.settings import FleetSettings
 from services.proxy.main import proxy
 from services.proxy.settings import ProxySettings
 from tests.attacker.fleet import FACES, FLEET_SECRET, Fleet, Worker, children, fleet_on, probe_job, until
@@ -168,29 +166,6 @@ def test_a_chunk_outlives_the_process_that_was_at_it(fleet: Fleet, provider: tup
     fleet.wait_for(job.identity(), "done", 15)
     assert len(app.requests) == 2
     assert {request["idempotency-key"] for request in app.requests} == {job.identity()}
-
-
-def test_a_worker_that_is_killed_while_it_sweeps_does_not_keep_the_others_from_it(
-    fleet: Fleet, provider: tuple[Upstream, str]
-) -> None:
-    app, url = provider
-    app.hold()
-    pair = [fleet.start("probe", 1, visibility_timeout=2, **QUICK) for _ in range(2)]
-    for worker in pair:
-        fleet.ready(worker)
-    job = probe_job(url, 0, 5)
-    fleet.send(job)
-    app.wait_for_requests(1)
-    first, _ = busy_first(fleet, job, pair)
-    settings = FleetSettings(redis_url=fleet.redis_url, visibility_timeout=2)
-    with create_celery(settings).connection_for_read() as connection:
-        channel = connection.default_channel
-        sweeping = fleet.redis.lock(channel.unacked_mutex_key, timeout=channel.unacked_mutex_expire)
-        until(lambda: sweeping.acquire(blocking=False), 10, "nobody else sweeping")
-    first.kill()
-    app.release()
-    fleet.wait_for(job.identity(), "done", 20)
-    fleet.wait_until_idle(20)
 
 
 def test_a_worker_that_is_told_to_stop_finishes_its_chunk(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from leakrange.jobs.job import CANCEL, TrainJob
+from leakrange.jobs.job import TrainJob
 from leakrange.jobs.recipe import NetSpec, Schedule, TrainingRecipe
 from tests.attacker.fleet import FACES, Fleet, Worker, alive, children, fleet_on, has_torch, until
 
@@ -116,7 +116,7 @@ def begun(fleet: Fleet, worker: Worker, seed: int) -> tuple[str, list[int]]:
 def test_a_cancelled_training_stops_within_seconds(fleet: Fleet, worker: Worker) -> None:
     identity, processes = begun(fleet, worker, seed=2)
     cancelled = time.monotonic()
-    fleet.redis.set(CANCEL.format(identity=identity), "1")
+    fleet.cancel(identity)
     failed = fleet.wait_for(identity, "failed", 5)
     until(lambda: not any(map(alive, processes)), 5 - (time.monotonic() - cancelled), "training stopped")
     assert failed.message == "cancelled"

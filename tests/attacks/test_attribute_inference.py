@@ -197,6 +197,7 @@ def test_parameters_are_judged() -> None:
     assert parameters.model_validate({"sensitive": "s"}).model_dump() == {
         "sensitive": "s",
         "auxiliary": 500,
+        "records": "auxiliary",
         "repeats": 8,
         "epochs": 60,
         "lr": 3e-3,

@@ -18,9 +18,8 @@ import orjson
 import redis.asyncio as aioredis
 from fastapi import FastAPI, Request
 from numpy.typing import NDArray
-from pydantic import TypeAdapter
 
-from leakrange.jobs.job import REPORTS, FitJob, Job, JobReport, ProbeJob, TrainJob
+from leakrange.jobs.job import ORDER, REPORTS, FitJob, JobReport, Order, ProbeJob, TrainJob
 from leakrange.jobs.session import Session
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
@@ -45,8 +44,6 @@ from services.controller.settings import ControllerSettings
 from services.proxy.main import proxy
 from services.proxy.settings import ProxySettings
 from tests.serving import serving
-
-JOB: TypeAdapter[TrainJob | ProbeJob | FitJob] = TypeAdapter(Job)
 
 
 def classes_of(start: int, stop: int) -> dict[str, NDArray[np.int64]]:
@@ -177,7 +174,9 @@ class Worker:
                     continue
                 _, taken = found
                 body = orjson.loads(base64.b64decode(orjson.loads(taken)["body"]))
-                job = JOB.validate_python(body[0][0])
+                [identity] = body[0]
+                order = await self._redis.get(ORDER.format(identity=identity))
+                job = Order.model_validate_json(order).job
                 report = JobReport(identity=job.identity(), kind=job.kind, state="done", worker="w")
                 try:
                     self._do(job)

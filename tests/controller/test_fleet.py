@@ -12,7 +12,7 @@ import orjson
 import pytest
 import redis.asyncio as aioredis
 
-from leakrange.jobs.job import CANCEL, LEASE, REPORTS, FitJob, JobReport
+from leakrange.jobs.job import CANCEL, LEASE, ORDER, REPORTS, FitJob, JobReport, Order
 from leakrange.wire.errors import Unavailable
 from services.controller.range import fleet as module
 from services.controller.range.fleet import Fleet, JobFailed
@@ -33,13 +33,13 @@ class Worker:
     def __init__(self, client: aioredis.Redis) -> None:
         self.redis = client
 
-    async def take(self) -> dict[str, Any]:
-        """The next job, once it is in the queue."""
+    async def take(self) -> Order:
+        """The order of the next job, once a message about it is in the queue."""
         found = await self.redis.blpop(["fit"], timeout=30)
         assert found is not None, "no job was sent"
         body = orjson.loads(base64.b64decode(orjson.loads(found[1])["body"]))
-        payload: dict[str, Any] = body[0][0]
-        return payload
+        [identity] = body[0]
+        return Order.model_validate_json(await self.redis.get(ORDER.format(identity=identity)))
 
     async def waiting(self) -> int:
         return int(await self.redis.llen("fit"))
@@ -75,8 +75,7 @@ async def fleet(empty_redis_url: str) -> AsyncIterator[Fleet]:
 @pytest.fixture
 async def doubting(empty_redis_url: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Fleet]:
     """It looks after its jobs when the test says so, and whatever it sees a second time it acts upon."""
-    monkeypatch.setattr(module, "REAP_EVERY", 3600.0)
-    monkeypatch.setattr(module, "ORPHANED_AFTER", 0.0)
+    monkeypatch.setattr(module, "LOOK_EVERY", 3600.0)
     monkeypatch.setattr(module, "LOST_AFTER", 0.0)
     made = Fleet(empty_redis_url)
     await made.start()
@@ -87,7 +86,7 @@ async def doubting(empty_redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Asy
 async def look(fleet: Fleet, times: int = 2) -> None:
     """Have it look after its jobs, and wait until what it sends is sent."""
     for _ in range(times):
-        await fleet._look_after()
+        await fleet._look()
         await asyncio.gather(*(each.sending for each in fleet._pending.values() if each.sending))
 
 
@@ -104,7 +103,7 @@ async def sent(fleet: Fleet) -> asyncio.Task[JobReport]:
 async def test_a_job_is_sent_as_the_contract_says_and_its_end_is_heard(fleet: Fleet, worker: Worker) -> None:
     heard: list[JobReport] = []
     asked = asyncio.create_task(fleet.run(job(), heard.append))
-    assert FitJob.model_validate(await worker.take()) == job()
+    assert (await worker.take()).job == job()
     await worker.report(job(), "started")
     await worker.report(job(), "done", seconds=1.5)
     report = await asked
@@ -195,7 +194,30 @@ async def test_a_job_whose_worker_died_is_sent_again(doubting: Fleet, worker: Wo
     assert await worker.waiting() == 0
     await worker.redis.delete(LEASE.format(identity=job().identity()))
     await look(doubting)
-    assert FitJob.model_validate(await worker.take()) == job()
+    assert (await worker.take()).job == job()
+    await worker.report(job(), "done")
+    await asked
+
+
+async def test_a_job_that_kills_its_workers_is_given_up(doubting: Fleet, worker: Worker) -> None:
+    asked = await sent(doubting)
+    for _ in range(5):
+        assert not asked.done()
+        await worker.take()
+        await worker.lease(job())
+        await look(doubting)
+        await worker.redis.delete(LEASE.format(identity=job().identity()))
+        await look(doubting)
+    with pytest.raises(JobFailed, match="5 workers died"):
+        await asked
+    assert await worker.waiting() == 0
+
+
+async def test_a_postponed_job_is_sent_again_with_the_tries_so_far(fleet: Fleet, worker: Worker) -> None:
+    asked = asyncio.create_task(fleet.run(job()))
+    await worker.take()
+    await worker.report(job(), "postponed", seconds=0.05, attempt=2, until=1e12)
+    assert await worker.take() == Order(job=job(), attempt=2, until=1e12)
     await worker.report(job(), "done")
     await asked
 
@@ -289,7 +311,7 @@ async def test_a_job_that_was_lost_with_the_brokers_data_is_sent_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Redis comes back empty: without the queue, the job in it, and what Celery had declared."""
-    for pause, seconds in (("REAP_EVERY", 3600.0), ("ORPHANED_AFTER", 0.0), ("LOST_AFTER", 0.0)):
+    for pause, seconds in (("LOOK_EVERY", 3600.0), ("LOST_AFTER", 0.0)):
         monkeypatch.setattr(module, pause, seconds)
     process, port = start_redis(tmp_path)
     fleet = Fleet(f"redis://127.0.0.1:{port}/0")
@@ -303,7 +325,7 @@ async def test_a_job_that_was_lost_with_the_brokers_data_is_sent_again(
         worker = Worker(client)
         assert await worker.waiting() == 0
         await look(fleet)
-        assert FitJob.model_validate(await worker.take()) == job()
+        assert (await worker.take()).job == job()
         await worker.report(job(), "done")
         async with asyncio.timeout(30):
             await asked

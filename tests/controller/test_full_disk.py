@@ -34,7 +34,7 @@ def test_a_run_that_cannot_be_recorded_fails_with_the_disk(
             refused = problem(api.post(SCENARIO), 507, "storage-full")
             assert str(disk) in refused["detail"]
             filler.unlink()
-            numbered = re.compile(r"^id: [0-9]+\nevent: run.finished$", re.MULTILINE)
+            numbered = re.compile(r"^event: run.finished\ndata: .*\nid: [0-9]+$", re.MULTILINE)
             wait_for(
                 lambda: numbered.search(api.ask("GET", f"/v1/runs/{run}/events").text) is not None,
                 "the end of the run is written down",

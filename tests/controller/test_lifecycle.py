@@ -9,7 +9,7 @@ import httpx
 import orjson
 import redis
 
-from leakrange.jobs.job import CANCEL, REPORTS, JobReport, TrainJob
+from leakrange.jobs.job import CANCEL, ORDER, REPORTS, JobReport, Order, TrainJob
 from services.controller.settings import ControllerSettings
 from services.proxy.main import proxy
 from services.proxy.settings import ProxySettings
@@ -80,7 +80,9 @@ def _training(broker: redis.Redis) -> TrainJob:
     found = broker.blpop(["train"], timeout=60)
     assert found, "no training was sent"
     body = orjson.loads(base64.b64decode(orjson.loads(found[1])["body"]))  # type: ignore[index]
-    return TrainJob.model_validate(body[0][0])
+    order = Order.model_validate_json(broker.get(ORDER.format(identity=body[0][0])))  # type: ignore[arg-type]
+    assert isinstance(order.job, TrainJob)
+    return order.job
 
 
 def test_readiness_names_what_does_not_answer(settings: Make) -> None:

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from leakrange.data.celeba_attributes import CELEBA_NAMES
-from leakrange.data.class_names import CIFAR10_OBJECTS, FASHION_ITEMS
-from leakrange.data.utkface_classes import RACES
+from leakrange.data.sets.celeba import CELEBA_NAMES
+from leakrange.data.sets.cifar10 import CIFAR10_OBJECTS
+from leakrange.data.sets.fashion_mnist import FASHION_ITEMS
+from leakrange.data.sets.utkface import RACES
 
 Arrays = dict[str, NDArray[Any]]
 

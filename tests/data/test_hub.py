@@ -11,9 +11,9 @@ import pytest
 from PIL import Image
 
 from leakrange.data import datasets, load
-from leakrange.data.celeba_attributes import CELEBA_NAMES
-from leakrange.data.class_names import FASHION_ITEMS
 from leakrange.data.hub import HubSet, convert, numbers
+from leakrange.data.sets.celeba import CELEBA_NAMES
+from leakrange.data.sets.fashion_mnist import FASHION_ITEMS
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
 from tests.data.packing import pictures

@@ -9,7 +9,7 @@ import pytest
 
 from leakrange.data import load, load_labels
 from leakrange.data.hub import HubSet
-from leakrange.data.sets import hub_celeba, synthfaces
+from leakrange.data.sets import celeba, synthfaces
 from leakrange.jobs.recipe import Crowd, DataSpec, Subset
 from tests.data.labels import same_but_the_images
 
@@ -46,7 +46,7 @@ def test_a_million_faces_have_labels_before_any_is_drawn(name: str, monkeypatch:
 
 def test_a_converted_set_is_not_read_for_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEAKRANGE_CACHE", str(tmp_path))
-    entry: type[HubSet] = hub_celeba.HubCelebA
+    entry: type[HubSet] = celeba.HubCelebA
     path = entry.cached()
     path.parent.mkdir(parents=True)
     labels = {f"label_{name}": np.arange(30) % 2 for name in entry.attributes}

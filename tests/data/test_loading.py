@@ -21,8 +21,9 @@ ALWAYS = ("diabetes", "digits", "quadrants", "synthfaces", "synthmotion")
 
 
 def test_what_the_catalogue_holds() -> None:
-    packed = {"utkface", "celeba_sub", "celeba_sub-hair", "lfw", "mnist", "fashion_mnist", "cifar10"}
-    faces = ("utkface", "celeba", "celeba-hair")
+    packed = {"utkface", "celeba_sub", "celeba_sub-hair", "celeba_sub-other-hair"}
+    packed |= {"lfw", "mnist", "fashion_mnist", "cifar10"}
+    faces = ("utkface", "celeba", "celeba-hair", "celeba-other-hair")
     hub = {f"hub-{name}" for name in (*faces, "mnist", "fashion-mnist", "cifar10", "cifar100")}
     folders = {"vggface2", "lfw-people"}
     tables = {"adult", "adult-full", "hub-adult", "bank_churn", "hmda"}

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from leakrange.data import load, load_labels
-from leakrange.data.motion import ACTIVITIES, MALE, PEOPLE, STRIDE, WINDOW
+from leakrange.data.sets.hmp import ACTIVITIES, MALE, PEOPLE, STRIDE, WINDOW
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
 from tests.data.labels import same_but_the_images

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from leakrange.data import load, load_labels
-from leakrange.data.celeba_attributes import CELEBA_NAMES
+from leakrange.data.sets.celeba import CELEBA_NAMES
 from leakrange.jobs.recipe import DataSpec, Subset
 from leakrange.wire.errors import DataUnavailable
 from tests.data.labels import same_but_the_images
@@ -105,6 +105,9 @@ def test_celeba_attributes_and_hair_colour(root: Path) -> None:
     assert (hair.values == found.values[kept]).all()
     assert (hair.labels["hair-color"] == found.labels["hair-color"][kept]).all()
     assert (hair.group == found.group[kept]).all()
+    others = load(DataSpec(name="celeba_sub-other-hair"))
+    assert (others.values == found.values[~kept]).all()
+    assert set(others.labels["hair-color"]) == {-1}
 
 
 def test_celeba_keeps_its_own_validation_images(root: Path) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from leakrange.data import datasets, load, load_labels
-from leakrange.data.adult import ADULT_COLUMNS
+from leakrange.data.sets.adult import ADULT_COLUMNS
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable, InvalidInput
 from tests.data.labels import same_but_the_images

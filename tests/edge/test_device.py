@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import SecretStr
 
-from clients.edge.device import Device
-from clients.edge.enrolment import Enrolment
 from leakrange.defences.chain import DefenceChain
+from leakrange.devices.device import Device
+from leakrange.devices.enrolment import Enrolment
 from leakrange.providers.inference import outputs
 from leakrange.providers.model_file import load_classifier
 from leakrange.wire.samples import SampleSpec

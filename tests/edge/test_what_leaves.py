@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-import clients.edge.device
+import leakrange.devices.device
 from leakrange.data import load
 from leakrange.jobs.recipe import DataSpec
 from leakrange.nets.classifier import to_input
@@ -178,7 +178,7 @@ def test_an_edge_client_that_sent_features_would_be_caught(
     def broken(classifier: Any, images: Any, kind: str, **more: Any) -> Any:
         return outputs(classifier, images, "features", **more)
 
-    monkeypatch.setattr(clients.edge.device, "outputs", broken)
+    monkeypatch.setattr(leakrange.devices.device, "outputs", broken)
     with (
         tapping(str(provider.base_url).rstrip("/")) as tap,
         serving(edge_app()) as url,

@@ -38,7 +38,7 @@ def test_each_image_installs_its_partys_extra_and_no_more() -> None:
     wanted = {
         "proxy": ["proxy"],
         "controller": ["controller"],
-        "provider": ["models"],
+        "provider": ["models", "provider"],
         "edge": ["models"],
         "attacker": ["models", "attacker"],
     }

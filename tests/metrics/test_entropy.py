@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import entropy as reference
 
-from leakrange.metrics import entropy_bits, entropy_histogram
+from leakrange.metrics import entropy_bits, entropy_histogram, softmax
 
 
 def test_the_two_outputs_of_hbc_section_4_2() -> None:
@@ -39,3 +39,11 @@ def test_a_histogram_counts_every_output_once_with_both_ends_in_it() -> None:
     assert len(counts) == 20
     assert counts.sum() == 5
     assert (counts[0], counts[10], counts[19]) == (2, 1, 2)
+
+
+def test_several_attributes_add_their_entropies() -> None:
+    logits = np.random.default_rng(0).normal(size=(6, 5))
+    parts = [softmax(part) for part in np.split(logits, [2], axis=1)]
+    soft = softmax(logits, (2, 3))
+    np.testing.assert_allclose(soft, np.concatenate(parts, axis=1))
+    np.testing.assert_allclose(entropy_bits(soft, (2, 3)), sum(entropy_bits(part) for part in parts))

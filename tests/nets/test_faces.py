@@ -39,5 +39,7 @@ def test_features_are_an_embedding_under_one_linear_layer(name: str, side: int, 
 def test_sides_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="32, 48, 64"):
         nets["residual"].build(SampleSpec.picture(40, 40, 3), 2)
+    # a scenario is told before anything is trained
+    assert "32, 48, 64" in str(nets["residual"].misfit(SampleSpec.picture(40, 40, 3)))
     with pytest.raises(ValueError, match="80 pixels"):
         nets["inception-resnet-v1"].build(SampleSpec.picture(64, 64, 3), 2)

@@ -26,7 +26,7 @@ def test_the_perceptron_has_the_parameters_it_says() -> None:
     # Weights without bias, two numbers a batch norm, and the last layer with bias.
     hidden = 64 * 128 + 2 * 128 + 128 * 128 + 2 * 128 + 128 * 64 + 2 * 64
     assert nets["mlp"].build(table(64), 2).parameter_count() == hidden + 64 * 2 + 2
-    assert f"{hidden + 130:,}" in (nets["mlp"].build.__doc__ or "")
+    assert f"{hidden + 130:,}" in (nets["mlp"].layers.__doc__ or "")
 
 
 @pytest.mark.parametrize(

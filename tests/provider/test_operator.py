@@ -14,15 +14,11 @@ import numpy as np
 import orjson
 import pytest
 
-from leakrange.jobs.recipe import DataSpec, NetSpec, TrainingRecipe
-from leakrange.nets import nets
 from leakrange.providers import artifact
-from leakrange.providers.training import TrainedModel
-from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import decode_npy, encode_npy
 from tests.provider.conftest import OPERATOR, Provider
 from tests.provider.test_native import NPY, problem
-from tests.provider.tiny import SHAPE
+from tests.provider.tiny import SHAPE, save_model
 
 ENDPOINTS = [
     ("PUT", "/v1/operator/models/m"),
@@ -164,17 +160,12 @@ def test_names_that_no_model_may_have(provider: Provider, digests: dict[str, str
     assert provider.deploy(name, digests["honest"]).status_code == 422
 
 
-def test_a_model_of_several_attributes_is_not_served(provider: Provider) -> None:
-    """Its decisions would be those of whichever attribute has the greatest output."""
-    classifier = nets["hbc"].build(SampleSpec.picture(*SHAPE), 5, 0.1).eval()
-    classifier.heads = (2, 3)
-    recipe = TrainingRecipe(
-        data=DataSpec(name="digits", size=16),
-        behaviour="honest",
-        parameters={"target": ["parity", "loop"]},
-        net=NetSpec(width=0.1),
-    )
-    trained = TrainedModel(recipe, classifier, None, [], {}, 0, tuple("abcde"), "logits", 0.0)
-    digest = artifact.save(provider.models_dir, trained).name
-    said = problem(provider.deploy("several", digest), 422, "invalid-artifact")
-    assert "several attributes (parity, loop)" in said["detail"]
+def test_the_scores_of_several_attributes_are_served_side_by_side(provider: Provider) -> None:
+    digest = save_model(provider.models_dir, heads=(2, 3))
+    assert provider.deploy("several", digest).json()["heads"] == [2, 3]
+    images = np.random.default_rng(0).integers(0, 256, (4, *SHAPE), dtype=np.uint8)
+    answer = provider.client.post("/v1/models/several/softmax", content=encode_npy(images), headers=NPY)
+    provider.client.delete("/v1/operator/models/several", headers=OPERATOR).raise_for_status()
+    soft = np.array(answer.json()["values"])
+    np.testing.assert_allclose(soft[:, :2].sum(axis=1), 1.0, rtol=1e-5)
+    np.testing.assert_allclose(soft[:, 2:].sum(axis=1), 1.0, rtol=1e-5)

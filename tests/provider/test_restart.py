@@ -18,7 +18,9 @@ import httpx
 import numpy as np
 import pytest
 
+from leakrange.nets.decoder import AttackNet
 from leakrange.providers import artifact
+from leakrange.providers.decoders.net import NetDecoder
 from leakrange.wire.errors import InvalidArtifact
 from services.provider.decoding import DecodingProcess
 from services.provider.main import create_provider
@@ -51,6 +53,28 @@ def test_a_restarted_provider_goes_on_where_it_was(
         assert client.get("/v1/models").json() == {"models": [card]}
         assert intake(client, "kept", "before") == record
         assert upload(client, "kept", OUTPUTS, "before").content == first.content
+
+
+def test_what_was_read_of_several_hidden_attributes_is_kept(
+    tmp_path: Path, decoding: DecodingProcess
+) -> None:
+    net, uploaded = AttackNet(5, 5).eval(), np.eye(5, dtype=np.float32)[[4, 1, 2]]
+    decoder = NetDecoder(net, "logits", heads=(2, 3), hidden=(2, 3))
+    digest = save_model(tmp_path / "models", decoder=decoder, heads=(2, 3))
+    app = create_provider(settings_for(tmp_path / "models", tmp_path), decoding)
+    with serving(app) as url, httpx.Client(base_url=url, timeout=120) as client:
+        Provider(url, client, tmp_path / "models").deploy("two", digest).raise_for_status()
+        card = client.get("/v1/models/two").json()
+        answers = [upload(client, "two", uploaded, "u") for _ in range(2)]
+        first, again = (intake(client, "two", "u") for _ in range(2))
+    assert (card["heads"], len(card["classes"])) == ([2, 3], 5)
+    assert [answer.json()["decisions"] for answer in answers] == [[[0, 2], [1, 0], [0, 0]]] * 2
+    assert first["decisions"] == [[0, 2], [1, 0], [0, 0]]
+    assert first == again  # decoded once, then as it was stored
+    scores = np.asarray(first["scores"])
+    assert scores.shape == (3, 5)
+    both = np.stack([scores[:, :2].argmax(axis=1), scores[:, 2:].argmax(axis=1)], axis=1)
+    assert first["inferred"] == both.tolist()
 
 
 async def test_uploads_of_any_shape_are_kept_and_an_earlier_version_s_are_found(

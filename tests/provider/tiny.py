@@ -29,14 +29,16 @@ def save_model(
     decoder: str | Decoder | None = None,
     size: int = 16,
     release: str = "logits",
+    heads: tuple[int, ...] = (len(CLASSES),),
 ) -> str:
     """A classifier of three classes for 16×16 grey images; gives its digest.
 
     ``decoder``: None (honest), "net" or "threshold", which reads ``release``, or one that was made. The
-    classifier's weights depend on ``seed`` alone.
+    classifier's weights depend on ``seed`` alone. With several ``heads`` it answers for several attributes.
     """
     behaviour = "honest" if decoder is None else BEHAVIOURS.get(str(decoder), "curious/parameterized")
-    parameters: dict[str, Any] = {"target": "digit"} | ({} if decoder is None else {"sensitive": "loop"})
+    target = "digit" if len(heads) == 1 else [f"digit-{number}" for number in range(len(heads))]
+    parameters: dict[str, Any] = {"target": target} | ({} if decoder is None else {"sensitive": "loop"})
     recipe = TrainingRecipe(
         data=DataSpec(name="digits", size=size),
         behaviour=behaviour,
@@ -45,7 +47,9 @@ def save_model(
         seed=seed,
     )
     torch.manual_seed(seed)
-    classifier = nets["hbc"].build(SampleSpec.picture(size, size, 1), len(CLASSES), 0.1).eval()
+    classifier = nets["hbc"].build(SampleSpec.picture(size, size, 1), sum(heads), 0.1).eval()
+    classifier.heads = heads
+    classes = CLASSES if len(heads) == 1 else tuple(f"class {number}" for number in range(sum(heads)))
     for parameter in classifier.head.parameters():
         parameter.data.mul_(20)  # so that outputs differ visibly from image to image
     reads = decoder if isinstance(decoder, Decoder) else None
@@ -53,5 +57,5 @@ def save_model(
         reads = NetDecoder(AttackNet(len(CLASSES), 2).eval(), release)
     elif decoder == "threshold":
         reads = ThresholdDecoder(1.0, len(CLASSES))
-    trained = TrainedModel(recipe, classifier, reads, [], {}, 0, CLASSES, release, 0.0)
+    trained = TrainedModel(recipe, classifier, reads, [], {}, 0, classes, release, 0.0)
     return artifact.save(root, trained).name

@@ -63,11 +63,17 @@ class Range:
         return account
 
     def post(
-        self, key: str, endpoint: str, body: bytes | dict[str, Any], accept: str = NPY, **headers: str
+        self,
+        key: str,
+        endpoint: str,
+        body: bytes | dict[str, Any],
+        accept: str = NPY,
+        model: str = "digits",
+        **headers: str,
     ) -> httpx.Response:
         sent = {"Authorization": f"Bearer {key}", "Accept": accept, "Content-Type": NPY}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
-        url = f"{self.url}/v1/models/digits/{endpoint}"
+        url = f"{self.url}/v1/models/{model}/{endpoint}"
         if isinstance(body, dict):
             return self.client.post(url, json=body, headers=sent | {"Content-Type": JSON})
         return self.client.post(url, content=body, headers=sent)

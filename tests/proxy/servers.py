@@ -13,10 +13,9 @@ import orjson
 import uvicorn
 from numpy.typing import NDArray
 
-from leakrange.wire.codecs import decode_samples
-from leakrange.wire.pairs import decode_pairs
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy, media_type, negotiate
+from tests.reading import decode_pairs, decode_samples
 
 SHAPE = (8, 8, 3)
 CLASSES = 5

@@ -219,6 +219,30 @@ def test_decisions_are_classes_and_nothing_more(live: Range, colluder: Colluder,
     assert live.account()["spent"] == 2
 
 
+@pytest.mark.parametrize(
+    "made", [[1, 0], [[1, 2], [0, 3]], [[1, 2], [0]], [[1, 2], [0, 1, 0]], [[1, 2], [0, True]]], ids=str
+)
+def test_decisions_on_several_attributes_are_a_class_of_each(
+    live: Range, colluder: Colluder, made: Any
+) -> None:
+    key, body = live.key(10), {"release": "logits", "values": np.zeros((2, CLASSES)).tolist()}
+    colluder.card = lambda: card("digits") | {"heads": [2, CLASSES - 2]}
+    colluder.tell = Told(orjson.dumps({"decisions": made}))
+    problem(live.post(key, "outputs", body, accept=JSON), 502, "upstream-failed")
+    colluder.tell = Told(orjson.dumps({"decisions": [[1, 2], [0, 0]]}))
+    assert live.post(key, "outputs", body, accept=JSON).json()["decisions"] == [[1, 2], [0, 0]]
+
+
+def test_a_model_that_was_replaced_by_one_of_more_attributes_decides_at_once(
+    live: Range, colluder: Colluder
+) -> None:
+    key, body = live.key(10), {"release": "logits", "values": np.zeros((2, CLASSES)).tolist()}
+    for heads, made in ((None, [0, 4]), ([2, 3], [[1, 2], [0, 0]]), ([3, 2], [[2, 1], [0, 0]])):
+        colluder.card = lambda heads=heads: card("digits") | {"heads": heads}
+        colluder.tell = Told(orjson.dumps({"decisions": made}))
+        assert live.post(key, "outputs", body, accept=JSON).json()["decisions"] == made
+
+
 def test_a_gallery_tells_checked_names_and_numbers(live: Range, colluder: Colluder) -> None:
     key, image = live.key(10, endpoints=["gallery"]), pictures(1)
     live.policy({"round": 1})

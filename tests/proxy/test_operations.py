@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,13 @@ def test_logs_never_hold_keys_or_bodies(live: Range, another: Any, capfd: pytest
     assert {line["party"] for line in lines} == {"proxy"}
     for secret in (key, OPERATOR, "stranger", "marker"):
         assert secret not in told
+
+
+def test_the_schema_refers_to_nothing_that_it_lacks() -> None:
+    document = proxy(settings("redis://127.0.0.1:9/0")).openapi()
+    named = set(re.findall(r"#/components/schemas/(\w+)", orjson.dumps(document).decode()))
+    assert {"ModelCard", "SampleSpec", "Decisions", "GalleryEntry"} <= named
+    assert named <= set(document["components"]["schemas"])
 
 
 def test_the_schema_holds_under_whatever_schemathesis_makes_of_it(live: Range) -> None:

@@ -17,7 +17,7 @@ from leakrange.wire.rows import CSV
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy
 from tests.proxy.conftest import Range, pictures, problem, values
-from tests.proxy.servers import card, clean
+from tests.proxy.servers import CLASSES, card, clean
 
 
 def test_without_a_policy_the_answer_passes_as_it_is(live: Range) -> None:
@@ -71,6 +71,30 @@ def test_an_upload_is_transformed_before_it_leaves(live: Range, media: str) -> N
     assert headers["x-release"] == "logits"
     assert headers["idempotency-key"] == upload_name("key", "round-1")
     assert "authorization" not in headers
+
+
+def test_class_scores_of_several_attributes_are_defended_each_by_itself(live: Range) -> None:
+    heads = [2, CLASSES - 2]
+    decided = [[0, 1], [1, 2]]
+    told = orjson.dumps({"decisions": decided})
+
+    async def several(path: str) -> tuple[int, str, bytes] | None:
+        if path == "/v1/models/two":
+            return 200, JSON, orjson.dumps(card("two") | {"heads": heads})
+        return (200, JSON, told) if path.endswith("/outputs") else None
+
+    live.provider.before = several
+    live.admin("PUT", "/routes/two", {"upstream": live.provider_url})
+    live.policy("argmax")
+    images, key = pictures(4), live.key()
+    logits = clean("logits", images)
+    expected = np.concatenate(
+        [np.eye(part.shape[1])[part.argmax(axis=1)] for part in np.split(logits, [2], axis=1)], axis=1
+    )
+    assert_array_equal(live.query(key, images, model="two"), expected)
+    answer = live.post(key, "outputs", encode_npy(logits[:2]), JSON, "two", X_Release="logits")
+    assert answer.json()["decisions"] == decided
+    assert_array_equal(decode_npy(live.provider.data_requests()[-1][2]), expected[:2])
 
 
 def test_an_upload_without_a_policy_leaves_as_it_came(live: Range) -> None:

@@ -12,6 +12,7 @@ import pytest
 import redis
 
 from clients.cli.embedded.process import kill_group
+from leakrange.jobs.job import LEASE
 from tests.controller.conftest import NOWHERE
 from tests.embedded import EmbeddedRange, wait_for
 from tests.range.conftest import (
@@ -230,7 +231,7 @@ def test_a_cancelled_run_frees_its_workers(
     assert embedded_range.pid("trainer") == trainer
     with redis.Redis.from_url(embedded_range.redis_url("operator")) as broker:
         wait_for(lambda: not any(broker.llen(queue) for queue in ("train", "probe", "fit")), "empty queues")
-        wait_for(lambda: not broker.hlen("unacked"), "no job in any worker's hands")
+        wait_for(lambda: not broker.keys(LEASE.format(identity="*")), "no job in any worker's hands")
     inside = {"inside": {"kind": "curious-decoder"}}
     controller.run(scenario("next", seeds=[2], schedule={"epochs": 1}, attacks=inside)).check(1)
 

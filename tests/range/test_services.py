@@ -8,6 +8,7 @@ from tests.range.conftest import Controller, scenario, value
 
 pytestmark = pytest.mark.timeout(900)
 PEOPLE, ASKED, IMAGES, PAIRS = 2 * 30, 2 * 20, 8, 6
+KNOWN, TARGETS, REFERENCES = 40, 120, 5
 
 
 def test_members_of_a_teacher_are_looked_for_through_its_students(controller: Controller) -> None:
@@ -31,6 +32,10 @@ def test_members_of_a_teacher_are_looked_for_through_its_students(controller: Co
         attacks={
             "single": {"kind": "first-cut", "known": 10, "pairs": PAIRS},
             "classes": {"kind": "class-based", "known": 10, "pairs": PAIRS},
+            "glasses": {
+                "kind": "people-attribute", "sensitive": "glasses", "auxiliary": KNOWN, "targets": TARGETS,
+                "references": REFERENCES,
+            },
         },
         defences={"none": [], "noisy": [{"noise": {"scale": 100.0}}]},
         budgets=[2 * PEOPLE * IMAGES],
@@ -41,6 +46,14 @@ def test_members_of_a_teacher_are_looked_for_through_its_students(controller: Co
     for name, trial in run.trials.items():
         assert trial["state"] == "done", (name, trial["error"])
         provider, defence, attack, knowledge, _ = name.split(".")
+        assert 0.0 <= value(trial, "honesty") <= 1.0
+        if attack == "glasses":
+            each = REFERENCES if provider == "verification-s0" else 1
+            assert trial["spent"] == (KNOWN + TARGETS) * each
+            assert trial["victims"] == TARGETS // 2  # members are not judged
+            assert trial["sensitive"] == "glasses"
+            assert 0.0 <= value(trial, "auc") <= 1.0
+            continue
         # Who is unaware of the noise has asked without it as well; who averages asks eight times.
         times = {"unaware": 1 + (defence == "noisy"), "aware": 1, "averaging": 8}[knowledge]
         rounds, left = divmod(trial["spent"], times * PEOPLE)
@@ -48,7 +61,6 @@ def test_members_of_a_teacher_are_looked_for_through_its_students(controller: Co
         assert rounds <= (PAIRS if provider == "verification-s0" else IMAGES)
         assert value(trial, "records") == ASKED * (1 if attack == "classes" else rounds), name
         assert trial["sensitive"] == "membership"
-        assert 0.0 <= value(trial, "honesty") <= 1.0
     assert run.trials[f"verification-s0.noisy.classes.unaware.b{large}"]["spent"] == 2 * PEOPLE * PAIRS
     cells = {name.removesuffix(f".b{large}"): trial for name, trial in run.trials.items()}
     # Noise that hides the members takes the service's worth with it.
@@ -59,8 +71,9 @@ def test_members_of_a_teacher_are_looked_for_through_its_students(controller: Co
     assert (trained["done"], trained["total"]) == (2, 2)
     ledger = {entry["name"].removeprefix(f"{run.id}."): entry for entry in run.results["ledger"]}
     for entry in ledger.values():
-        assert entry["spent"] == entry["distinct"] == entry["budget"]
+        assert entry["spent"] == entry["distinct"] == entry["budget"], entry
     assert ledger["attacker.verification-s0.none.pool0"]["spent"] == PEOPLE * PAIRS
+    assert ledger["attacker.verification-s0.none.pool0.r5"]["spent"] == TARGETS * REFERENCES
     assert ledger["users.recognition-s0.none.users"]["spent"] == 6 * 4
     again = controller.run(text)
     assert again.trials == run.trials

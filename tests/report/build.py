@@ -106,8 +106,11 @@ def trial(data: str, name: str, defence: str, knowledge: str, budget: int, seed:
         victims=budget,
         spent=budget,
         metrics=estimates(figures),
-        views={"roc": roc(auc), "confusion": [[48, 4], [3, 45]]},
+        views={"roc": roc(auc), "confusion": [[48, 4], [3, 45]], "distribution": DISTRIBUTION},
     )
+
+
+DISTRIBUTION = {"statistic": "mean", "members": [0.1, 0.2, 0.2, 0.4], "others": [0.3, 0.5, 0.6, 0.9]}
 
 
 def estimates(figures: dict[str, float]) -> dict[str, Estimate]:

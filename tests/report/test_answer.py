@@ -107,6 +107,17 @@ def test_curious_providers_are_told_by_the_worst_and_its_honesty(results: RunRes
     assert f"at an honesty of {100 * honesty:.1f} %, {abs(100 * difference):.1f} points below" in sentence
 
 
+def test_a_provider_that_leaks_several_attributes_is_counted_once(results: RunResults) -> None:
+    several = results.model_copy(deep=True, update={"summaries": []})
+    for trial in several.trials:
+        if trial.provider.endswith("-soft"):
+            trial.provider = trial.provider.replace("-soft", "-raw")
+            trial.sensitive = "another"
+    assert said(several)[2].startswith(
+        "On the 6 leaks of 4 providers without a defence, argmax stops the leak"
+    )
+
+
 def test_defences_are_told_by_what_the_attack_keeps_and_what_they_cost(results: RunResults) -> None:
     sentence = said(results)[2]
     assert sentence.startswith("On the 6 providers that leak without a defence, argmax stops the leak (")
@@ -118,7 +129,7 @@ def test_defences_are_told_by_what_the_attack_keeps_and_what_they_cost(results: 
     worst = max(above(provider, "argmax") for provider in LEAKING)
     assert f"argmax stops the leak (at most {100 * worst:.1f} points above the majority class" in sentence
     assert re.search(rf"noise \([^)]*, at a cost of {-100 * cost('noise'):.1f} points of honesty\)", sentence)
-    assert re.search(rf"top-1 \([^)]*, at a gain of {100 * cost('top-1'):.1f} points of honesty\)", sentence)
+    assert re.search(rf"top-1 \([^)]*, with {100 * cost('top-1'):.1f} points more of honesty\)", sentence)
     assert sentence.count("at no cost in honesty") == 2
 
 
@@ -188,7 +199,7 @@ PARTIAL: dict[str, tuple[Callable[[], RunResults], tuple[str, str, str]]] = {
     "one provider of each kind": (
         lambda: only(lambda t: t.provider in ("digits-honest", "digits-parameterized-raw")),
         (
-            "The honest provider digits-honest leaks little",
+            "The honest provider “digits-honest” leaks little",
             "The curious provider",
             "On the one provider that leaks",
         ),

@@ -135,14 +135,32 @@ def test_a_view_from_elsewhere_has_a_section_and_draws_what_trials_hold(
         return picture(subject.provider, "a spectrum", [lines(rows, X, Y)]) if rows else None
 
     list(views)
-    monkeypatch.setitem(views._entries, "spectrum", View("Spectra", "What came back.", "spectrum", draw))
+    monkeypatch.setitem(views._entries, "spectrum", View("Spectra", "What came back.", draw))
     first, *others = [trial for trial in trials() if trial.provider == "digits-honest"]
     assert first.defence == "none"
     seen = [
-        {section.anchor: section for section in chart_sections(find(run(trials=found, models=[])))}[
-            "spectrum"
-        ]
+        {section.anchor: section.groups for section in chart_sections(find(run(trials=found, models=[])))}
         for found in ([first.model_copy(update={"views": {"spectrum": 0.7}})], others)
     ]
-    assert [len(section.groups) for section in seen] == [1, 0]
-    assert [section.missing for section in seen] == ["", "No finished trial has a spectrum."]
+    assert len(seen[0]["spectrum"]) == 1
+    assert "spectrum" not in seen[1]
+
+
+def test_a_distribution_has_every_member_and_every_other() -> None:
+    findings = find(run())
+    drawn = views["distribution"].draw(findings, findings.subjects[0])
+    assert drawn is not None
+    told = re.findall(r"(\d) of 4 (members|others)", drawn.svg)
+    for who in ("members", "others"):
+        assert sum(int(count) for count, whose in told if whose == who) == 4
+    assert "mean" in {text.text for text in ET.fromstring(drawn.svg).iter("text")}
+
+
+def test_a_confusion_matrix_names_the_classes() -> None:
+    findings = find(run(classes={"digits": {"loop": ["open", "closed"]}}))
+    named, numbered = (views["confusion"].draw(findings, subject) for subject in findings.subjects[::4])
+    assert named is not None
+    assert numbered is not None
+    assert {text.text for text in ET.fromstring(named.svg).iter("text")} >= {"open", "closed"}
+    assert "open taken for closed" in named.svg
+    assert {text.text for text in ET.fromstring(numbered.svg).iter("text")} >= {"0", "1"}

@@ -16,8 +16,8 @@ from leakrange.scenario.results import RunResults
 from tests.report.build import SCENARIO, model, run, trials, unmeasured
 
 SECTIONS = (
-    "answer", "figures", "glance", "plane", "confusion", "roc", "entropy", "budget", "adaptivity", "training",
-    "results", "ledger", "scenario", "record", "limits",
+    "answer", "figures", "glance", "plane", "confusion", "distribution", "roc", "entropy", "budget",
+    "adaptivity", "training", "results", "ledger", "scenario", "record", "limits",
 )  # fmt: skip
 HOSTILE = '</title><script>window.hacked=1</script><img src=x onerror="window.hacked=1">$\\frac{1}{0}$'
 
@@ -56,7 +56,7 @@ def test_identifiers_are_unique_and_references_lead_somewhere(page: str) -> None
 
 def test_charts_follow_the_theme_and_say_what_they_show(page: str) -> None:
     charts = svgs(page)
-    assert len(charts) == 56
+    assert len(charts) == 64  # eight of each view
     for chart in charts:
         assert chart.attrib["role"] == "img"
         assert re.search(r"\d", chart.attrib["aria-label"])
@@ -127,8 +127,6 @@ def test_a_name_that_looks_like_a_formula_is_written_as_it_is() -> None:
 
 EMPTY = {
     "plane": "No finished trial has both",
-    "confusion": "No finished trial has a confusion matrix",
-    "roc": "No finished trial has a ROC curve",
     "entropy": "No model’s outputs have an entropy histogram",
     "budget": "No attack has finished at two budgets",
     "adaptivity": "No attack was made with more than one knowledge",
@@ -145,6 +143,7 @@ def test_a_run_with_nothing_yet_draws_nothing_and_says_why() -> None:
         [section] = re.findall(rf'<section id="{anchor}".*?</section>', page, re.DOTALL)
         assert reason in section
         assert "Left out" in section
+    assert not re.search(r'id="(confusion|distribution|roc)"', page)
     assert "The run goes on: 0 of 0 trials are finished" in page
 
 
@@ -159,3 +158,8 @@ def test_an_unfinished_run_shows_what_there_is_and_lists_what_failed(state: str)
     assert [f"worker {n} died" in page for n in range(12)] == [bool(n % 3) for n in range(12)]
     assert "nan" not in re.sub(r"base64,[^\"]+", "", page).split("<style>")[0]
     assert svgs(page)
+
+
+def test_times_are_told_to_the_minute(page: str) -> None:
+    assert "started 2026-01-01 12:00 UTC" in page
+    assert "12:00:00" not in page

@@ -18,7 +18,8 @@ def trial(plan: Plan, name: str) -> PlannedTrial:
 
 def asked(found: PlannedTrial) -> int:
     """How many auxiliary records it asks about."""
-    return int(found.needs.asked["span"]["stop"])
+    asked = found.needs.asked
+    return int(asked.get("span", asked.get("auxiliary"))["stop"])
 
 
 def probed(found: PlannedTrial) -> list[str]:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from leakrange.scenario.language import Scenario, parse
+from leakrange.scenario.document import Scenario
+from leakrange.scenario.language import parse
 from leakrange.wire.errors import InvalidScenario
 
 SHORT = """\

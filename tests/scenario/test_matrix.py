@@ -237,7 +237,7 @@ def test_a_chain_is_split_into_what_devices_do_and_what_the_proxy_does() -> None
     test_no_two_things_share_an_identity(found)
 
 
-def test_outside_attackers_see_of_a_pruned_model_what_its_users_upload_and_no_more() -> None:
+def test_who_knows_that_users_prune_downloads_the_model_and_prunes_it_too() -> None:
     found = expand(parse(PRUNED), sizes)
     known = {
         (t.result.defence, t.result.knowledge): probed(t)[0]
@@ -251,12 +251,21 @@ def test_outside_attackers_see_of_a_pruned_model_what_its_users_upload_and_no_mo
         ("rounded", "averaging"): "honest-s0.rounded.q1",
         ("half", "unaware"): "honest-s0.none.q0",
         ("half-rounded", "unaware"): "honest-s0.none.q0",
-        # The same answers: what devices do to their model no query shows.
-        ("half-rounded", "aware"): "honest-s0.rounded.q0",
-        ("half-rounded", "averaging"): "honest-s0.rounded.q1",
+        # What devices do to their model no query shows.
+        ("half", "aware"): "honest-s0.half.device0",
+        ("half", "averaging"): "honest-s0.half.device1",
+        ("half-rounded", "aware"): "honest-s0.half-rounded.device0",
+        ("half-rounded", "averaging"): "honest-s0.half-rounded.device1",
     }
-    aware = expand(parse(PRUNED.replace("repeats: 4", "repeats: 4, knowledge: aware")), sizes)
-    assert "half" not in {t.result.defence for t in aware.trials if t.result.provider == "honest"}
+    for probe in found.probes:
+        does = [name for link in probe.local for name in link]
+        assert (
+            does
+            == (probe.defence.replace("half", "prune").replace("rounded", "round").split("-"))[
+                : 2 if ".device" in probe.id else 0
+            ]
+        )
+        assert probe.downloads == (".device" in probe.id)
 
 
 def test_users_may_prune_by_themselves_under_every_defence() -> None:
@@ -294,6 +303,27 @@ def test_a_student_learns_from_what_its_budget_buys_and_is_used_on_the_streams_s
     assert records(found, "soft-s0.rounded.q0") == 216
     assert small.needs.streams == ["soft-s0.rounded.u0"]
     assert large.needs.streams == small.needs.streams
+
+
+def test_a_student_asks_about_another_sets_samples_with_what_is_left_of_its_budget() -> None:
+    more = STUDENT.replace("auxiliary: 250}", "more: synthfaces}")
+    large = trial(found := expand(parse(more), sizes), "soft-s0.rounded.student.aware.b400")
+    assert large.needs.probes["more"] == ["soft-s0.rounded.synthfaces-train0"]
+    [probe] = [each for each in found.probes if each.id == "soft-s0.rounded.synthfaces-train0"]
+    assert {(span.split, span.data.name) for span in probe.spans} == {("train", "synthfaces")}
+    assert probe.spans[-1].stop == large.needs.asked["more"]["stop"] == 400 - 216
+
+
+def test_who_trained_the_model_can_learn_from_its_training_records() -> None:
+    text = TEXT.replace("  inside:", "  trainer: {kind: attribute-inference, records: train}\n  inside:")
+    found = expand(parse(text), sizes)
+    trials = [each for each in found.trials if each.result.attack == "trainer"]
+    asked = {each.needs.asked["span"]["split"] for each in trials}
+    names = {name for each in trials for name in each.needs.probes["auxiliary"]}
+    assert asked == {"train"}
+    spans = [span for each in found.probes if each.id in names for span in each.spans]
+    assert {span.split for span in spans} == {"train"}
+    assert max(span.stop for span in spans) == 400  # more than there are auxiliary records
 
 
 def test_there_are_no_students_where_devices_change_or_defend_the_providers_model() -> None:
@@ -383,6 +413,14 @@ def test_no_attacker_ever_gets_more_than_its_budget(
         assert parts[-1].stop * max(len(probed(each)) for each in users) <= max(
             e.result.budget for e in users
         )
+
+
+def test_a_curious_provider_that_takes_samples_trains_on_its_own_release() -> None:
+    plan = expand(parse(TEXT.replace("release: softmax", "release: sample")), sizes)
+    [release] = {model.release for model in plan.models if model.provider == "soft"}
+    assert release == "sample"
+    [trained] = {model.recipe.parameters["release"] for model in plan.models if model.provider == "soft"}
+    assert trained == "logits"
 
 
 def test_what_a_defence_does_to_samples_is_done_by_devices_and_known_to_who_has_one() -> None:

@@ -17,6 +17,7 @@ from leakrange.scenario.schema import scenario_schema
 from tests.scenario.test_language import SHORT
 from tests.scenario.test_matrix import TEXT
 from tests.scenario.test_mistakes import FIVE
+from tests.scenario.test_several import TEXT as SEVERAL
 
 SCENARIOS = sorted((Path(__file__).parents[2] / "scenarios").glob("*.yaml"))
 
@@ -56,7 +57,7 @@ def test_ready_scenarios_are_sound_for_language_schema_and_plan(
 
 
 @pytest.mark.parametrize(
-    "text", [SHORT, TEXT, SHORT + "x-parts: {a: [1]}\nseeds: 3\nclients: {u: {count: 2}}\n"]
+    "text", [SHORT, TEXT, SEVERAL, SHORT + "x-parts: {a: [1]}\nseeds: 3\nclients: {u: {count: 2}}\n"]
 )
 def test_what_the_language_takes_the_schema_takes(text: str, validator: Draft202012Validator) -> None:
     parse(text)

@@ -94,6 +94,27 @@ def test_a_budget_buys_whole_rounds_of_questions(plan: Plan) -> None:
     ]
 
 
+def test_who_deduces_who_is_shown_trains_a_recogniser_on_the_public(plan: Plan) -> None:
+    text = TEXT.replace("known: 8, pairs: 10", "known: 8, each: 4, labels: deduced, providers: vectors")
+    found = expand(parse(text), sizes)
+    assert {each.id for each in found.shadows} == {f"vectors-recogniser-s{seed}" for seed in (0, 1)}
+    [own] = [each for each in found.shadows if each.id.endswith("s1")]
+    [teacher] = [each for each in found.models if each.id == "vectors-s1"]
+    assert own.recipe.parameters["target"] == "person"
+    assert own.recipe.data.crowd is not None
+    assert (own.recipe.data.crowd.learners, own.recipe.data.seed) == ("public", teacher.recipe.data.seed)
+    assert own.release == "features"
+    assert trial(found, "vectors-s1.none.classes.unaware.b240").needs.shadows == [own.id]
+    assert not plan.shadows
+
+
+def test_a_mean_of_distances_is_read_of_a_single_pair() -> None:
+    """So that a curve can begin with a budget of one pair of each person."""
+    text = TEXT.replace("known: 8, pairs: 10", "known: 8, pairs: 1, providers: raw, statistic: mean")
+    found = expand(parse(text), sizes)
+    assert questions(found, "raw-s0.none.classes.unaware.b160") == PEOPLE
+
+
 def test_what_a_device_does_to_its_model_defends_no_service() -> None:
     """Nobody downloads a teacher: a pruned service would be told of as one that was measured."""
     noisy = "noisy: [noise: {scale: 0.5}]"
@@ -140,6 +161,18 @@ def test_users_ask_what_shows_how_well_they_are_served(plan: Plan) -> None:
         ("kind: class-based, known: 8, pairs: 10, repeats: 2", "kind: loss-threshold", "nobody uploads"),
         ("[160, 240, 480]", "[100]", "buys this attack enough"),
         ("people: 20, images: 6", "people: 20, images: 3", "too few"),
+        ("known: 8", "known: 4", "at least 5"),
+        ("known: 8", "known: 12, folds: 5", "5 folds of 8 members"),
+        ("known: 8", "folds_by: person", "folds_by"),
+        ("kind: class-based, known: 8", "kind: first-cut, folds_by: record", "with 'folds' only"),
+        ("known: 8", "method: qda, statistic: mean", "takes no 'statistic'"),
+        ("known: 8", "components: 5", "takes no 'components'"),
+        ("known: 8", "statistic: mean, providers: vectors", "a verification's distances"),
+        ("known: 8", "labels: deduced, providers: vectors", "needs 'each'"),
+        ("known: 8", "each: 4, labels: deduced, providers: raw", "not of pairs"),
+        ("known: 8", "known: 8, each: 7, providers: vectors", "too few for it"),
+        ("known: 8", "logarithm: true, providers: vectors", "a recognition's confidences"),
+        ("known: 8", "method: qda, components: 5, providers: raw", "no principal components"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_told(before: str, after: str, said: str) -> None:

@@ -115,9 +115,12 @@ def test_the_architecture_says_what_each_party_knows() -> None:
     for party in DECLARED:
         row = told["provider" if party.behaviour else party.name]
         for column, setting in columns.items():
-            if (party.name, column) == ("edge", "models"):
-                continue  # which it downloads, as any user
-            assert (row[column] != "–") == (setting in party.settings), (party.name, column)
+            downloaded = (party.name, column) in {("edge", "models"), ("attacker", "models")}
+            assert (row[column] == "downloads") == downloaded, (party.name, column)
+            assert (row[column] not in ("–", "downloads")) == (setting in party.settings), (
+                party.name,
+                column,
+            )
 
 
 def test_a_behaviour_more_is_one_provider_more_and_moves_no_port(

@@ -7,13 +7,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import insert, text
 
 from leakrange.store.engine import Database
 from leakrange.store.migrate import upgrade
 from leakrange.store.runs import Runs
 from leakrange.wire.errors import StorageFull, Unavailable
-from services.provider.database import SQLite
+from services.provider.database import SQLite, deployments
 from tests.disks import fill, small_disk
 
 Work = Callable[[Path], Awaitable[None]]
@@ -38,7 +38,8 @@ async def providers(path: Path) -> None:
     database = SQLite(path)
     await database.open()
     row = ("m", "a", "logits", "x" * 300_000)
-    await database.do(lambda c: c.execute("insert or replace into deployments values (?, ?, ?, ?)", row))
+    replace = insert(deployments).prefix_with("or replace").values(row)
+    await database.do(lambda c: c.execute(replace))
     await database.close()
 
 

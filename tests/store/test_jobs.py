@@ -3,17 +3,17 @@
 import asyncio
 
 from leakrange.store.engine import Database
-from leakrange.store.jobs import Jobs, NewJob
+from leakrange.store.jobs import Jobs
 from tests.store.test_runs import create
 
 
 async def test_adding_jobs_again_adds_nothing(database: Database) -> None:
     run_id = await create(database)
-    many = [NewJob(f"job-{i}", "probe", {"number": i}) for i in range(2500)]
+    many = [(f"job-{i}", "probe", {"number": i}) for i in range(2500)]
     async with database.write() as session:
         assert await Jobs(session).add(run_id, many) == 2500
         assert await Jobs(session).claim(run_id, "job-3")
-        assert await Jobs(session).add(run_id, [*many, NewJob("new", "fit", {})]) == 1
+        assert await Jobs(session).add(run_id, [*many, ("new", "fit", {})]) == 1
         assert await Jobs(session).add(run_id, []) == 0
     async with database.read() as session:
         found = await Jobs(session).of_run(run_id)
@@ -28,7 +28,7 @@ async def test_adding_jobs_again_adds_nothing(database: Database) -> None:
 async def test_of_many_that_claim_a_job_one_gets_it(database: Database) -> None:
     run_id = await create(database)
     async with database.write() as session:
-        await Jobs(session).add(run_id, [NewJob("a", "train", {})])
+        await Jobs(session).add(run_id, [("a", "train", {})])
 
     async def claim() -> bool:
         async with database.write() as session:
@@ -36,8 +36,7 @@ async def test_of_many_that_claim_a_job_one_gets_it(database: Database) -> None:
 
     assert sum(await asyncio.gather(*(claim() for _ in range(20)))) == 1
     async with database.read() as session:
-        job = await Jobs(session).get(run_id, "a")
-        assert job is not None
+        [job] = await Jobs(session).of_run(run_id)
         assert job.attempts == 1
 
 
@@ -45,7 +44,7 @@ async def test_the_life_of_a_job(database: Database) -> None:
     run_id = await create(database)
     async with database.write() as session:
         jobs = Jobs(session)
-        await jobs.add(run_id, [NewJob("a", "train", {})])
+        await jobs.add(run_id, [("a", "train", {})])
         assert await jobs.claim(run_id, "a")
         assert await jobs.retry(run_id, "a")
         assert await jobs.claim(run_id, "a")
@@ -55,26 +54,22 @@ async def test_the_life_of_a_job(database: Database) -> None:
         assert not await jobs.fail(run_id, "a", "late")
         assert not await jobs.retry(run_id, "a")
         assert not await jobs.claim(run_id, "a")
-        job = await jobs.get(run_id, "a")
-        assert job is not None
+        [job] = await jobs.of_run(run_id)
         assert (job.state, job.attempts) == ("done", 2)
         assert job.result == {"seconds": 1.5}
-        assert await jobs.get(run_id, "b") is None
 
 
 async def test_a_failed_job_is_told_why_and_can_be_tried_again(database: Database) -> None:
     run_id = await create(database)
     async with database.write() as session:
         jobs = Jobs(session)
-        await jobs.add(run_id, [NewJob("a", "fit", {})])
+        await jobs.add(run_id, [("a", "fit", {})])
         assert await jobs.fail(run_id, "a", "no labels")
-        failed = await jobs.get(run_id, "a")
-        assert failed is not None
+        [failed] = await jobs.of_run(run_id)
         assert (failed.state, failed.error) == ("failed", "no labels")
         assert await jobs.retry(run_id, "a")
         assert await jobs.claim(run_id, "a")
-        again = await jobs.get(run_id, "a")
-        assert again is not None
+        [again] = await jobs.of_run(run_id)
         assert (again.state, again.error) == ("dispatched", None)
 
 
@@ -82,7 +77,7 @@ async def test_cancelling_stops_what_is_open_and_keeps_what_is_done(database: Da
     run_id = await create(database)
     async with database.write() as session:
         jobs = Jobs(session)
-        await jobs.add(run_id, [NewJob(name, "probe", {}) for name in "abcd"])
+        await jobs.add(run_id, [(name, "probe", {}) for name in "abcd"])
         await jobs.finish(run_id, "a", {})
         await jobs.fail(run_id, "b", "x")
         await jobs.claim(run_id, "c")

@@ -3,13 +3,15 @@
 import asyncio
 
 import pytest
+from sqlalchemy import func, select
 
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.store.engine import Database
 from leakrange.store.models import Models
+from leakrange.store.tables import Truth
 from leakrange.store.trials import Ledger, Trials, Truths
 from leakrange.wire.errors import NotFound
-from tests.store.test_runs import create
+from tests.store.test_runs import create, told
 
 
 async def test_the_first_truth_stands(database: Database) -> None:
@@ -17,9 +19,7 @@ async def test_the_first_truth_stands(database: Database) -> None:
 
     async def add(number: int) -> bool:
         async with database.write() as session:
-            return await Truths(session).add(
-                run_id, "upload", labels={"y": [number]}, decisions=[number], input_bytes=9, sent_bytes=3
-            )
+            return await Truths(session).add(run_id, "upload", told(number))
 
     added = await asyncio.gather(*(add(number) for number in range(8)))
     assert sum(added) == 1
@@ -28,7 +28,7 @@ async def test_the_first_truth_stands(database: Database) -> None:
         assert truth.labels == {"y": [added.index(True)]}
         assert truth.decisions == [added.index(True)]
         assert (truth.input_bytes, truth.sent_bytes) == (9, 3)
-        assert len(await Truths(session).of_run(run_id)) == 1
+        assert await session.scalar(select(func.count()).select_from(Truth)) == 1
         with pytest.raises(NotFound):
             await Truths(session).get(other, "upload")
 
@@ -51,7 +51,8 @@ async def test_an_account_that_is_opened_again_stays_as_it_is(database: Database
     async with database.write() as session:
         ledger = Ledger(session)
         assert await ledger.open(run_id, "a", policy="p", budget=10)
-        await ledger.put(run_id, "a", policy="p", budget=10, spent=3, distinct=2)
+        [entry] = await ledger.of_run(run_id)
+        entry.spent, entry.distinct = 3, 2
         assert not await ledger.open(run_id, "a", policy="p", budget=10)
     async with database.read() as session:
         accounts = [(e.name, e.spent, e.distinct) for e in await Ledger(session).of_run(run_id)]
@@ -60,14 +61,15 @@ async def test_an_account_that_is_opened_again_stays_as_it_is(database: Database
 
 async def test_the_ledger_keeps_the_latest_account(database: Database) -> None:
     run_id = await create(database)
-    async with database.write() as session:
-        ledger = Ledger(session)
-        await ledger.put(run_id, "b", policy="p", budget=10, spent=1, distinct=1)
-        await ledger.put(run_id, "a", policy="p", budget=10, spent=1, distinct=1)
-        await ledger.put(run_id, "b", policy="p", budget=10, spent=10, distinct=9)
+    for spent in (1, 10):
+        async with database.write() as session:
+            ledger = Ledger(session)
+            for name in "ba":
+                await ledger.open(run_id, name, policy="p", budget=10)
+            (await ledger.of_run(run_id))[1].spent = spent
     async with database.read() as session:
-        accounts = [(e.name, e.spent, e.distinct) for e in await Ledger(session).of_run(run_id)]
-        assert accounts == [("a", 1, 1), ("b", 10, 9)]
+        accounts = [(e.name, e.spent) for e in await Ledger(session).of_run(run_id)]
+    assert accounts == [("a", 0), ("b", 10)]
 
 
 async def test_a_model_is_recorded_once_under_its_recipe(database: Database) -> None:

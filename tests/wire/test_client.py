@@ -20,7 +20,6 @@ from leakrange.service.app import create_app
 from leakrange.wire import transport as transports
 from leakrange.wire.calling import HELD_OVER, Tries
 from leakrange.wire.client import NativeClient, call
-from leakrange.wire.codecs import decode_samples
 from leakrange.wire.errors import (
     LONGEST_HELD,
     BudgetExhausted,
@@ -37,6 +36,7 @@ from leakrange.wire.samples import SampleSpec
 from leakrange.wire.schemas import ModelCard
 from leakrange.wire.tensors import decode_npy, encode_npy
 from leakrange.wire.transport import AiohttpTransport, HttpxTransport, Transport
+from tests.reading import decode_samples
 from tests.serving import serving
 
 SPEC = SampleSpec.picture(2, 2, 1)

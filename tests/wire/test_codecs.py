@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as some
 from numpy.typing import NDArray
 
-from leakrange.wire.codecs import count_samples, decode_samples
 from leakrange.wire.errors import BodyTooLarge, InvalidInput, LeakrangeError, MalformedBody, UnsupportedMedia
-from leakrange.wire.pairs import count_pairs, decode_pairs, sample_marks
+from leakrange.wire.pairs import sample_marks
 from leakrange.wire.rows import CSV
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, encode_npy
+from tests.reading import count_pairs, count_samples, decode_pairs, decode_samples
 from tests.wire.test_pictures import multipart
 
 MOST = 4

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from leakrange.scenario.document import ServiceSpec
 from leakrange.wire.endpoints import (
     ENDPOINTS,
     RELEASES,
     UPLOADS,
+    ServiceSpec,
     endpoint_of,
     endpoints_of,
     released_by,

@@ -13,9 +13,10 @@ from hypothesis.extra import numpy as some
 from numpy.typing import NDArray
 
 from leakrange.wire.errors import BodyTooLarge, InvalidInput, LeakrangeError, MalformedBody, UnsupportedMedia
-from leakrange.wire.pairs import count_pairs, decode_pairs, joint_mark, same_person, sample_marks
+from leakrange.wire.pairs import joint_mark, same_person, sample_marks
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, encode_npy
+from tests.reading import count_pairs, decode_pairs
 from tests.wire.test_pictures import file, multipart
 
 MOST = 4

@@ -16,10 +16,10 @@ from hypothesis.extra import numpy as some
 from numpy.typing import NDArray
 from PIL import Image
 
-from leakrange.wire.codecs import count_samples, decode_samples
 from leakrange.wire.errors import BodyTooLarge, InvalidInput, LeakrangeError, MalformedBody, UnsupportedMedia
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, encode_npy
+from tests.reading import count_samples, decode_samples
 
 MOST = 4
 SMALL = SampleSpec.picture(2, 2, 1)

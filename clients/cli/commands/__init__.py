@@ -1,1 +1,1 @@
-"""The commands, a module for each thing that they are about."""
+"""The commands, one module for each subject."""

@@ -87,16 +87,8 @@ def status(state: State = None, as_json: AsJson = False) -> None:
         for entry in record.parties
     ]
     if as_json:
-        print_json(
-            {
-                "state": record.state,
-                "launcher": record.launcher,
-                "controller": record.controller,
-                "proxy": record.proxy,
-                "edge": record.edge,
-                "parties": rows,
-            }
-        )
+        about = {"state", "launcher", "controller", "proxy", "edge"}
+        print_json(record.model_dump(include=about) | {"parties": rows})
     else:
         print_table(
             ("party", "ready", "pid", "port", "restarts", "log"),
@@ -118,7 +110,7 @@ def status(state: State = None, as_json: AsJson = False) -> None:
 
 
 def _answers(name: str, port: int | None) -> bool:
-    """Whether a party that listens answers now; workers and Redis are as the launcher saw them last."""
+    """Whether a party that listens answers now. Workers and Redis are not asked: the record is believed."""
     if port is None or name == "redis":
         return True
     try:

@@ -13,7 +13,7 @@ from clients.cli.exits import CliError, told
 
 
 def main() -> int:
-    """Serve until SIGTERM; what happens is told on standard output, which is the launcher's log."""
+    """Serve until SIGTERM, and log to standard output, which is the launcher's log file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--state", type=Path, required=True)
     parser.add_argument("--ports", type=int, required=True)

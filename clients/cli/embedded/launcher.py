@@ -1,4 +1,4 @@
-"""Stand up an embedded range, in this process or in one that outlives it; find and stop one."""
+"""Start an embedded range, in this process or in one that outlives it; find and stop one."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEAST_FREE = 8 * 2**20
 
 @dataclass(frozen=True)
 class Settings:
-    """What ``leakrange up`` is told."""
+    """The options of ``leakrange up``."""
 
     folder: StateFolder
     base: int
@@ -49,7 +49,8 @@ def serve(
 ) -> bool:
     """Run the range in this process until a signal asks for its end; False where that came before it stood.
 
-    ``starting`` is told the record, which changes under way, ``ready`` when all parties are. Raises
+    ``starting`` is called with the record, which changes while the parties start, and ``ready`` when all are
+    ready. Raises
     `CliError` where the folder is in use, a port is taken, something is not installed, or a party dies at
     start; all others are stopped then.
     """
@@ -78,7 +79,7 @@ def serve(
         folder.write(_failed(supervisor.record, error))
         raise
     except BaseException as error:
-        # Nobody asked for this end: what is said of it later has to come from the record.
+        # Nobody asked for this end, so the record has to say why it came.
         supervisor.stop()
         reason = CliError(f"the launcher met {type(error).__name__}: {error}", code=Exit.NOT_STARTED)
         folder.write(_failed(supervisor.record, reason))
@@ -94,8 +95,8 @@ def serve(
 
 @owner_only()
 def detach(settings: Settings, *, starting: Callable[[RangeRecord], None]) -> RangeRecord:
-    """Have a process of its own serve the range; the record once it is ready. ``starting`` is told every
-    state of the record on the way. Raises `CliError` as `serve` does.
+    """Start a process that serves the range, and return the record when all parties are ready. Until then
+    ``starting`` is called with the record again and again. Raises `CliError` as `serve` does.
     """
     folder = settings.folder
     if folder.held():
@@ -137,7 +138,7 @@ def stop(folder: StateFolder, announce: Callable[[str], None]) -> bool:
         _clear(folder, announce)
         return False
     deadline = time.monotonic() + STOP_SECONDS
-    while record is None:  # its launcher is so young that it has not written yet
+    while record is None:  # its launcher has only just started and written nothing yet
         if time.monotonic() > deadline:
             raise CliError(f"{folder.root} is in use by an unknown process", code=Exit.NOT_STARTED)
         time.sleep(0.05)
@@ -156,8 +157,8 @@ def stop(folder: StateFolder, announce: Callable[[str], None]) -> bool:
 
 
 def ending(folder: StateFolder) -> tuple[str, str] | None:
-    """How the last range of ``folder`` ended, where nobody stopped it, and what to do; None where there was
-    none, or it still runs."""
+    """How the last range of ``folder`` ended if nobody stopped it, and what to do about it. None where there
+    was no range, or where it still runs."""
     record = folder.record()
     if record is None or folder.held():
         return None
@@ -250,7 +251,8 @@ def _told(record: RangeRecord | None, folder: StateFolder) -> CliError:
 
 
 def _clear(folder: StateFolder, announce: Callable[[str], None]) -> None:
-    """Tidy up after a launcher that crashed or failed. Only for who holds the folder, or when nobody does."""
+    """Tidy up after a launcher that crashed or failed. Call it only while holding the folder, or while nobody
+    holds it."""
     record = folder.record()
     if record is None:
         return

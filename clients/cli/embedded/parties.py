@@ -1,7 +1,7 @@
-"""The processes of an embedded range: what each is started with, and no more than it needs to know.
+"""The processes of an embedded range. Each is started with the settings that it needs, and no others.
 
-`leakrange.service.parties` declares what each is told: attackers get neither the operator key nor the
-database, and of Redis each party reaches what is its own.
+`leakrange.service.parties` declares these: attackers get neither the operator key nor the database, and each
+party reaches only its own keys in Redis.
 """
 
 from __future__ import annotations
@@ -48,14 +48,13 @@ class Process:
     queues: str = ""
 
     def node(self, pid: int) -> str:
-        """The name by which a worker answers that runs as process ``pid``."""
+        """The name of the worker that runs as process ``pid``."""
         return f"{self.queues.replace(',', '-')}-{pid}@{socket.gethostname()}"
 
 
 def processes(folder: StateFolder, ports: Mapping[str, int], *, workers: int) -> list[Process]:
-    """All processes, the Redis-protocol server first. ``workers`` is how many attackers there are besides the
-    trainer.
-    """
+    """All processes, the Redis-protocol server first. ``workers`` is the number of attackers besides the
+    trainer."""
     inherited, declared = _inherited(), parties(behaviours())
     told = _told_to_all(folder, ports, declared)
 
@@ -91,7 +90,7 @@ def processes(folder: StateFolder, ports: Mapping[str, int], *, workers: int) ->
 def _told_to_all(
     folder: StateFolder, ports: Mapping[str, int], declared: tuple[Party, ...]
 ) -> dict[str, str]:
-    """The values of settings that do not depend on who is told."""
+    """The values of settings that are the same for every party."""
     urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
     providers = {party.behaviour: urls[party.name] for party in declared if party.behaviour is not None}
     return {
@@ -109,7 +108,7 @@ def _told_to_all(
 
 
 def _inherited() -> dict[str, str]:
-    """Our own environment without its LEAKRANGE_ variables, but for those that every party may have."""
+    """Our own environment; of its LEAKRANGE_ variables only those that every party may have."""
     passed = {name: value for name, value in os.environ.items() if not name.startswith("LEAKRANGE_")}
     for name in PASSED_ON:
         if value := os.environ.get(name):

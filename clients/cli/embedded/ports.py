@@ -1,4 +1,4 @@
-"""Which party listens where on 127.0.0.1, and whether it can."""
+"""The ports of the parties on 127.0.0.1, and whether they are free."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ DEFAULT_BASE = 8700
 
 
 def names() -> tuple[str, ...]:
-    """The parties that listen, in the order of their ports: the base, and those after it."""
+    """The parties that listen, in the order of their ports, of which the base is the first."""
     return listening(behaviours())
 
 
 def check_base(base: int) -> None:
-    """Raise `CliError` for what can be no first port."""
+    """Raise `CliError` for a number that cannot be the first port."""
     count = len(names())
     if base and not 1 <= base <= 65535 - count:
         raise CliError(

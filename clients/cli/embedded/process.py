@@ -1,4 +1,4 @@
-"""One child process: its log, its process group, and its end when the launcher dies."""
+"""Child processes: their logs and process groups, and how they end when the launcher dies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _dying_with(parent: int) -> Callable[[], None] | None:
 
 @contextmanager
 def owner_only() -> Iterator[None]:
-    """Files that are made meanwhile, by child processes too, are for their owner alone."""
+    """Files made within, also by child processes, can be read by their owner alone."""
     before = os.umask(0o077)
     try:
         yield
@@ -81,7 +81,7 @@ def rotate(log: Path) -> None:
 
 
 def previous(log: Path) -> Path:
-    """Where the log before lies."""
+    """The path of the log before."""
     return log.with_suffix(".log.1")
 
 

@@ -1,4 +1,4 @@
-"""Whether a party is ready, seen from outside."""
+"""Whether a party is ready, as seen from outside."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Readiness:
         self._http = httpx.Client(timeout=1.0, trust_env=False)
 
     def __call__(self, party: Process, pid: int) -> bool:
-        """Ask once, for a second at most, the party that runs as process ``pid``."""
+        """Ask the party that runs as process ``pid`` once, for a second at most."""
         if party.answers == "http":
             return self._server(party.port)
         return self._redis() if party.answers == "redis" else self._worker(party.node(pid))

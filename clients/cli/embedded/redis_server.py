@@ -1,4 +1,4 @@
-"""The range's own Redis-protocol server: the machine's if it has one, else the wheel's."""
+"""The range's own Redis-protocol server: the machine's program, or else the one from the wheel."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ USERS: tuple[RedisUser, ...] = get_args(RedisUser)
 
 
 def redis_url(folder: StateFolder, port: int, user: RedisUser) -> str:
-    """Where that party finds the server, with a password of its own: it reaches its own keys alone."""
+    """The server's URL for that party, with its own password, which gives access to its own keys alone."""
     return f"redis://{user}:{_password(folder, user)}@127.0.0.1:{port}/0"
 
 
 def redis_command(folder: StateFolder, port: int) -> tuple[str, ...]:
-    """The command that serves ``port`` of this machine alone, to the folder's `USERS`, every write logged.
+    """The command of a server on ``port``, for this machine and the folder's `USERS` alone, with an
+    append-only file.
 
     The settings go into files of the state folder, since command lines can be read by other users.
     """
@@ -52,7 +53,7 @@ def _password(folder: StateFolder, user: RedisUser) -> str:
 
 
 def _own(path: Path, text: str) -> Path:
-    """A new file for its owner alone."""
+    """Write a new file that only its owner can read."""
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(text)

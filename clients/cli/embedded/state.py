@@ -1,4 +1,4 @@
-"""The state folder of an embedded range: where everything lies, who holds it, and what runs in it."""
+"""The state folder of an embedded range: its files, its lock, and the record of what runs."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class PartyRecord(BaseModel):
 
 
 class RangeRecord(BaseModel):
-    """What ``range.json`` holds: enough to talk to the range, to watch it and to stop it."""
+    """The content of ``range.json``: what is needed to talk to the range, watch it and stop it."""
 
     launcher: int
     state: Literal["starting", "ready", "stopping", "failed"] = "starting"
     stood: bool = False
-    """Whether all parties have been ready: tells a range that ended by itself from one that never started."""
+    """Whether all parties were ever ready. If not, the range never started; else it ended by itself."""
     error: str | None = None
     hint: str | None = None
     error_lines: list[str] = []
@@ -80,12 +80,12 @@ class StateFolder:
 
     @property
     def releases(self) -> Path:
-        """What attackers were answered, by identity."""
+        """The answers that attackers got, by identity."""
         return self.root / "releases"
 
     @property
     def redis(self) -> Path:
-        """What the Redis-protocol server keeps."""
+        """The files of the Redis-protocol server."""
         return self.root / "redis"
 
     @property
@@ -103,11 +103,11 @@ class StateFolder:
 
     @property
     def record_file(self) -> Path:
-        """Where the record lies."""
+        """The path of the record."""
         return self.root / "range.json"
 
     def prepare(self) -> None:
-        """Make the folders, for their owner alone; those of an older version become so, with the database."""
+        """Make the folders, which only their owner can read; folders and database of an older version too."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         parts = (self.models, self.releases, self.redis, self.root / "parties", self.root / "logs")
         for folder in parts:
@@ -117,7 +117,7 @@ class StateFolder:
             file.chmod(0o600)
 
     def hold(self) -> bool:
-        """Take the folder for this process until it ends, however it ends; False where another holds it."""
+        """Lock the folder until this process ends, however it ends; False where another process holds it."""
         self.prepare()
         lock = (self.root / "lock").open("a")
         try:
@@ -132,9 +132,8 @@ class StateFolder:
         return True
 
     def held(self) -> bool:
-        """Whether a living launcher holds the folder. The kernel lets go of the lock when the holder dies,
-        so a record without a holder was left by a crash.
-        """
+        """Whether a living launcher holds the folder. The kernel releases the lock when its holder dies, so a
+        record without a holder was left by a crash."""
         try:
             lock = (self.root / "lock").open("a")
         except OSError:
@@ -147,8 +146,8 @@ class StateFolder:
             return False
 
     def record(self) -> RangeRecord | None:
-        """The record, None where there is none. Raises `CliError` for a damaged one of a range that runs; one
-        that was left by a range that does not run is no loss, and None as well."""
+        """The record, or None. Raises `CliError` where it is damaged and the range runs; a damaged record of
+        a range that no longer runs counts as none."""
         try:
             return RangeRecord.model_validate_json(self.record_file.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
@@ -164,7 +163,7 @@ class StateFolder:
             ) from error
 
     def write(self, record: RangeRecord) -> None:
-        """Replace the record at once, so that nobody reads half of it."""
+        """Replace the record in one step, so that nobody reads half of it."""
         self._write_secret(self.record_file, record.model_dump_json(indent=2))
 
     def forget(self) -> None:
@@ -172,8 +171,8 @@ class StateFolder:
         self.record_file.unlink(missing_ok=True)
 
     def secret(self, name: str, make: Callable[[], str] = lambda: secrets.token_hex(24)) -> str:
-        """The secret of that name: made at the first call, and the same at every later start. Raises
-        `CliError` for a damaged file."""
+        """The secret of that name, made at the first call and kept for later starts. Raises `CliError` for a
+        damaged file."""
         path = self.root / "secrets.json"
         try:
             known = _Secrets.model_validate_json(path.read_bytes() if path.exists() else b"{}").root

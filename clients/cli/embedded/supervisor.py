@@ -21,13 +21,13 @@ from leakrange.wire.disk import is_full, storage_full
 __all__ = ["Supervisor", "end_leftovers"]
 
 START_SECONDS = 180.0
-"""A busy machine needs most of it: several parties import the deep learning framework at once."""
+"""A busy machine needs most of this, since several parties import the deep learning framework at once."""
 GRACE_SECONDS = 8.0
 FIRST_PAUSE, LONGEST_PAUSE, LONG_LIFE = 1.0, 30.0, 60.0
 
 
 class Supervisor:
-    """Holds the processes of a range. All methods belong to the main thread, but for `request_stop`."""
+    """The processes of a range. Call all methods from the main thread, except `request_stop`."""
 
     def __init__(
         self,
@@ -47,11 +47,11 @@ class Supervisor:
         self._stopping = threading.Event()
 
     def request_stop(self, *_: object) -> None:
-        """Have `start` or `watch` return soon; a signal handler."""
+        """Make `start` or `watch` return soon; serves as a signal handler."""
         self._stopping.set()
 
     def start(self) -> bool:
-        """Start every party and wait until all are ready; False where a stop was asked for meanwhile.
+        """Start every party and wait until all are ready; False if a stop was requested before that.
 
         Raises `CliError` with the last lines of the party's log where one dies, or is not ready in time.
         """
@@ -69,8 +69,8 @@ class Supervisor:
         return True
 
     def watch(self) -> None:
-        """Restart whatever dies, after a pause that grows, until a stop is asked for. A full disk ends
-        nothing: it is told, and what could not be done is tried again."""
+        """Restart whatever dies, after a pause that grows, until a stop is requested. A full disk does not
+        end the range: it is announced, and what failed is tried again."""
         changed = full = False
         while not self._stopping.wait(0.25):
             try:
@@ -87,9 +87,8 @@ class Supervisor:
                 changed = full = True
 
     def stop(self) -> None:
-        """End every party: ask, wait, kill. The Redis-protocol server goes last, since the others need it to
-        end well.
-        """
+        """End every party: terminate, wait, kill. The Redis-protocol server goes last, since the others need
+        it to end in order."""
         self.record.state = "stopping"
         self._folder.write(self.record)
         redis, *others = self._parties
@@ -160,7 +159,7 @@ class Supervisor:
                 self._announce(f"{party.name} is ready again")
                 return True
             return False
-        kill_group(process.pid, signal.SIGKILL)  # children that outlived it would answer beside its successor
+        kill_group(process.pid, signal.SIGKILL)  # or surviving children would answer beside its successor
         if now - self._born[party.name] > LONG_LIFE:
             self._pause.pop(party.name, None)
         pause = self._pause.get(party.name, FIRST_PAUSE)
@@ -180,14 +179,14 @@ def _ending(code: int) -> str:
 
 
 def end_leftovers(record: RangeRecord) -> list[str]:
-    """Kill parties that outlived a launcher that crashed (the kernel does so on Linux); their names."""
+    """Kill parties that outlived a crashed launcher (on Linux the kernel does so), and return their names."""
     signs = {"redis.conf", *(f"-m {party.module}" for party in parties(behaviours()))}
     ended = []
     for entry in record.parties:
         if entry.pid is None or entry.pid == os.getpid():
             continue
         line = command_line(entry.pid)
-        # Process numbers are used again: only what still looks like the party is ended.
+        # Process numbers are reused: end only what still looks like the party.
         if any(sign in line for sign in signs):
             kill_group(entry.pid, signal.SIGKILL)
             ended.append(entry.name)

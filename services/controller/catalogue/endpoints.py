@@ -4,10 +4,11 @@ language's schema.
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from leakrange.attacks import attacks
 from leakrange.data import datasets
@@ -17,8 +18,6 @@ from leakrange.scenario.schema import scenario_schema
 from leakrange.store.engine import Database
 from leakrange.store.models import Models
 from leakrange.wire.samples import SampleSpec
-
-__all__ = ["router"]
 
 router = APIRouter(prefix="/v1", tags=["catalogue"])
 
@@ -49,13 +48,15 @@ class Entry(BaseModel):
 class ModelEntry(BaseModel):
     """A trained model in the artifact store."""
 
+    model_config = ConfigDict(from_attributes=True)
+
     digest: str
     data: str
     behaviour: str
     seed: int
     recipe: dict[str, Any]
     figures: dict[str, Any]
-    created: str
+    created: Annotated[str, BeforeValidator(datetime.isoformat)]
 
 
 @router.get("/data")
@@ -105,20 +106,7 @@ async def models(
     database: Database = request.app.state.database
     async with database.read() as session:
         rows = await Models(session).page(limit=limit, offset=offset)
-    return {
-        "models": [
-            ModelEntry(
-                digest=row.digest,
-                data=row.data,
-                behaviour=row.behaviour,
-                seed=row.seed,
-                recipe=row.recipe,
-                figures=row.figures,
-                created=row.created.isoformat(),
-            )
-            for row in rows
-        ]
-    }
+    return {"models": [ModelEntry.model_validate(row) for row in rows]}
 
 
 @router.get("/scenario/schema")

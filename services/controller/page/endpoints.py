@@ -1,12 +1,10 @@
-"""``/``: an overview of runs, updated live. One static page that reads the API."""
+"""``/``: a static page that reads the API and shows the runs live."""
 
 from __future__ import annotations
 
 from importlib.resources import files
 
 from fastapi import APIRouter, Response
-
-__all__ = ["router"]
 
 router = APIRouter(include_in_schema=False)
 PAGE = files("services.controller.page").joinpath("runs.html").read_bytes()

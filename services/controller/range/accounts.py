@@ -10,8 +10,6 @@ from leakrange.service.operators import Proxy
 from leakrange.wire.errors import LeakrangeError
 from services.controller.range.journal import Journal
 
-__all__ = ["Accounts", "LedgerLost"]
-
 log = structlog.get_logger("services.controller.accounts")
 CHECK_WITHIN = 5.0
 """Seconds for which a trial that has failed waits for the proxy to say whether its ledger is the reason."""
@@ -67,7 +65,7 @@ class Accounts:
     ) -> str:
         """The key of that name, created where needed, with ``budget`` samples of the model served as
         ``model`` at ``endpoints``. It is ``key``, or one derived from the operator key."""
-        # First of all: however the run ends, no key was used that its ledger does not have.
+        # First, so that the run's ledger has every key that was used, however the run ends.
         await self._journal.open_account(name, policy=policy, budget=budget)
         return await self._proxy.put_key(
             name, budget=budget, policy=policy, model=model, endpoints=endpoints, key=key
@@ -85,7 +83,7 @@ class Accounts:
                 for name in await self._journal.accounts():
                     account = await self._proxy.ledger(name)
                     spent[name] = int(account["spent"]) if account else 0
-                # Last of all: of a ledger that is another one by now, nothing was spent.
+                # Last: if the ledger was replaced meanwhile, these figures mean nothing.
                 if spent and await self._proxy.ledger(self._journal.run) is None:
                     spent.clear()
                     raise LedgerLost

@@ -17,8 +17,6 @@ from leakrange.wire.names import upload_name
 from services.controller.range.context import RunContext
 from services.controller.range.together import together
 
-__all__ = ["Asking"]
-
 DEVICE = [ARTIFACT, UPLOADS]
 """What a user's device asks for: the model once, then decisions on its outputs."""
 
@@ -82,7 +80,7 @@ class Asking:
             if record.inferred is not None and record.scores is not None:
                 extra["inferred"] = np.asarray(record.inferred, dtype=np.int64)
                 extra["scores"] = np.asarray(record.scores, dtype=np.float32)
-            # The releases come last: where they are, all of the session is.
+            # The releases are stored last: where they are, the whole session is.
             put_arrays(context.parties.releases, f"{identity}.npz", extra)
             put_array(
                 context.parties.releases, f"{identity}.npy", np.asarray(record.values, dtype=np.float32)
@@ -100,14 +98,14 @@ class Asking:
         context = self._context
         model, policy = context.models[probe.model], context.policies[probe.defence]
         await context.own.served(model)
-        samples = sum(span.stop - span.start for span in probe.spans)
+        samples = 0 if probe.downloads else sum(span.stop - span.start for span in probe.spans)
         name = f"{context.run}.{probe.by}.{probe.id}"
         await context.accounts.key(
             name,
             policy=policy.name,
             budget=samples,
             model=context.own.name(model),
-            endpoints=[model.endpoint],
+            endpoints=[ARTIFACT] if probe.downloads else [model.endpoint],
             key=api_key(context.parties.fleet_secret.get_secret_value(), name),
         )
         where = {
@@ -131,7 +129,7 @@ class Asking:
                 await context.journal.job_done(
                     identity,
                     "probe",
-                    {"key": name if own else None, "samples": size},
+                    {"key": name if own else None, "samples": 0 if probe.downloads else size},
                     message=f"{size} answers for {probe.id}" + ("" if own else ", known already"),
                 )
 

@@ -13,8 +13,6 @@ from services.controller.range.parties import Parties
 from services.controller.range.together import Once
 from services.controller.settings import ControllerSettings
 
-__all__ = ["RunContext"]
-
 FITS_AT_ONCE = 8
 
 

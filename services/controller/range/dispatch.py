@@ -11,8 +11,6 @@ from services.controller.range.fleet import Fleet
 from services.controller.range.journal import Journal
 from services.controller.range.together import being_cancelled
 
-__all__ = ["Dispatch"]
-
 
 class Dispatch:
     """``sent`` are identities of the jobs that the run has sent, now or before a restart. ``in_fleet`` are

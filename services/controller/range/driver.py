@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from leakrange.attacks import attacks
 from leakrange.attacks.kinds import kind_of
 from leakrange.attacks.kinds.trial import Uploaded
-from leakrange.scenario.plan import Plan, PlannedTrial
+from leakrange.scenario.plan import Plan, PlannedModel, PlannedTrial
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.errors import LeakrangeError, StorageFull
 from services.controller.range.asking import Asking
@@ -26,8 +26,6 @@ from services.controller.range.together import together
 from services.controller.range.trial import ReadyTrial
 from services.controller.range.uploaded import read_uploads
 from services.controller.settings import ControllerSettings
-
-__all__ = ["Driver"]
 
 log = structlog.get_logger("services.controller.driver")
 
@@ -109,7 +107,9 @@ class Driver:
         uploaded = None
         if needs.streams:
             first = needs.streams[0]
-            uploaded = await context.once.need(f"uploaded {first}", partial(self._uploaded, streams[0]))
+            uploaded = await context.once.need(
+                f"uploaded {first}", partial(self._uploaded, streams[0], context.models[trial.model])
+            )
         return ReadyTrial(
             context,
             trial,
@@ -126,6 +126,8 @@ class Driver:
         probe = self._context.probes[name]
         return await self._context.once.need(f"probe {name}", partial(self._asking.probe, probe))
 
-    async def _uploaded(self, identities: list[str]) -> Uploaded:
+    async def _uploaded(self, identities: list[str], model: PlannedModel) -> Uploaded:
         """A stream with everything known about it, read once for all the trials that use it."""
-        return await read_uploads(identities, self._context.journal, self._context.parties.releases)
+        context = self._context
+        heads = context.plan.heads(model)
+        return await read_uploads(identities, model.release, heads, context.journal, context.parties.releases)

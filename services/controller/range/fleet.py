@@ -1,8 +1,8 @@
 """Sends jobs to the Celery fleet and receives its reports.
 
 Jobs are idempotent by identity, so the controller may send one again whenever in doubt: after its own
-restart, when a started job has no lease (its worker died) and no final report, and when a job is in no
-queue although nobody has started it (the broker lost it).
+restart, and when nobody has the job's lease although a worker had begun it (the worker died) or it is in no
+queue (its message was lost). Nothing else looks for lost jobs.
 """
 
 from __future__ import annotations
@@ -20,21 +20,27 @@ from kombu.exceptions import OperationalError
 from pydantic import ValidationError
 from redis.exceptions import RedisError
 
-from leakrange.jobs.job import CANCEL, LEASE, ORDER, REPORTS, FitJob, JobReport, ProbeJob, TrainJob
+from leakrange.jobs.job import (
+    CANCEL,
+    LEASE,
+    ORDER,
+    REPORTS,
+    FitJob,
+    JobReport,
+    Order,
+    ProbeJob,
+    TrainJob,
+)
 from leakrange.wire.errors import LeakrangeError, Unavailable
 
-__all__ = ["Fleet", "JobFailed"]
-
 log = structlog.get_logger("services.controller.fleet")
-REAP_EVERY = 2.0
-ORPHANED_AFTER = 3.0
-"""Seconds without a lease before a job that was begun is sent again: longer than one heartbeat, shorter than
-the visibility timeout.
-"""
-LOST_AFTER = 15.0
-"""Seconds in no queue and with no lease before a job that nobody has begun is sent again: longer than the
-broker needs to give a dead worker's delivery to another.
-"""
+LOOK_EVERY = 1.0
+LOST_AFTER = 2.0
+"""Seconds without a lease before a job is sent again: its last report may still be on its way."""
+MOST_DEATHS = 5
+"""A job that so many workers have died of is not given to another."""
+ORDER_SECONDS = 86_400
+"""For how long an order that no worker ends is kept."""
 SEND_FOR = 30.0
 """Seconds for which a broker that does not answer is tried: a restart takes a few."""
 
@@ -50,7 +56,7 @@ class JobFailed(LeakrangeError):
 @dataclass(eq=False)
 class _Pending:
     identity: str
-    job: TrainJob | ProbeJob | FitJob
+    order: Order
     done: asyncio.Future[JobReport]
     watchers: list[OnReport] = field(default_factory=list)
     waiters: int = 0
@@ -58,6 +64,8 @@ class _Pending:
     begun: bool = False
     """A worker has it: it was reported on, or its lease was seen."""
     silent_since: float | None = None
+    deaths: int = 0
+    """How many workers have begun it and lost its lease."""
 
 
 class Fleet:
@@ -76,7 +84,10 @@ class Fleet:
         """Start to listen for reports. Older reports are not needed, since every job in doubt is sent
         again."""
         position = await self._newest()
-        self._loops = [asyncio.create_task(self._listen(position)), asyncio.create_task(self._reap())]
+        self._loops = [
+            asyncio.create_task(self._listen(position)),
+            asyncio.create_task(self._look_after_jobs()),
+        ]
 
     async def stop(self) -> None:
         """Stop listening. Jobs in progress continue in the fleet."""
@@ -112,7 +123,7 @@ class Fleet:
         identity = job.identity()
         pending = self._pending.get(identity)
         if pending is None:
-            pending = _Pending(identity, job, asyncio.get_running_loop().create_future())
+            pending = _Pending(identity, Order(job=job), asyncio.get_running_loop().create_future())
             pending.done.add_done_callback(_seen)
             self._pending[identity] = pending
             # A task of its own: the caller may be cancelled while others wait for the same job.
@@ -152,7 +163,7 @@ class Fleet:
             if before is not None:
                 await before()
             if not pending.done.done():
-                await self._send(pending.job)
+                await self._send(pending.identity, pending.order)
         except Exception as error:
             # It is the callers' error, whichever it is; without this they would wait for ever.
             if self._pending.get(pending.identity) is pending:
@@ -160,28 +171,28 @@ class Fleet:
             if not pending.done.done():
                 pending.done.set_exception(error)
 
-    def _send_again(self, pending: _Pending) -> None:
+    def _send_again(self, pending: _Pending, after: float = 0.0) -> None:
         before = pending.sending
 
-        async def sent_before() -> None:
+        async def pause() -> None:
             if before is not None:
                 await asyncio.wait([before])
+            await asyncio.sleep(after)
 
         pending.begun, pending.silent_since = False, None
-        pending.sending = asyncio.create_task(self._begin(pending, sent_before))
+        pending.sending = asyncio.create_task(self._begin(pending, pause))
 
-    async def _send(self, job: TrainJob | ProbeJob | FitJob) -> None:
-        payload = job.model_dump(mode="json")
+    async def _send(self, identity: str, order: Order) -> None:
         give_up = time.monotonic() + SEND_FOR
         while True:
             try:
-                identity = job.identity()
                 await self._redis.delete(CANCEL.format(identity=identity))
                 await self._redis.set(
-                    ORDER.format(identity=identity), job.model_dump_json(), ex=ORDER_SECONDS
+                    ORDER.format(identity=identity), order.model_dump_json(), ex=ORDER_SECONDS
                 )
+                kind = order.job.kind
                 await asyncio.to_thread(
-                    self._celery.send_task, f"leakrange.{job.kind}", args=[payload], queue=job.kind
+                    self._celery.send_task, f"leakrange.{kind}", args=[identity], queue=kind
                 )
                 return
             except (RedisError, OperationalError, OSError) as error:
@@ -224,6 +235,11 @@ class Fleet:
             # Nobody cancelled what is still pending: it was another run, before this one asked.
             self._send_again(pending)
             return
+        if report.state == "postponed":
+            again = report.data
+            pending.order = Order(job=pending.order.job, attempt=again["attempt"], until=again.get("until"))
+            self._send_again(pending, after=again["seconds"])
+            return
         for watcher in list(pending.watchers):
             watcher(report)
         if report.state in ("done", "failed"):
@@ -233,40 +249,47 @@ class Fleet:
 
     # --- jobs that nobody works on any more ------------------------------------------------------------
 
-    async def _reap(self) -> None:
+    async def _look_after_jobs(self) -> None:
         while True:
-            await asyncio.sleep(REAP_EVERY)
+            await asyncio.sleep(LOOK_EVERY)
             try:
-                await self._look_after()
+                await self._look()
             except (RedisError, OSError) as error:
-                log.warning("cannot look for orphaned jobs", error=str(error))
+                log.warning("cannot look for lost jobs", error=str(error))
 
-    async def _look_after(self) -> None:
+    async def _look(self) -> None:
         sent = [each for each in self._pending.values() if each.sending is not None and each.sending.done()]
         if not sent:
             return
         leases = await self._redis.mget([LEASE.format(identity=each.identity) for each in sent])
-        waiting = {kind: await self._redis.llen(kind) for kind in {each.job.kind for each in sent}}
+        kinds = {each.order.job.kind for each in sent}
+        waiting = {kind: await self._redis.llen(kind) for kind in kinds}
         now = time.monotonic()
         for pending, lease in zip(sent, leases, strict=True):
             if self._pending.get(pending.identity) is not pending:
                 continue  # it came to its end meanwhile
             if lease is not None:
                 pending.begun = True
-            if lease is not None or (not pending.begun and waiting[pending.job.kind]):
+            if lease is not None or (not pending.begun and waiting[pending.order.job.kind]):
                 pending.silent_since = None
             elif pending.silent_since is None:
                 pending.silent_since = now
-            elif now - pending.silent_since >= (ORPHANED_AFTER if pending.begun else LOST_AFTER):
-                log.warning("sending a job again", identity=pending.identity, kind=pending.job.kind)
-                self._send_again(pending)
+            elif now - pending.silent_since >= LOST_AFTER:
+                self._lost(pending)
+
+    def _lost(self, pending: _Pending) -> None:
+        if pending.begun:
+            pending.deaths += 1
+        if pending.deaths < MOST_DEATHS:
+            log.warning("sending a job again", identity=pending.identity, deaths=pending.deaths)
+            self._send_again(pending)
+            return
+        del self._pending[pending.identity]
+        reason = f"given up: {pending.deaths} workers died of it (out of memory?)"
+        pending.done.set_exception(JobFailed(reason, identity=pending.identity))
 
 
 def _seen(done: asyncio.Future[JobReport]) -> None:
     """Read a future's error, so that asyncio does not warn about it when no caller is left."""
     if not done.cancelled():
         done.exception()
-
-
-ORDER_SECONDS = 86_400
-"""For how long the fleet can look up how a job was sent last."""

@@ -14,14 +14,12 @@ from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
-from leakrange.store.jobs import Jobs, NewJob
+from leakrange.store.jobs import Jobs
 from leakrange.store.models import Models
 from leakrange.store.runs import FINAL, Runs
-from leakrange.store.tables import JobKind, RunState
+from leakrange.store.tables import JobKind, RunState, now
 from leakrange.store.trials import Ledger, Trials, Truths
 from services.controller.range.news import News
-
-__all__ = ["Journal", "Truth"]
 
 Truth = tuple[dict[str, list[int]], list[int]]
 """Labels per attribute, and the decisions that the users got."""
@@ -54,7 +52,7 @@ class Journal:
     async def expect(self, jobs: list[tuple[str, JobKind, dict[str, Any]]]) -> None:
         """Record jobs (identity, kind, purpose) that the run is going to do."""
         async with self._database.write() as session:
-            await Jobs(session).add(self.run, [NewJob(name, kind, data) for name, kind, data in jobs])
+            await Jobs(session).add(self.run, jobs)
 
     async def done_before(self) -> set[str]:
         """Identities of the jobs that this run has finished already."""
@@ -91,14 +89,7 @@ class Journal:
         produced."""
         async with self._database.write() as session:
             if truth is not None:
-                await Truths(session).add(
-                    self.run,
-                    identity,
-                    labels=truth.labels,
-                    decisions=truth.decisions,
-                    input_bytes=truth.input_bytes,
-                    sent_bytes=truth.sent_bytes,
-                )
+                await Truths(session).add(self.run, identity, truth)
             if model is not None:
                 await Models(session).add(*model)
             if await Jobs(session).finish(self.run, identity, result):
@@ -160,16 +151,9 @@ class Journal:
                 result = job.result or {}
                 if result.get("key") is not None:
                     distinct[result["key"]] += result["samples"]
-            ledger = Ledger(session)
-            for entry in await ledger.of_run(self.run):
-                await ledger.put(
-                    self.run,
-                    entry.name,
-                    policy=entry.policy,
-                    budget=entry.budget,
-                    spent=spent.get(entry.name, max(entry.spent, distinct[entry.name])),
-                    distinct=distinct[entry.name],
-                )
+            for entry in await Ledger(session).of_run(self.run):
+                entry.spent = spent.get(entry.name, max(entry.spent, distinct[entry.name]))
+                entry.distinct, entry.seen = distinct[entry.name], now()
 
     async def finish(self) -> None:
         """End the run, as failed if any trial has failed. Jobs that are still open are not needed by any

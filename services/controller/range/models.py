@@ -16,8 +16,6 @@ from services.controller.range.journal import Journal
 from services.controller.range.parties import Parties
 from services.controller.range.together import Once
 
-__all__ = ["Models"]
-
 
 class Models:
     """What a run's trials need of its models, done when the first trial needs it."""

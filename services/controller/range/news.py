@@ -9,8 +9,6 @@ from weakref import WeakValueDictionary
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
 
-__all__ = ["News"]
-
 
 class News:
     """Appends events to SQL and wakes whoever follows the run in this process."""

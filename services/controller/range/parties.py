@@ -12,8 +12,6 @@ from leakrange.wire.names import PublicNames
 from services.controller.range.fleet import Fleet
 from services.controller.range.served_models import ModelKeeper
 
-__all__ = ["Parties"]
-
 
 @dataclass(frozen=True)
 class Parties:

@@ -16,8 +16,6 @@ from leakrange.store.served import ServedModels, Unused
 from leakrange.store.tables import now
 from leakrange.wire.errors import Conflict, LeakrangeError
 
-__all__ = ["ModelKeeper"]
-
 log = structlog.get_logger("services.controller.served_models")
 RETRY = 60.0
 """Seconds until a withdrawal is tried again that a party did not answer."""

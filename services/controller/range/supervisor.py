@@ -21,8 +21,6 @@ from services.controller.range.news import News
 from services.controller.range.parties import Parties
 from services.controller.settings import ControllerSettings
 
-__all__ = ["Supervisor"]
-
 log = structlog.get_logger("services.controller.supervisor")
 RECORD_EVERY = 2.0
 """Seconds between tries to write down the end of a run while the disk is full."""
@@ -69,7 +67,7 @@ class Supervisor:
                 return
         driven = self._driven.get(run)
         if driven is not None and driven.task is not None:
-            # First of all: nothing may be written into the record of a run behind its end.
+            # First, since nothing may be written to a run's record after its end.
             driven.task.cancel()
             await asyncio.wait([driven.task])
         await self._wind_up(run, driven.driver if driven is not None else None)

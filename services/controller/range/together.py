@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
-__all__ = ["Once", "being_cancelled", "together"]
-
 T = TypeVar("T")
 
 

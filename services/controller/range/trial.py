@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,25 +12,22 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from leakrange.attacks.attack import Inference
-from leakrange.attacks.kinds.cell import Needs
-from leakrange.attacks.kinds.trial import Fitted, Shown, Uploaded
-from leakrange.jobs.job import Span
+from leakrange.attacks.kinds.trial import Fitted, Shown, Trial, Uploaded
+from leakrange.data import names
+from leakrange.jobs.job import Span, Split
 from leakrange.scenario.plan import PlannedModel, PlannedTrial
-from leakrange.store.files import get_arrays, put_arrays, whole
-from leakrange.store.joined import joined
+from leakrange.store.files import get_arrays, joined, put_arrays, whole
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import UPLOADS
 from leakrange.wire.errors import LeakrangeError, NotFound
+from leakrange.wire.names import upload_name
 from services.controller.range.context import RunContext
-from services.controller.range.students import hand_in
 from services.controller.range.together import together
 
-__all__ = ["ReadyTrial", "trained_on"]
 
-
-class ReadyTrial:
-    """Implements `leakrange.attacks.kinds.trial.Trial`. ``streams`` and ``probes`` hold identities of
-    stored releases, for each draw chunk by chunk."""
+class ReadyTrial(Trial):
+    """A trial of a run. ``streams`` and ``probes`` hold identities of stored releases, for each draw chunk
+    by chunk."""
 
     def __init__(
         self,
@@ -40,34 +38,36 @@ class ReadyTrial:
         uploaded: Uploaded | None,
     ) -> None:
         self._context, self._planned = context, planned
-        self._streams, self._probes, self._uploaded = streams, probes, uploaded
+        self._probes, self._uploaded = probes, uploaded
         self.attack, self.hidden = planned.result.attack, planned.result.sensitive
         self.budget, self.seed = planned.result.budget, planned.result.seed
-        self.parameters: Mapping[str, Any] = planned.parameters
-        self.needs: Needs = planned.needs
+        self.parameters, self.needs = planned.parameters, planned.needs
         self.model: PlannedModel = context.models[planned.model]
+        self.classes = self._classes(self.hidden)
+        self.observed = _by_chunk(streams)
 
-    @property
-    def classes(self) -> int:
-        """The number of classes of the hidden attribute."""
-        return len(self._context.plan.classes[self.model.data][self.hidden])
+    def _classes(self, attribute: str) -> int:
+        return len(self._context.plan.classes[self.model.data][attribute])
 
     @property
     def uploaded(self) -> Uploaded:
         """The first stream of the needs. Raises `NotFound` where they have none."""
         if self._uploaded is None:
             raise NotFound(f"{self._planned.result.id} needs no user's uploads")
-        return self._uploaded
+        return self._about_hidden(self._uploaded)
+
+    def _about_hidden(self, uploaded: Uploaded) -> Uploaded:
+        """Of a provider that infers several attributes, what it inferred of the hidden one."""
+        inferred, hides = uploaded.inferred, names(self.model.sensitive)
+        if inferred is None or self.hidden not in hides:
+            return uploaded
+        own = inferred.of(hides.index(self.hidden), [self._classes(name) for name in hides])
+        return replace(uploaded, inferred=own)
 
     @property
     def users(self) -> list[Span]:
         """The samples of its sessions."""
         return self._context.streams[self.needs.streams[0]].spans
-
-    @property
-    def observed(self) -> list[list[str]]:
-        """The releases that users uploaded."""
-        return _by_chunk(self._streams)
 
     def answered(self, role: str) -> list[list[str]]:
         """The answers to the probes of a role; none where there are no such probes."""
@@ -79,9 +79,19 @@ class ReadyTrial:
 
     def members(self, pool: int) -> NDArray[np.bool_]:
         """Which of the ``pool`` samples the model, or a student's teacher, was trained on."""
+        return trained_on(self._record(), pool)
+
+    def trained(self, split: Split) -> Mapping[str, float]:
+        """The figures of the training of the model, or of a student's teacher, on a split."""
+        figures: Mapping[str, float] = self._record()["figures"].get(split, {})
+        return figures
+
+    def _record(self) -> dict[str, Any]:
         trained = self.model.teacher or self.model
-        record = self._context.parties.models.get(f"{trained.artifact}/training.json")
-        return trained_on(orjson.loads(record), pool)
+        found: dict[str, Any] = orjson.loads(
+            self._context.parties.models.get(f"{trained.artifact}/training.json")
+        )
+        return found
 
     async def shown(self, span: Span) -> list[Shown]:
         """The shadow models' releases for a span."""
@@ -109,25 +119,18 @@ class ReadyTrial:
         identity = digest(["student", student.identity, policy.digest])
         name = f"{context.run}.student.{self.model.id}.{identity[:12]}"
         await context.journal.expect([(identity, "stream", {"trial": trial.id})])
-        served_as = context.own.name(self.model)
         key = await context.accounts.key(
-            name, policy=policy.name, budget=len(outputs), model=served_as, endpoints=[UPLOADS]
+            name,
+            policy=policy.name,
+            budget=len(outputs),
+            model=context.own.name(self.model),
+            endpoints=[UPLOADS],
         )
         known = whole(context.parties.releases, f"{identity}.npz")
         if not known:
             try:
                 async with context.sessions:
-                    found = await hand_in(
-                        context.parties.proxy,
-                        context.parties.providers,
-                        self.model,
-                        served_as=served_as,
-                        account=name,
-                        key=key,
-                        outputs=outputs,
-                        spans=self.users,
-                        upload=context.own.upload(identity),
-                    )
+                    found = await self._hand_in(outputs, name, key, context.own.upload(identity))
             except LeakrangeError as error:
                 await context.journal.job_failed(identity, "stream", f"{trial.id}: {error.detail}")
                 raise
@@ -140,7 +143,45 @@ class ReadyTrial:
         )
         read = get_arrays(context.parties.releases, f"{identity}.npz")
         inferred = Inference(read["inferred"], read["scores"])
-        return Uploaded(self.uploaded.truths, read["decisions"], inferred)
+        return self._about_hidden(Uploaded(self.uploaded.truths, read["decisions"], inferred))
+
+    async def _hand_in(
+        self, outputs: NDArray[np.float32], account: str, key: str, upload: str
+    ) -> dict[str, NDArray[np.generic]]:
+        """Upload a student's soft outputs (V, Y) with the ``key`` of the user's ``account``, as an edge
+        client uploads those of the provider's model. Each span is one upload, named ``{upload}.0``,
+        ``{upload}.1``, …. Then ask the provider what it inferred from them.
+
+        Returns ``decisions`` (V,), ``inferred`` (V,), of several attributes (V, A), and ``scores`` (V, S). A
+        repetition under the same names costs nothing and returns the same. Raises `NotFound` where the
+        provider has no decoder.
+        """
+        parties, model = self._context.parties, self.model
+        served_as = self._context.own.name(model)
+        decisions: list[Any] = []
+        inferred: list[Any] = []
+        scores: list[list[float]] = []
+        start = 0
+        for number, span in enumerate(self.users):
+            values = outputs[start : start + span.stop - span.start]
+            start += len(values)
+            name = f"{upload}.{number}"
+            decided = await parties.proxy.upload(key, served_as, "softmax", values, name)
+            record = await parties.providers.intake(
+                model.recipe.behaviour, served_as, upload_name(account, name)
+            )
+            if record.decisions != decided:
+                raise LeakrangeError(f"provider and user disagree about upload {name}")
+            if record.inferred is None or record.scores is None:
+                raise NotFound(f"the provider of {model.id} has no decoder: it inferred nothing")
+            decisions += decided
+            inferred += record.inferred
+            scores += record.scores
+        return {
+            "decisions": np.asarray(decisions, dtype=np.int64),
+            "inferred": np.asarray(inferred, dtype=np.int64),
+            "scores": np.asarray(scores, dtype=np.float32),
+        }
 
 
 def trained_on(record: dict[str, Any], pool: int) -> NDArray[np.bool_]:

@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakrange.attacks.attack import Inference
 from leakrange.attacks.kinds.trial import Uploaded
-from leakrange.store.files import FileStore, get_arrays
+from leakrange.metrics import softmax
+from leakrange.store.files import FolderStore, get_arrays, joined
+from leakrange.wire.releases import ReleaseKind
 from services.controller.range.journal import Journal
 
-__all__ = ["read_uploads"]
 
-
-async def read_uploads(identities: Sequence[str], journal: Journal, releases: FileStore) -> Uploaded:
-    """The stream whose uploads were stored under these ``identities``, in order."""
+async def read_uploads(
+    identities: Sequence[str],
+    release: ReleaseKind,
+    heads: Sequence[int],
+    journal: Journal,
+    releases: FolderStore,
+) -> Uploaded:
+    """The stream whose uploads of that release were stored under these ``identities``, in order. ``heads``
+    are the numbers of classes of what the model is asked for."""
     truths = [await journal.truth(identity) for identity in identities]
     intakes = [get_arrays(releases, f"{identity}.npz") for identity in identities]
     inferred = None
@@ -24,8 +32,14 @@ async def read_uploads(identities: Sequence[str], journal: Journal, releases: Fi
             np.concatenate([intake["inferred"] for intake in intakes]),
             np.concatenate([intake["scores"] for intake in intakes]),
         )
+    soft: NDArray[np.floating] | None = None
+    if release in ("logits", "softmax"):
+        soft = joined(releases, [[identity] for identity in identities])
+        soft = softmax(soft, heads) if release == "logits" else soft
     return Uploaded(
         truths=[labels for labels, _ in truths],
         decisions=np.concatenate([intake["decisions"] for intake in intakes]),
         inferred=inferred,
+        soft=soft,
+        heads=heads,
     )

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
-from starlette.responses import StreamingResponse
+from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from leakrange.scenario.results import RunResults
 from leakrange.service.app import check_operator
 from leakrange.wire.errors import NotAcceptable
 from services.controller.runs.schemas import Accepted, RunList, RunView
 from services.controller.runs.service import RunService
-
-__all__ = ["router"]
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 ID = r"^[A-Za-z0-9-]+$"
@@ -78,25 +77,17 @@ async def cancel(run: RunId, service: Service) -> RunView:
     return await service.cancel(run)
 
 
-@router.get(
-    "/{run}/events",
-    response_class=StreamingResponse,
-    responses={200: {"content": {"text/event-stream": {}}}},
-)
+@router.get("/{run}/events", response_class=EventSourceResponse, dependencies=[Depends(view)])
 async def events(
     run: RunId,
     service: Service,
     last_event_id: Annotated[str | None, Header(max_length=10, pattern=r"^[0-9]+$")] = None,
     after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
-) -> StreamingResponse:
+) -> AsyncIterator[ServerSentEvent]:
     """The run's events from the start (or after ``Last-Event-ID``), live until it is finished."""
     position = int(last_event_id) if last_event_id else after
-    await service.view(run)
-    return StreamingResponse(
-        service.follow(run, min(position, 2**31 - 1)),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store"},
-    )
+    async for event in service.follow(run, min(position, 2**31 - 1)):
+        yield event
 
 
 @router.get(

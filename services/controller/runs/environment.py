@@ -9,8 +9,6 @@ from importlib.metadata import PackageNotFoundError, distributions, version
 
 from leakrange.jobs.recipe import TrainingRecipe
 
-__all__ = ["describe"]
-
 LIBRARIES = ("leakrange", "fastapi", "numpy", "pydantic", "celery", "sqlalchemy", "altair")
 
 

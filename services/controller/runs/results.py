@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,19 +10,17 @@ from typing import Any
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from leakrange.data import datasets
+from leakrange.data import datasets, names
 from leakrange.metrics import entropy_bits, entropy_histogram, softmax
 from leakrange.scenario.plan import Plan, PlannedModel
 from leakrange.scenario.results import ModelResult, RunResults, TrialResult
 from leakrange.scenario.summary import summarise
-from leakrange.store.files import FileStore, get_array, whole
+from leakrange.store.files import FolderStore, get_array, whole
 from leakrange.store.models import Models
 from leakrange.store.runs import Runs
 from leakrange.store.tables import LedgerEntry, Run
 from leakrange.store.trials import Ledger, Trials
 from leakrange.wire.errors import Conflict, NotFound
-
-__all__ = ["Record", "gather", "read_record"]
 
 
 @dataclass(frozen=True)
@@ -57,12 +56,12 @@ async def read_record(session: AsyncSession, run_id: str) -> Record:
     return Record(run, plan, trials, figures, await Ledger(session).of_run(run_id), notes)
 
 
-def gather(record: Record, releases: FileStore) -> RunResults:
+def gather(record: Record, releases: FolderStore) -> RunResults:
     """The results of a run so far. Call it in a thread: it reads files and computes."""
     run, plan = record.run, record.plan
     trials = [TrialResult.model_validate(result) for result in record.trials]
     models = [
-        _model(planned, record.figures[planned.artifact], _outputs(plan, planned, releases))
+        _model(plan, planned, record.figures[planned.artifact], _outputs(plan, planned, releases))
         for planned in plan.models
         if planned.artifact in record.figures
     ]
@@ -76,6 +75,7 @@ def gather(record: Record, releases: FileStore) -> RunResults:
         scenario=run.scenario,
         environment=run.environment | record.notes,
         data_notes={planned.data: list(datasets[planned.recipe.data.name].notes) for planned in plan.models},
+        classes=plan.classes,
         trials=trials,
         models=models,
         summaries=summarise(trials),
@@ -93,7 +93,7 @@ def gather(record: Record, releases: FileStore) -> RunResults:
     )
 
 
-def _outputs(plan: Plan, model: PlannedModel, releases: FileStore) -> np.ndarray[Any, Any] | None:
+def _outputs(plan: Plan, model: PlannedModel, releases: FolderStore) -> np.ndarray[Any, Any] | None:
     """What users of ``model`` uploaded without any defence, as soft outputs (V, Y); None where there are
     no such uploads, or where users sent something other than outputs."""
     if model.release not in ("logits", "softmax"):
@@ -108,19 +108,21 @@ def _outputs(plan: Plan, model: PlannedModel, releases: FileStore) -> np.ndarray
         values = np.concatenate([get_array(releases, f"{name}.npy") for name in identities]).astype(
             np.float64
         )
-        return values if model.release == "softmax" else softmax(values)
+        return values if model.release == "softmax" else softmax(values, plan.heads(model))
     return None
 
 
-def _model(planned: PlannedModel, figures: dict[str, Any], soft: np.ndarray[Any, Any] | None) -> ModelResult:
+def _model(
+    plan: Plan, planned: PlannedModel, figures: dict[str, Any], soft: np.ndarray[Any, Any] | None
+) -> ModelResult:
     result = ModelResult(
         provider=planned.provider,
         seed=planned.seed,
         data=planned.data,
         behaviour=planned.recipe.behaviour,
         release=planned.release,
-        target=planned.target,
-        sensitive=planned.sensitive,
+        target=", ".join(names(planned.target)),
+        sensitive=", ".join(names(planned.sensitive)) or None,
         artifact=planned.artifact,
         parameters=figures["parameters"],
         train_seconds=figures["seconds"],
@@ -128,11 +130,12 @@ def _model(planned: PlannedModel, figures: dict[str, Any], soft: np.ndarray[Any,
     )
     if soft is None:
         return result
-    bits = entropy_bits(soft)
+    heads = plan.heads(planned)
+    bits, answers = entropy_bits(soft, heads), math.prod(heads)
     return result.model_copy(
         update={
             "entropy_mean": float(bits.mean()),
-            "entropy_max": float(np.log2(soft.shape[1])),
-            "entropy_histogram": entropy_histogram(bits, soft.shape[1]).tolist(),
+            "entropy_max": float(np.log2(answers)),
+            "entropy_histogram": entropy_histogram(bits, answers).tolist(),
         }
     )

@@ -6,8 +6,6 @@ from pydantic import BaseModel
 
 from leakrange.scenario.results import State
 
-__all__ = ["Accepted", "Count", "RunList", "RunView"]
-
 
 class Count(BaseModel):
     """How many there are, and how many of them ended well or badly."""

@@ -8,15 +8,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 import orjson
+from fastapi.sse import ServerSentEvent
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from leakrange.scenario.language import Scenario, parse
+from leakrange.scenario.document import Scenario
+from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import RunResults
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
-from leakrange.store.files import FileStore
+from leakrange.store.files import FolderStore
 from leakrange.store.jobs import Jobs
 from leakrange.store.runs import FINAL, Runs
 from leakrange.store.tables import Run
@@ -28,16 +30,13 @@ from services.controller.runs.environment import describe
 from services.controller.runs.results import gather, read_record
 from services.controller.runs.schemas import Accepted, Count, RunList, RunView
 
-__all__ = ["RunService"]
-
 MAX_SCENARIO = 1_000_000
-KEEP_ALIVE = 15.0
 
 
 class RunService:
     """The runs of this range. One per controller."""
 
-    def __init__(self, database: Database, releases: FileStore, news: News, supervisor: Supervisor) -> None:
+    def __init__(self, database: Database, releases: FolderStore, news: News, supervisor: Supervisor) -> None:
         self._database, self._releases, self._news, self._supervisor = database, releases, news, supervisor
         self._drawing = asyncio.Lock()  # a page is drawn once, however many ask for it
         self._pages: dict[str, str] = {}
@@ -85,43 +84,48 @@ class RunService:
             return view
 
     async def _views(self, session: AsyncSession, runs: Sequence[Run]) -> list[RunView]:
-        return await _views(session, runs, self._supervisor.unrecorded)
+        ids, unrecorded = [run.id for run in runs], self._supervisor.unrecorded
+        jobs, trials = await Jobs(session).tally(ids), await Trials(session).tally(ids)
+        return [
+            RunView(
+                id=run.id,
+                name=run.name,
+                state="failed" if run.id in unrecorded else run.state,
+                created=run.created.isoformat(),
+                started=_iso(run.started),
+                finished=_iso(run.finished),
+                seconds=run.seconds,
+                error=unrecorded.get(run.id, run.error),
+                jobs={kind: _count(states) for kind, states in jobs[run.id].items()},
+                trials=_count(trials[run.id]),
+            )
+            for run in runs
+        ]
 
     async def cancel(self, run: str) -> RunView:
         """Stop a run; raises `NotFound`."""
         await self._supervisor.cancel(run)
         return await self.view(run)
 
-    async def follow(self, run: str, after: int) -> AsyncIterator[bytes]:
-        """The events of a run after number ``after``, as server-sent events, until the run is finished or
-        the controller shuts down."""
+    async def follow(self, run: str, after: int) -> AsyncIterator[ServerSentEvent]:
+        """The events of a run after number ``after``, until it is finished or the controller shuts down."""
         while not self._closing:
             change = self._news.next_change(run)
             async with self._database.read() as session:
-                # In this order: behind the state that ends a run no event is written any more.
+                # In this order: no event is written after the state that ends a run.
                 state = (await Runs(session).get(run)).state
                 found = await Events(session).after(run, after)
             for event in found:
                 after = event.seq
-                data = {"at": event.at.isoformat(), **event.data}
-                yield b"id: %d\nevent: %b\ndata: %b\n\n" % (
-                    event.seq,
-                    event.kind.encode(),
-                    orjson.dumps(data),
-                )
+                yield _told(event.kind, event.at, str(event.seq), **event.data)
             if found:
                 continue
             if state in FINAL:
                 return
             if (reason := self._supervisor.unrecorded.get(run)) is not None:
-                end = {"at": datetime.now(UTC).isoformat(), "state": "failed", "message": reason}
-                yield b"event: run.finished\ndata: %b\n\n" % orjson.dumps(end)
+                yield _told("run.finished", datetime.now(UTC), state="failed", message=reason)
                 return
-            try:
-                async with asyncio.timeout(KEEP_ALIVE):
-                    await change.wait()
-            except TimeoutError:
-                yield b": still here\n\n"
+            await change.wait()
 
     def close(self) -> None:
         """End all open event streams, because the controller shuts down."""
@@ -171,28 +175,13 @@ def _csv(found: RunResults) -> str:
     return to_csv(found)
 
 
-async def _views(session: AsyncSession, runs: Sequence[Run], unrecorded: Mapping[str, str]) -> list[RunView]:
-    ids = [run.id for run in runs]
-    jobs, trials = await Jobs(session).tally(ids), await Trials(session).tally(ids)
-    return [
-        RunView(
-            id=run.id,
-            name=run.name,
-            state="failed" if run.id in unrecorded else run.state,
-            created=run.created.isoformat(),
-            started=_iso(run.started),
-            finished=_iso(run.finished),
-            seconds=run.seconds,
-            error=unrecorded.get(run.id, run.error),
-            jobs={kind: _count(states) for kind, states in jobs[run.id].items()},
-            trials=_count(trials[run.id]),
-        )
-        for run in runs
-    ]
-
-
 def _count(states: Mapping[Any, int]) -> Count:
     return Count(done=states.get("done", 0), failed=states.get("failed", 0), total=sum(states.values()))
+
+
+def _told(kind: str, at: datetime, number: str | None = None, /, **data: Any) -> ServerSentEvent:
+    told = orjson.dumps({"at": at.isoformat(), **data})
+    return ServerSentEvent(event=kind, id=number, raw_data=told.decode())
 
 
 def _iso(at: datetime | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -37,10 +38,17 @@ class Evidence:
 @dataclass(frozen=True)
 class Inference:
     """The output of an attack: predicted classes of the victims (V,) int64, and scores (V, S) float32, higher
-    meaning more likely."""
+    meaning more likely. Of A attributes predictions are (V, A), and their scores lie side by side."""
 
     predicted: NDArray[np.int64]
     scores: NDArray[np.float32]
+
+    def of(self, place: int, classes: Sequence[int]) -> Inference:
+        """That of one of several attributes, of which each has so many ``classes``."""
+        if len(classes) == 1:
+            return self
+        first = sum(classes[:place])
+        return Inference(self.predicted[:, place], self.scores[:, first : first + classes[place]])
 
 
 class Attack(ABC):

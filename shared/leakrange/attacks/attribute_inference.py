@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Annotated, ClassVar, cast
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,13 +35,17 @@ by their size."""
 
 
 class AttributeInferenceParameters(BaseModel):
-    """The attribute, the number of labelled records, how often the averaging attacker repeats a query, and
-    the training of G."""
+    """The attribute, the number of labelled records and whose they are, how often the averaging attacker
+    repeats a query, and the training of G.
+
+    ``records``: "auxiliary" records are the attacker's own; with "train" the attacker has the records that
+    the model was trained on, as the party who trained it does (HBC Section 5.1.4)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     sensitive: str
     auxiliary: Annotated[int, Field(ge=FEWEST, le=100_000)] = 500
+    records: Literal["auxiliary", "train"] = "auxiliary"
     repeats: Annotated[int, Field(ge=2, le=1000)] = 8
     epochs: Annotated[int, Field(ge=1, le=1000)] = 60
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 3e-3

@@ -19,13 +19,15 @@ class DistillationParameters(BaseModel):
     """The student and its training.
 
     ``auxiliary``: the largest number of the user's own unlabelled records to query; its data and its budget
-    may allow fewer. ``width``: of the student's layers, relative to the teacher's. ``temperature`` of the
-    soft outputs in the loss; 1 leaves them as they are.
+    may allow fewer. ``more`` names another data set whose training samples the user queries as well.
+    ``width``: of the student's layers, relative to the teacher's. ``temperature`` of the soft outputs in the
+    loss; 1 leaves them as they are.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     auxiliary: Annotated[int, Field(ge=FEWEST, le=100_000)] = 100_000
+    more: str | None = None
     width: Annotated[float, Field(gt=0.0, le=2.0)] = 0.5
     temperature: Annotated[float, Field(ge=0.1, le=100.0)] = 1.0
     epochs: Annotated[int, Field(ge=1, le=1000)] = 30

@@ -1,4 +1,4 @@
-"""What a data set is: static facts that the controller lists without loading, and a reader of its content."""
+"""What a data set is: facts that can be listed without loading it, and a method that reads its content."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Content", "DataSet", "GivenSet", "Outline", "datasets"]
 
 @dataclass(frozen=True, kw_only=True)
 class Outline:
-    """What a set's reader tells of N samples without showing them, before split and limit are applied.
+    """What is known about a set's N samples without their values, before split and limit are applied.
 
     labels: per attribute int64 (N,), -1 where unknown. group: int64 (N,), equal for near-copies (None: every
     sample its own). official: uint8 (N,), an index into `SPLITS` where the set has an official split (train,
@@ -37,7 +37,7 @@ class Outline:
         return len(next(iter(self.labels.values())))
 
     def with_values(self, values: NDArray[Any]) -> Content:
-        """The same of the samples ``values`` (N, *shape), and these."""
+        """This, and the samples ``values`` (N, *shape)."""
         return Content(
             values=values, labels=self.labels, group=self.group, official=self.official, notes=self.notes
         )
@@ -45,8 +45,8 @@ class Outline:
 
 @dataclass(frozen=True, kw_only=True)
 class Content(Outline):
-    """All that a set's reader gives, before size, split and limit are applied. values: (N, *shape), of the
-    dtype and shape of the set's `SampleSpec`, but for a picture's size."""
+    """A set's samples, before size, split and limit are applied. values: (N, *shape), of the dtype and shape
+    of the set's `SampleSpec`; pictures may have another size."""
 
     values: NDArray[Any]
 
@@ -67,7 +67,7 @@ class DataSet(ABC):
     description: ClassVar[str]
     attributes: ClassVar[Mapping[str, Attribute]]
     spec: ClassVar[SampleSpec]
-    """What a sample looks like; of a picture, where the specification names no size."""
+    """What a sample looks like. A specification may ask for pictures of another size."""
     source: ClassVar[str]
     """Where it comes from and under which licence."""
     official_split: ClassVar[bool] = False
@@ -75,12 +75,12 @@ class DataSet(ABC):
     """Samples drawn when the specification names no count; None for sets that are given, which refuse a
     count."""
     notes: ClassVar[tuple[str, ...]] = ()
-    """What a reader of results must know; `Samples.notes` begins with these."""
+    """What readers of results have to know; `Samples.notes` begins with these."""
 
     @classmethod
     def sized(cls, size: int | None) -> SampleSpec:
-        """What a sample looks like where the specification names this size; raises `InvalidInput` for a size
-        of what is no picture."""
+        """What a sample of this size looks like (None: the set's own size). Raises `InvalidInput` where
+        samples are not pictures and have no size."""
         try:
             return cls.spec if size is None else cls.spec.resized(size)
         except ValueError as error:
@@ -97,9 +97,10 @@ class DataSet(ABC):
         return "identity" in cls.attributes
 
     @classmethod
-    @abstractmethod
     def available(cls) -> str | None:
-        """None where the set can be loaded here, else the reason and what to do; reads no content."""
+        """None where the set can be loaded here, as a drawn set always can, else the reason and what to do;
+        reads no content."""
+        return None
 
     @classmethod
     @abstractmethod
@@ -111,15 +112,13 @@ class DataSet(ABC):
 
     @classmethod
     def outline(cls, spec: DataSpec) -> Outline:
-        """What `read` gives, but for the samples: for who plans with their numbers. Raises as `read` does.
-
-        A set that can tell it without drawing or decoding its samples overrides this.
-        """
+        """What `read` gives, without the values; for planning, which needs the number of samples. Raises as
+        `read` does. A set overrides this if it need not draw or decode its samples for it."""
         return cls.read(spec)
 
 
 class GivenSet(DataSet):
-    """A set whose content is the same for every specification; subclasses give it in ``content``."""
+    """A set whose content does not depend on the specification."""
 
     @classmethod
     def read(cls, spec: DataSpec) -> Content:

@@ -1,36 +1,55 @@
-"""Whom a face recognition service meets: the people asked after, its honest users, those whom it knows."""
+"""The people around a face recognition service: those an attacker asks about, its honest users, and those it
+was trained to recognise."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data.people import ROLES
-from leakrange.data.samples import POOL, Labelled
+from leakrange.data.samples import POOL, SPLITS, Labelled
 from leakrange.data.splits import shuffled, stream
 from leakrange.jobs.recipe import Crowd
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["CAST", "PARTS", "PUBLIC_IMAGES", "crowd_parts", "part_sizes"]
+__all__ = [
+    "CAST",
+    "PARTS",
+    "PHOTOGRAPHS",
+    "PUBLIC_IMAGES",
+    "asked_order",
+    "crowd_parts",
+    "learnt_by_the_public",
+    "part_sizes",
+]
+
+Recast = TypeVar("Recast", bound=Labelled)
 
 CAST = frozenset({"person", "role", "student"})
 """Attributes that sets of cast people have, and no others."""
-PARTS = ("public", "enrolled", "held")
-"""Parts of a set with a crowd, beside its pool: images of the public, of a student's people to learn from,
-and other images of these."""
+PARTS = ("public", "faces", "photographs", "enrolled", "held")
+"""Parts of a set with a crowd, beside its pool: images of the public; these and then the pool's, for
+comparisons between both; an attacker's own photographs of those asked after; images of a student's people to
+learn from, and other images of these."""
 PUBLIC_IMAGES = 4
 """Of each of the public: what every cast person has at least."""
+PHOTOGRAPHS = 3
+"""Of each person asked after that the attacker has, at most: others than those that it asks about."""
+HELD_BACK = 10
+"""Every tenth image of the public chooses the epoch of a recogniser that is trained on them."""
 
 
 def crowd_parts(images: Labelled, crowd: Crowd, seed: int) -> Mapping[str, NDArray[np.int64]]:
     """The pool and `PARTS` of a set of cast people, int64 indices of images.
 
-    Each part goes round: first one image of every person, then a second one of every person in the same
-    order, and so on. So of a pool of P people the image at place k shows the person k mod P, and whoever
-    may ask less asks about fewer images of everybody. Members and outsiders of the pool are in random order;
-    a member's images are such as the teacher trains on. The order is ``seed``'s.
+    Each part has first one image of every person, then a second one of every person in the same order, and
+    so on. So in a pool of P people the image at place k shows person k mod P, and a smaller budget means
+    fewer images of everybody. Members and outsiders of the pool are in random order; a member's images are
+    among those that the teacher trains on. ``seed`` decides the order.
 
     Raises `InvalidInput` where the set's people are not cast, or too few have so many images.
     """
@@ -39,30 +58,66 @@ def crowd_parts(images: Labelled, crowd: Crowd, seed: int) -> Mapping[str, NDArr
             f"data set {images.name!r} has no cast people to make a crowd of",
             hint="take one with the attributes person, role and student, or leave out 'crowd'",
         )
-    rng = stream(seed, "crowd")
-    member = _of_role(images, "member", "train", crowd.images, crowd.people, rng)
-    outsider = _of_role(images, "outsider", "test", crowd.images, crowd.people, rng)
-    asked = [*member, *outsider]
-    students = _of_role(
-        images, "student", "test", crowd.enrolled + crowd.held, crowd.students, rng, by="student"
-    )
-    public = _of_role(images, "public", "test", PUBLIC_IMAGES, crowd.public, rng)
+    rng = stream(seed, "targets")
+    members = _of_role(images, "member", "train", crowd.images, crowd.people, rng)
+    others = _of_role(images, "outsider", "test", crowd.images, crowd.people, rng)
+    asked = [*members, *others]
+    students = _students(images, crowd, stream(seed, "enrolment"))
+    public = _round(_of_role(images, "public", "test", PUBLIC_IMAGES, crowd.public, stream(seed, "public")))
+    pool = _round([asked[number] for number in asked_order(crowd, seed)])
     return {
-        POOL: _round([asked[i] for i in shuffled(rng, len(asked))]),
-        "public": _round(public),
+        POOL: pool,
+        "public": public,
+        "faces": np.concatenate([public, pool]),
+        "photographs": _photographs(images, pool, public[0], crowd.asked),
         "enrolled": _round([own[: crowd.enrolled] for own in students]),
         "held": _round([own[crowd.enrolled :] for own in students]),
     }
 
 
 def part_sizes(crowd: Crowd) -> Mapping[str, int]:
-    """How many images the pool and each of `PARTS` have: told without the pictures."""
+    """How many images the pool and each of `PARTS` have; no data is loaded for it."""
+    pool, public = crowd.asked * crowd.images, crowd.public * PUBLIC_IMAGES
     return {
-        POOL: crowd.asked * crowd.images,
-        "public": crowd.public * PUBLIC_IMAGES,
+        POOL: pool,
+        "public": public,
+        "faces": public + pool,
+        "photographs": crowd.asked * PHOTOGRAPHS,
         "enrolled": crowd.students * crowd.enrolled,
         "held": crowd.students * crowd.held,
     }
+
+
+def learnt_by_the_public(images: Recast) -> Recast:
+    """The same with the public's images to train on, and to choose the epoch by; all others are test images
+    of nobody."""
+    public = images.labels["role"] == ROLES.index("public")
+    split = np.full(len(images), SPLITS.index("test"), dtype=np.uint8)
+    split[public] = SPLITS.index("train")
+    split[public & (np.cumsum(public) % HELD_BACK == 0)] = SPLITS.index("validation")
+    person = np.where(public, images.labels["person"], -1)
+    return replace(images, split=split, labels=dict(images.labels) | {"person": person})
+
+
+def asked_order(crowd: Crowd, seed: int) -> NDArray[np.int64]:
+    """The number of the person at each place of a round of the pool (P,): members come first in numbers, and
+    are at random places."""
+    member = shuffled(stream(seed, "asked"), crowd.asked) < crowd.people
+    return np.where(member, np.cumsum(member) - 1, crowd.people + np.cumsum(~member) - 1)
+
+
+def _photographs(
+    images: Labelled, pool: NDArray[np.int64], stranger: np.int64, asked: int
+) -> NDArray[np.int64]:
+    """`PHOTOGRAPHS` of each person asked after, none of which is in the pool. Where a person has fewer, the
+    image of a ``stranger`` takes their place."""
+    found = np.full((asked, PHOTOGRAPHS), stranger, dtype=np.int64)
+    free = np.setdiff1d(np.arange(len(images)), pool)
+    person = images.labels["person"]
+    for place, one in enumerate(person[pool[:asked]]):
+        own = free[person[free] == one][:PHOTOGRAPHS]
+        found[place, : len(own)] = own
+    return found.T.ravel()
 
 
 def _round(people: list[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -70,29 +125,37 @@ def _round(people: list[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 
 def _of_role(
-    images: Labelled,
-    role: str,
-    split: str,
-    count: int,
-    people: int,
-    rng: np.random.Generator,
-    by: str = "person",
+    images: Labelled, role: str, split: str, count: int, people: int, rng: np.random.Generator
 ) -> list[NDArray[np.int64]]:
-    """``count`` images of each of ``people`` of the ``role``, in random order; a student's in their order."""
+    """``count`` images of each of ``people`` of the ``role``, images and people in random order."""
     of_role = np.flatnonzero(images.labels["role"] == ROLES.index(role))
     found = np.intersect1d(of_role, images.where(split))
-    who = images.labels[by][found]
-    _, index, total = np.unique(who, return_inverse=True, return_counts=True)
-    enough = np.flatnonzero(total >= count)
-    if len(enough) < people:
+    person = images.labels["person"][found]
+    kept = []
+    for one in np.unique(person):
+        own = found[person == one]
+        if len(own) >= count:
+            kept.append(own[shuffled(rng, len(own))[:count]])
+    return [kept[i] for i in shuffled(rng, len(kept))[: _enough(len(kept), people, role, count, images)]]
+
+
+def _students(images: Labelled, crowd: Crowd, rng: np.random.Generator) -> list[NDArray[np.int64]]:
+    """Images of each of a student's people, in the order of its classes: the enrolled, then those held
+    back."""
+    count = crowd.enrolled + crowd.held
+    found = images.where("test")
+    kept = []
+    for number in range(crowd.students):
+        own = found[images.labels["student"][found] == number]
+        if len(own) >= count:
+            kept.append(own[shuffled(rng, len(own))[:count]])
+    return kept[: _enough(len(kept), crowd.students, "student", count, images)]
+
+
+def _enough(found: int, people: int, role: str, count: int, images: Labelled) -> int:
+    if found < people:
         raise InvalidInput(
-            f"{len(enough)} people of role {role!r} in {images.name!r} have {count} images; "
-            f"{people} are needed",
+            f"{found} people of role {role!r} in {images.name!r} have {count} images; {people} are needed",
             hint="let the crowd have fewer people or images, or give no share of 'auxiliary' or 'limit'",
         )
-    chosen = enough[:people] if by == "student" else enough[shuffled(rng, len(enough))[:people]]
-    kept = []
-    for place in chosen:
-        own = found[index == place]
-        kept.append(own[shuffled(rng, len(own))[:count]])
-    return kept
+    return people

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.samples import Attribute
+from leakrange.data.samples import Attribute, by_name
 
 __all__ = ["DIGIT_ATTRIBUTES", "SLANT", "digit_labels", "slant"]
 
-DIGIT_ATTRIBUTES: Mapping[str, Attribute] = MappingProxyType(
-    {
-        "digit": Attribute("digit", tuple("0123456789"), "the digit written"),
-        "parity": Attribute("parity", ("even", "odd"), "whether the digit is odd"),
-        "large": Attribute("large", ("0-4", "5-9"), "whether the digit is 5 or more"),
-        "loop": Attribute("loop", ("open", "loop"), "whether the digit has a closed loop: 0, 4, 6, 8, 9"),
-    }
+DIGIT_ATTRIBUTES = by_name(
+    Attribute("digit", tuple("0123456789"), "the digit written"),
+    Attribute("parity", ("even", "odd"), "whether the digit is odd"),
+    Attribute("large", ("0-4", "5-9"), "whether the digit is 5 or more"),
+    Attribute("loop", ("open", "loop"), "whether the digit has a closed loop: 0, 4, 6, 8, 9"),
 )
 
 SLANT = Attribute(

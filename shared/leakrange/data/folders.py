@@ -10,22 +10,22 @@ import hashlib
 import os
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from leakrange.data.catalogue import Content
 from leakrange.data.loading import resized
-from leakrange.data.people import Casting, Roles, cast
+from leakrange.data.people import Casting, cast
 from leakrange.data.splits import shuffled, stream
+from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable, InvalidInput
 
 __all__ = [
-    "CastPictures",
-    "cast_pictures",
+    "cast_content",
     "compacted",
     "data_folder",
     "draw_pictures",
@@ -108,35 +108,43 @@ def read_pictures(paths: Sequence[Path], size: int) -> tuple[NDArray[np.uint8], 
     return images, group
 
 
-@dataclass(frozen=True)
-class CastPictures:
-    """The ``images`` (K, S, S, 3) that are kept of people who were cast, their ``group`` (K,) of equal ones,
-    and their ``roles``."""
-
-    images: NDArray[np.uint8]
-    group: NDArray[np.int64]
-    roles: Roles
-
-
-def cast_pictures(
-    paths: Sequence[Path],
-    size: int,
-    person: NDArray[np.int64],
+def cast_content(
+    folders: Mapping[str, Sequence[Path]],
+    people: int,
     casting: Casting,
-    seed: int,
-    gender: NDArray[np.int64] | None,
-) -> CastPictures:
-    """Read the pictures, whose ``person`` (N,) and ``gender`` (N,) are known, and give everybody a role.
-    Raises as `read_pictures` and `cast` do."""
+    spec: DataSpec,
+    size: int,
+    own: Mapping[str, Callable[[Path], int]],
+    *,
+    by_gender: bool,
+    notes: tuple[str, ...],
+) -> Content:
+    """At most so many people of the ``folders``, drawn and cast by ``spec.seed``, with their pictures.
+
+    ``own`` are the set's attributes beside those that casting gives: the class of a picture by its path, -1
+    where it is unknown. ``by_gender``: a student's people are half of either "gender". Raises as
+    `draw_pictures`, `read_pictures` and `cast` do.
+    """
+    albums = draw_pictures(folders, people, casting, spec.seed)
+    paths = [path for album in albums.values() for path in album]
+    person = np.repeat(np.arange(len(albums)), [len(album) for album in albums.values()])
+    found = {name: np.array([told(path) for path in paths], dtype=np.int64) for name, told in own.items()}
+    gender = found["gender"] if by_gender else None
     # Whether there are people enough is told before minutes are spent on their pictures.
-    cast(person, np.arange(len(paths)), casting, seed, gender)
+    cast(person, np.arange(len(paths)), casting, spec.seed, gender)
     images, group = read_pictures(paths, size)
-    roles = cast(person, group, casting, seed, gender)
-    return CastPictures(compacted(images, roles.kept), group[roles.kept], roles)
+    roles = cast(person, group, casting, spec.seed, gender)
+    return Content(
+        values=compacted(images, roles.kept),
+        labels=roles.labels() | {name: values[roles.kept] for name, values in found.items()},
+        group=group[roles.kept],
+        official=roles.official(),
+        notes=notes,
+    )
 
 
 def compacted(images: NDArray[np.uint8], kept: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """``images[kept]``, for ascending ``kept``, in the memory of ``images``: so many are not there twice."""
+    """``images[kept]``, for ascending ``kept``, without a second copy in memory."""
     for place, number in enumerate(kept):
         images[place] = images[number]
     return images[: len(kept)]
@@ -154,7 +162,7 @@ def text_lines(path: Path) -> list[str]:
 
 
 def _listed(folder: Path) -> list[os.DirEntry[str]]:
-    """What is in a folder, by name: file systems have orders of their own."""
+    """What is in a folder, sorted by name, since file systems differ in their order."""
     try:
         with os.scandir(folder) as entries:
             return sorted((e for e in entries if not e.name.startswith(".")), key=lambda e: e.name)

@@ -26,22 +26,29 @@ from leakrange.data.samples import SPLITS
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
 
-__all__ = ["HubSet", "convert", "numbers"]
+__all__ = ["HubSet", "cache_folder", "convert", "numbers"]
 
 LAYOUT = MappingProxyType({"images": ("uint8", 4), "official": ("uint8", 1)})
 EACH_LABEL = ("int64", 1)
 OFFLINE = ("1", "ON", "YES", "TRUE")
 
 Progress = Callable[[int, int], None]
-"""Told after each image how many of how many are converted."""
+"""Called after each image with the number of converted images and the number of all."""
+
+
+def cache_folder() -> Path:
+    """Where downloaded sets are kept, those of other sources as well."""
+    root = os.environ.get("LEAKRANGE_CACHE")
+    return Path(root) if root else Path.home() / ".cache" / "leakrange"
 
 
 class HubSet(GivenSet):
-    """A set on the hub; subclasses say where it is and what its columns mean."""
+    """A set on the hub. Subclasses say where it lies and what its columns mean; most are officially split."""
 
+    official_split = True
     hub_id: ClassVar[str]
     config: ClassVar[str | None] = None
-    parts: ClassVar[Mapping[str, str]]
+    parts: ClassVar[Mapping[str, str]] = MappingProxyType({"train": "train", "test": "test"})
     """The hub's splits to those of `SPLITS`, e.g. ``{"train": "train", "valid": "validation"}``."""
     image_column: ClassVar[str] = "image"
     label_columns: ClassVar[tuple[str, ...]]
@@ -51,8 +58,7 @@ class HubSet(GivenSet):
     @classmethod
     def cached(cls) -> Path:
         """Where the converted set is kept."""
-        root = os.environ.get("LEAKRANGE_CACHE")
-        return (Path(root) if root else Path.home() / ".cache" / "leakrange") / "hub" / f"{cls.name}.npz"
+        return cache_folder() / "hub" / f"{cls.name}.npz"
 
     @classmethod
     def available(cls) -> str | None:

@@ -1,5 +1,4 @@
-"""From a data specification to labelled samples: read, split, limit, resize, fingerprint, remember. Or to all
-of that but the samples."""
+"""From a data specification to labelled samples: they are read, split, limited, resized and remembered."""
 
 from __future__ import annotations
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from leakrange.data.catalogue import DataSet, Outline, datasets
-from leakrange.data.crowd import crowd_parts
+from leakrange.data.crowd import crowd_parts, learnt_by_the_public
 from leakrange.data.samples import POOL, Labelled, Samples
 from leakrange.data.splits import HELD_OUT, draw_members, draw_pool, first_of_each, partition, whole_groups
 from leakrange.jobs.recipe import Crowd, DataSpec, Subset
@@ -52,8 +51,8 @@ def load(spec: DataSpec) -> Samples:
 
 
 def load_labels(spec: DataSpec) -> Labelled:
-    """All that `load` gives but the samples, which most sets neither draw nor decode for it. Raises as
-    `load`."""
+    """What `load` gives, without the values: most sets neither draw nor decode them for this. Raises as
+    `load` does."""
     entry = _readable(spec)
     told = entry.outline(spec)
     _check(entry, told)
@@ -62,17 +61,19 @@ def load_labels(spec: DataSpec) -> Labelled:
         found, _ = _pooled(found, spec.subset, spec.seed)
     if spec.crowd is not None:
         found = replace(found, parts=crowd_parts(found, spec.crowd, spec.seed))
+        if spec.crowd.learners == "public":
+            found = learnt_by_the_public(found)
     return found
 
 
 def fingerprint(spec: DataSpec) -> str:
     """SHA-256 (hex) of everything that `load` gives for ``spec``; loads it if it is not in memory. Raises
-    as `load`."""
+    as `load` does."""
     return load(spec).fingerprint
 
 
 def _checked(spec: DataSpec) -> type[DataSet]:
-    """The set that ``spec`` names, which has what else it asks for."""
+    """The set that ``spec`` names; raises `InvalidInput` where it cannot give what ``spec`` asks for."""
     entry = _entry(spec.name)
     if spec.count is not None and not entry.procedural():
         raise InvalidInput(
@@ -84,7 +85,7 @@ def _checked(spec: DataSpec) -> type[DataSet]:
 
 
 def _readable(spec: DataSpec) -> type[DataSet]:
-    """The same, and it can be loaded here."""
+    """The set that ``spec`` names; raises `DataUnavailable` where it cannot be loaded here."""
     entry = _checked(spec)
     reason = entry.available()
     if reason is not None:
@@ -127,7 +128,7 @@ def _load(spec: DataSpec, _data_root: str, _cache_root: str) -> Samples:
 
 
 def _cut(entry: type[DataSet], told: Outline, spec: DataSpec) -> tuple[Labelled, NDArray[np.intp] | None]:
-    """What is told of a set, split and limited; and which of its samples are left, None where all are."""
+    """What is known about a set, split and limited, and the places of the samples left (None: all)."""
     group = np.arange(len(told)) if told.group is None else told.group
     split = partition(group, told.official, spec.validation, spec.auxiliary, spec.seed)
     whole = Labelled(
@@ -140,7 +141,7 @@ def _cut(entry: type[DataSet], told: Outline, spec: DataSpec) -> tuple[Labelled,
 
 
 def _chosen(whole: Labelled, keep: NDArray[np.intp]) -> Labelled:
-    """What is known of some of the samples."""
+    """What is known about some of the samples."""
     return Labelled(
         name=whole.name,
         attributes=whole.attributes,
@@ -151,8 +152,8 @@ def _chosen(whole: Labelled, keep: NDArray[np.intp]) -> Labelled:
 
 
 def _pooled(whole: Labelled, subset: Subset, seed: int) -> tuple[Labelled, NDArray[np.intp]]:
-    """``whole`` with the subset's pool for its training samples, of which the members stay such; and which of
-    its samples are left."""
+    """``whole`` with the subset's pool in place of its training samples, and the places of the samples that
+    are left. The pool's members are training samples, its others held out."""
     keep = draw_pool(whole.split, whole.group, subset.pool, seed)
     cut = _chosen(whole, keep)
     pool = cut.where(POOL)
@@ -182,14 +183,20 @@ def _valued(found: Labelled, values: NDArray[Any], spec: SampleSpec, notes: tupl
 
 
 def _crowded(whole: Samples, crowd: Crowd, seed: int) -> Samples:
-    """``whole`` with the parts that its people play for a face recognition service."""
+    """``whole`` with the parts of a crowd: see `leakrange.data.crowd`."""
     parts = crowd_parts(whole, crowd, seed)
     _freeze(*parts.values())
     sums = hashlib.sha256(whole.fingerprint.encode())
     for name in sorted(parts):
         sums.update(name.encode())
         sums.update(np.ascontiguousarray(parts[name], dtype="<i8").data)
-    return replace(whole, parts=parts, fingerprint=sums.hexdigest())
+    found = replace(whole, parts=parts, fingerprint=sums.hexdigest())
+    if crowd.learners == "members":
+        return found
+    sums.update(b"public")
+    recast = learnt_by_the_public(replace(found, fingerprint=sums.hexdigest()))
+    _freeze(recast.split, recast.labels["person"])
+    return recast
 
 
 def _check(entry: type[DataSet], content: Outline) -> None:

@@ -1,84 +1,66 @@
-"""Data sets packed into one ``.npz`` each, found through the environment variable ``LEAKRANGE_DATA``.
+"""Data sets packed into one ``.npz`` each: ``$LEAKRANGE_DATA/<set>/<set>.npz``.
 
-The layout is ``$LEAKRANGE_DATA/<set>/<set>.npz``, one array per property of the images; pictures are JPEG
-streams joined end to end (``jpeg``, with ``offset``) or plain arrays. Nothing in a file is ever unpickled.
+It holds one array for each property of the samples; pictures are JPEG streams joined end to end (``jpeg``,
+with ``offset``) or plain arrays. Nothing in a file is ever unpickled.
 """
 
 from __future__ import annotations
 
 import io
-import os
 import zipfile
 import zlib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from leakrange.data.catalogue import Content, GivenSet, Outline
+from leakrange.data.catalogue import Content, Outline
+from leakrange.data.placed import PlacedSet
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable
 
-__all__ = ["AGAIN", "Arrays", "PackedSet", "decode", "read_arrays", "require_classes", "require_range"]
+__all__ = [
+    "AGAIN",
+    "Arrays",
+    "Layout",
+    "PackedSet",
+    "decode",
+    "read_arrays",
+    "require_classes",
+    "require_range",
+]
 
 Arrays = Mapping[str, NDArray[Any]]
+Layout = Mapping[str, tuple[str, int]]
+"""Of the arrays in a file, by name: dtype (``str`` for text of any length) and number of axes."""
 
 AGAIN = "pack or download it again"
 
 
-class PackedSet(GivenSet):
-    """A set in a packed file; subclasses name the file and its arrays, and make images and labels of them."""
+class PackedSet(PlacedSet):
+    """A set in a packed file; subclasses name its arrays, and make samples and labels of them."""
 
-    packed: ClassVar[str]
-    """Name of the folder and of the file in it."""
-    layout: ClassVar[Mapping[str, tuple[str, int]]]
-    """The arrays needed: dtype (``str`` for text of any length) and number of axes."""
-    pictures: ClassVar[tuple[str, ...]] = ("jpeg", "offset")
-    """Those of them that hold the pictures."""
+    layout: ClassVar[Layout]
+    """The arrays that say what is known of the samples."""
+    pictures: ClassVar[Layout] = MappingProxyType({"jpeg": ("uint8", 1), "offset": ("int64", 1)})
+    """The arrays that hold the pictures."""
 
     @classmethod
-    def path(cls) -> Path | None:
-        """Where the file should be; None when ``LEAKRANGE_DATA`` is not set."""
-        root = os.environ.get("LEAKRANGE_DATA")
-        return Path(root) / cls.packed / f"{cls.packed}.npz" if root else None
-
-    @classmethod
-    def available(cls) -> str | None:
-        """None where the file exists (whether it is whole shows when it is loaded)."""
-        path = cls.path()
-        if path is None:
-            return f"set LEAKRANGE_DATA to the folder that holds {cls.packed}/{cls.packed}.npz"
-        if not path.is_file():
-            return f"there is no {path}; put it there, or point LEAKRANGE_DATA at the folder that has it"
-        return None
-
-    @classmethod
-    def content(cls) -> Content:
-        """The unpacked file, remembered until it changes: pictures are decoded once, however they are then
-        split.
-        """
-        path = cls._file()
-        status = path.stat()
-        return _unpacked(cls, path, status.st_mtime_ns, status.st_size)
+    def opened(cls, paths: tuple[Path, ...]) -> Content:
+        """The unpacked file: pictures are decoded once, however they are then split."""
+        arrays = read_arrays(paths[0], {**cls.layout, **cls.pictures})
+        return cls.unpack(arrays).with_values(cls.values(arrays))
 
     @classmethod
     def outline(cls, spec: DataSpec) -> Outline:
         """The file without its pictures, which are not even read."""
         del spec
-        told = {name: kind for name, kind in cls.layout.items() if name not in cls.pictures}
-        return cls.unpack(read_arrays(cls._file(), told))
-
-    @classmethod
-    def _file(cls) -> Path:
-        path = cls.path()
-        if path is None or not path.is_file():
-            raise DataUnavailable(f"data set {cls.name!r} cannot be loaded: {cls.available()}")
-        return path
+        return cls.unpack(read_arrays(cls.files()[0], cls.layout))
 
     @classmethod
     @abstractmethod
@@ -92,13 +74,7 @@ class PackedSet(GivenSet):
         return decode(arrays["jpeg"], arrays["offset"])
 
 
-@lru_cache(maxsize=2)
-def _unpacked(entry: type[PackedSet], path: Path, _mtime: int, _size: int) -> Content:
-    arrays = read_arrays(path, entry.layout)
-    return entry.unpack(arrays).with_values(entry.values(arrays))
-
-
-def read_arrays(path: Path, layout: Mapping[str, tuple[str, int]]) -> dict[str, NDArray[Any]]:
+def read_arrays(path: Path, layout: Layout) -> dict[str, NDArray[Any]]:
     """The arrays of ``layout`` from an ``.npz``, checked for dtype and axes.
 
     Raises `DataUnavailable` naming the file and what is wrong with it.

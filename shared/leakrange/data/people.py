@@ -1,5 +1,4 @@
-"""Who plays which part where a model is trained on people: members, outsiders, a student's classes, the
-public."""
+"""The roles of the people in a set of faces: members, outsiders, a student's classes, the public."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.samples import SPLITS, Attribute
+from leakrange.data.samples import Attribute, train_or_test
 from leakrange.data.splits import shuffled, stream
 from leakrange.wire.errors import DataUnavailable
 
@@ -23,7 +22,7 @@ MEMBER, OUTSIDER, STUDENT, PUBLIC = range(len(ROLES))
 
 @dataclass(frozen=True)
 class Casting:
-    """How many people play each part; who is left is a member.
+    """How many people have each role; all others are members.
 
     People with fewer than ``fewest`` pictures are left out, and so are pictures beyond a person's first
     ``most`` in a random order. Outsiders and a student's classes have at least ``plenty`` pictures each.
@@ -55,9 +54,8 @@ class Roles:
         return {"identity": self.member, "person": self.person, "role": self.role, "student": self.student}
 
     def official(self) -> NDArray[np.uint8]:
-        """Members' pictures are there to train on, all others to test with: an index into `SPLITS`."""
-        train, test = SPLITS.index("train"), SPLITS.index("test")
-        return np.where(self.role == MEMBER, train, test).astype(np.uint8)
+        """Members' pictures are training samples, all others test samples."""
+        return train_or_test(self.role != MEMBER)
 
 
 def cast(
@@ -102,8 +100,8 @@ def cast(
 
 
 def people_attributes(people: int, members: int, students: int, own: Attribute) -> dict[str, Attribute]:
-    """The attributes of a set of cast people: so many at most of them, so many members and classes of a
-    student; ``own`` is one that belongs to the person."""
+    """The attributes of a set with roles, which has at most so many people, members and classes of a student.
+    ``own`` is a further attribute of the person."""
     return {
         "identity": Attribute(
             "identity", tuple(f"member-{i}" for i in range(members)), "which member is shown; -1 for others"
@@ -134,7 +132,7 @@ def _kept(
 
 
 def _first(values: NDArray[np.int64], index: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each person the most frequent value of its pictures."""
+    """For each person the most frequent value among the person's pictures."""
     return np.array([np.bincount(values[index == p] + 1).argmax() - 1 for p in range(index.max() + 1)])
 
 

@@ -22,8 +22,8 @@ class PlacedSet(GivenSet):
 
     folder: ClassVar[str]
     layouts: ClassVar[tuple[tuple[str, ...], ...]]
-    """Each a way of having the set: names of files or folders that must all be there. The first one that is
-    there is read."""
+    """The forms in which the set may be there, each a tuple of file or folder names. The first one that is
+    complete is read."""
 
     @classmethod
     def available(cls) -> str | None:
@@ -35,7 +35,7 @@ class PlacedSet(GivenSet):
         if not root:
             return f"set LEAKRANGE_DATA to the folder that holds {wanted}"
         return (
-            f"{root} does not hold {wanted}; put it there, or point LEAKRANGE_DATA at the folder that has it"
+            f"there is no {wanted} in {root}; put it there, or point LEAKRANGE_DATA at the folder that has it"
         )
 
     @classmethod
@@ -47,7 +47,7 @@ class PlacedSet(GivenSet):
 
     @classmethod
     def files(cls) -> tuple[Path, ...]:
-        """Those that are read. Raises `DataUnavailable` where no layout is complete."""
+        """The files to read. Raises `DataUnavailable` where no layout is complete."""
         paths = cls._present()
         if paths is None:
             raise DataUnavailable(f"data set {cls.name!r} cannot be loaded: {cls.available()}")

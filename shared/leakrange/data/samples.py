@@ -1,24 +1,35 @@
-"""Labelled samples in memory: the one form in which every data set reaches the rest of the range; and what is
-known of them without their values."""
+"""Labelled samples in memory, the form in which every data set reaches the rest of the range."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["POOL", "SPLITS", "Attribute", "Labelled", "Samples"]
+__all__ = [
+    "POOL",
+    "SPLITS",
+    "Attribute",
+    "Labelled",
+    "Names",
+    "Samples",
+    "by_name",
+    "names",
+    "train_or_test",
+]
 
 SPLITS = ("train", "validation", "auxiliary", "test", "held-out")
-"""What becomes of a sample. Held out are those of a subset's pool that the model does not train on: there are
-none where the specification names no subset."""
+"""How a sample is used. Held-out samples are those of a subset's pool that the model does not train on; there
+are none without a subset."""
 POOL = "pool"
-"""Training and held-out samples together: those whose membership can be asked after."""
+"""Training and held-out samples together: a membership attack asks about these."""
 
 
 @dataclass(frozen=True)
@@ -30,9 +41,47 @@ class Attribute:
     description: str = ""
 
 
+def _single(given: Any) -> Any:
+    listed = given if isinstance(given, list | tuple) and given else [given]
+    if not all(isinstance(name, str) for name in listed):
+        raise ValueError("should be a name, or a list of names")
+    return given if len(listed) > 1 else listed[0]
+
+
+def _distinct(given: str | tuple[str, ...]) -> str | tuple[str, ...]:
+    for name in names(given):
+        if names(given).count(name) > 1:
+            raise ValueError(f"{name!r} is named twice")
+    return given
+
+
+List = Annotated[tuple[str, ...], Field(min_length=1)]
+Names = Annotated[
+    str | List,
+    BeforeValidator(_single, json_schema_input_type=str | List),
+    AfterValidator(_distinct),
+]
+"""An attribute, or a list of several. A list of one is that one."""
+
+
+def names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The attributes that are named: none, one, or several."""
+    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
+
+
+def by_name(*attributes: Attribute) -> Mapping[str, Attribute]:
+    """Attributes in the form in which a data set declares them."""
+    return MappingProxyType({attribute.name: attribute for attribute in attributes})
+
+
+def train_or_test(tested: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """The official split (N,) of a set that has no other parts, from which samples (N,) are test samples."""
+    return np.where(tested, SPLITS.index("test"), SPLITS.index("train")).astype(np.uint8)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Labelled:
-    """Of N samples all but their values: attributes, split and near-copy groups.
+    """Everything known about N samples except their values: attributes, split and near-copy groups.
 
     labels: per attribute int64 (N,), -1 where unknown. split: uint8 (N,), an index into `SPLITS`. group:
     int64 (N,); samples that share a number are near-copies and never cross a split.
@@ -44,7 +93,7 @@ class Labelled:
     split: NDArray[np.uint8]
     group: NDArray[np.int64]
     parts: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
-    """Samples by what they are for, in an order of their own, beside the splits: of a crowd its `POOL` and
+    """Further selections of samples, each in its own order. A set with a crowd has its `POOL` and
     `leakrange.data.crowd.PARTS`."""
 
     def __len__(self) -> int:
@@ -80,4 +129,4 @@ class Samples(Labelled):
     spec: SampleSpec
     fingerprint: str
     notes: tuple[str, ...] = field(default=())
-    """What a reader of results must know, e.g. that this is 40 % of UTKFace."""
+    """What readers of results have to know, e.g. that this is 40 % of UTKFace."""

@@ -1,4 +1,4 @@
-"""From a span to the samples it names."""
+"""The samples that a span names."""
 
 from __future__ import annotations
 

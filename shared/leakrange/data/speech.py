@@ -81,7 +81,7 @@ def log_mel(recordings: NDArray[np.int16], rate: int) -> NDArray[np.float32]:
 
 
 def _package(name: str) -> Any:
-    """Imported where it is used: who plans with the labels of recordings does not need it."""
+    """Import a package only where it is used: planning with the labels of recordings works without it."""
     try:
         return import_module(name)
     except ImportError as missing:

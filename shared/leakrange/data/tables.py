@@ -92,7 +92,7 @@ def encode(columns: Sequence[Column], found: Columns) -> NDArray[np.float32]:
         if isinstance(column, Quantity):
             parts.append(numbers(column.name, found[column.name]).astype(np.float32)[:, None])
         else:
-            place = classes_of(column.name, found[column.name], {v: i for i, v in enumerate(column.values)})
+            place = classes_of(column.name, found[column.name], column.values)
             parts.append(np.eye(len(column.values), dtype=np.float32)[place])
     return np.concatenate(parts, axis=1)
 
@@ -108,8 +108,12 @@ def numbers(name: str, values: Sequence[str]) -> NDArray[np.float64]:
     return found + 0.0  # zero has no sign: rounding leaves it one, and the fingerprint would tell
 
 
-def classes_of(name: str, values: Sequence[str], place: Mapping[str, int]) -> NDArray[np.int64]:
-    """A column's values by their ``place``, int64 (N,). Raises `DataUnavailable` for one that has none."""
+def classes_of(
+    name: str, values: Sequence[str], classes: Mapping[str, int] | Sequence[str]
+) -> NDArray[np.int64]:
+    """The class of each of a column's values, int64 (N,): the number that ``classes`` maps it to, or its
+    place among them. Raises `DataUnavailable` for a value that is not among them."""
+    place = classes if isinstance(classes, Mapping) else {value: i for i, value in enumerate(classes)}
     try:
         return np.array([place[value] for value in values], dtype=np.int64)
     except KeyError as unknown:

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from types import MappingProxyType
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.packed import AGAIN, Arrays, PackedSet
-from leakrange.data.samples import SPLITS
+from leakrange.data.catalogue import Outline
+from leakrange.data.packed import AGAIN, Arrays, Layout, PackedSet, require_range
+from leakrange.data.samples import train_or_test
 from leakrange.wire.errors import DataUnavailable
 
-__all__ = ["TrainTestSet", "test_last"]
+__all__ = ["TrainTestSet"]
 
 
 class TrainTestSet(PackedSet):
-    """A packed set with ``x_train``, ``y_train``, ``x_test`` and ``y_test``, officially split; the training
-    images come first."""
+    """A packed set with ``x_train``, ``y_train``, ``x_test`` and ``y_test``, officially split, of ten
+    classes; the training images come first."""
 
     official_split = True
-    layout = MappingProxyType(
-        {
-            "x_train": ("uint8", 3),
-            "y_train": ("uint8", 1),
-            "x_test": ("uint8", 3),
-            "y_test": ("uint8", 1),
-        }
-    )
-    pictures = ("x_train", "x_test")
+    layout: ClassVar[Layout] = MappingProxyType({"y_train": ("uint8", 1), "y_test": ("uint8", 1)})
+    pictures = MappingProxyType({"x_train": ("uint8", 3), "x_test": ("uint8", 3)})
+
+    @classmethod
+    @abstractmethod
+    def labels(cls, label: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+        """Per attribute int64 (N,) from the class numbers 0..9 (N,)."""
+
+    @classmethod
+    def unpack(cls, arrays: Arrays) -> Outline:
+        """The labels, and the official split."""
+        train, test = arrays["y_train"], arrays["y_test"]
+        label = require_range("y_train, y_test", np.concatenate([train, test]), 0, 9)
+        return Outline(labels=cls.labels(label), official=train_or_test(np.arange(len(label)) >= len(train)))
 
     @classmethod
     def values(cls, arrays: Arrays) -> NDArray[np.uint8]:
@@ -39,12 +46,3 @@ class TrainTestSet(PackedSet):
         if train.shape[1:] != test.shape[1:] or any(images != labels for images, labels in counts):
             raise DataUnavailable("training and test arrays do not fit together", hint=AGAIN)
         return np.concatenate([train, test])[..., None]
-
-
-def test_last(arrays: Arrays) -> tuple[NDArray[Any], NDArray[np.uint8]]:
-    """Labels (N,) and official split uint8 (N,): training images first."""
-    train, test = arrays["y_train"], arrays["y_test"]
-    official = np.repeat(
-        np.array([SPLITS.index("train"), SPLITS.index("test")], dtype=np.uint8), [len(train), len(test)]
-    )
-    return np.concatenate([train, test]), official

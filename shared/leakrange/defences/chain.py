@@ -1,6 +1,4 @@
-"""Chains as scenarios and edge clients have them: stages in the order in which a sample passes them, each at
-its site.
-"""
+"""Chains of defences of all stages, as in scenarios and on edge clients; each stage runs at its site."""
 
 from __future__ import annotations
 
@@ -14,8 +12,7 @@ from numpy.typing import NDArray
 from leakrange.defences.input import InputDefence, input_defences
 from leakrange.defences.model import ModelDefence, model_defences
 from leakrange.defences.output import Chain, Release, output_defences
-from leakrange.defences.output.chain import MAX_STAGES
-from leakrange.defences.stages import Defence, InvalidChain, kind_of, mistake, name_of, read_stage
+from leakrange.defences.stages import InvalidChain, begun, canonical, mistake, name_of, read_stage
 from leakrange.registry import Registry, unknown
 from leakrange.wire.digests import digest
 from leakrange.wire.samples import SampleSpec
@@ -41,9 +38,9 @@ NO_CHAIN = Chain()
 class DefenceChain:
     """Input defences, model defences and output defences.
 
-    The device of the user runs the first two, since nobody else has the sample or the model that it runs.
-    The outputs' part runs at ``outputs_at``: that of a scenario's defence is the proxy's policy, that of an
-    edge client's own chain runs on the device, too.
+    The user's device runs the first two, since nobody else has its samples and its copy of the model. Output
+    defences run at ``outputs_at``: those of a scenario are the proxy's policy, those of an edge client's own
+    chain run on the device.
     """
 
     inputs: tuple[tuple[str, InputDefence[Any]], ...] = ()
@@ -58,11 +55,7 @@ class DefenceChain:
         E.g. ``[{gaussian-input: 0.2}, {prune: {amount: 0.5}}, {round: 1}]``. Raises `InvalidChain` with every
         mistake.
         """
-        if not isinstance(spec, list):
-            raise InvalidChain([mistake([], f"a chain is a list of defences, not {kind_of(spec)}")])
-        mistakes: list[dict[str, Any]] = []
-        if len(spec) > MAX_STAGES:
-            mistakes.append(mistake([], f"at most {MAX_STAGES} defences in a chain, not {len(spec)}"))
+        mistakes = begun(spec)
         order = list(STAGES)
         read: dict[str, list[tuple[str, Any]]] = {stage: [] for stage in order}
         first: dict[str, str] = {}
@@ -92,12 +85,12 @@ class DefenceChain:
 
     @property
     def policy(self) -> Chain:
-        """What the proxy does."""
+        """The part that the proxy runs."""
         return self.outputs if self.outputs_at == "proxy" else NO_CHAIN
 
     @property
     def on_device(self) -> DefenceChain:
-        """What the device does."""
+        """The part that the device runs."""
         return replace(self, outputs=self.outputs if self.outputs_at == "device" else NO_CHAIN)
 
     def then(self, other: DefenceChain) -> DefenceChain:
@@ -120,19 +113,19 @@ class DefenceChain:
         return self.outputs.refuse(release)
 
     def input_spec(self) -> list[dict[str, Any]]:
-        """The canonical form of what is done to samples."""
-        return _spec(self.inputs)
+        """The canonical form of the input defences."""
+        return canonical(self.inputs)
 
     def model_spec(self) -> list[dict[str, Any]]:
-        """The canonical form of what is done to the model."""
-        return _spec(self.model)
+        """The canonical form of the model defences."""
+        return canonical(self.model)
 
     def spec(self) -> list[dict[str, Any]]:
-        """The canonical form of the whole, which `parse` reads."""
+        """The canonical form of the whole chain, which `parse` reads."""
         return self.input_spec() + self.model_spec() + self.outputs.spec()
 
     def digest(self) -> str:
-        """The chain's identity (SHA-256, hex); of outputs alone that of their part."""
+        """The chain's identity (SHA-256, hex); a chain of output defences alone has that of its policy."""
         return digest(self.spec())
 
     def obfuscate(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:
@@ -146,7 +139,3 @@ class DefenceChain:
         for _, link in self.model:
             classifier = link.apply(classifier)
         return classifier
-
-
-def _spec(links: tuple[tuple[str, Defence[Any]], ...]) -> list[dict[str, Any]]:
-    return [{name: link.parameters.model_dump(mode="json", exclude_none=True)} for name, link in links]

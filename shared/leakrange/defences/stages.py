@@ -1,4 +1,4 @@
-"""What all defences are, and reading one link of a chain, whichever registry it is of."""
+"""What all defences have in common, and how one link of a chain is read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from leakrange.registry import UnknownName
 from leakrange.wire.errors import InvalidInput
 
 __all__ = [
@@ -16,11 +17,15 @@ __all__ = [
     "Nothing",
     "P",
     "Parameters",
-    "kind_of",
+    "begun",
+    "canonical",
     "mistake",
     "name_of",
     "read_stage",
 ]
+
+
+MAX_STAGES = 16
 
 
 class Parameters(BaseModel):
@@ -37,7 +42,7 @@ P = TypeVar("P", bound=Parameters)
 
 
 class Defence(ABC, Generic[P]):
-    """One link of a chain. Each stage has a kind of its own, which says what it changes."""
+    """One link of a chain. Each stage has its own subclass, which says what is changed."""
 
     Parameters: ClassVar[type[Parameters]]
     summary: ClassVar[str]
@@ -51,7 +56,7 @@ class Defence(ABC, Generic[P]):
 
     @property
     def deterministic(self) -> bool:
-        """Whether doing it again gives the same, so that an attacker gains nothing by averaging."""
+        """Whether applying it again gives the same result, so that an attacker gains nothing by averaging."""
         return True
 
 
@@ -80,12 +85,26 @@ def name_of(item: Any) -> str | None:
     return None
 
 
+def begun(chain: Any) -> list[dict[str, Any]]:
+    """The mistakes that a whole chain may have, to which those of its items come; raises `InvalidChain` for
+    what is no list."""
+    if not isinstance(chain, list):
+        raise InvalidChain([mistake([], f"a chain is a list of defences, not {kind_of(chain)}")])
+    if len(chain) > MAX_STAGES:
+        return [mistake([], f"at most {MAX_STAGES} defences in a chain, not {len(chain)}")]
+    return []
+
+
+def canonical(links: Sequence[tuple[str, Defence[Any]]]) -> list[dict[str, Any]]:
+    """What a chain's links are read from, with every parameter that is set, defaults included."""
+    return [{name: link.parameters.model_dump(mode="json", exclude_none=True)} for name, link in links]
+
+
 def read_stage(
     item: Any, index: int, registry: Mapping[str, type[D]], mistakes: list[dict[str, Any]]
 ) -> tuple[str, D] | None:
     """The defence of ``registry`` that the ``index``-th ``item`` names; on mistakes note them all and give
-    None. Raises `UnknownName` as the registry does.
-    """
+    None."""
     name = name_of(item)
     if name is None:
         shape = f"{len(item)} names" if isinstance(item, dict) else kind_of(item)
@@ -94,7 +113,11 @@ def read_stage(
         )
         return None
     given = None if isinstance(item, str) else item[name]
-    defence = registry[name]
+    try:
+        defence = registry[name]
+    except UnknownName as unknown:
+        mistakes.append(mistake([index], str(unknown), unknown.allowed))
+        return None
     parameters = given
     if given is None:
         parameters = {}
@@ -118,7 +141,7 @@ def _names(defence: type[Defence[Any]]) -> tuple[str, ...]:
 
 
 def mistake(path: Sequence[str | int], message: str, allowed: Sequence[str] = ()) -> dict[str, Any]:
-    """As `InvalidChain` carries it."""
+    """One entry of `InvalidChain.mistakes`."""
     return {"path": list(path), "message": message, "allowed": list(allowed)}
 
 

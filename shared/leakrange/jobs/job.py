@@ -1,11 +1,11 @@
 """Jobs that the controller sends to the fleet, and the fleet's reports. Every job is idempotent by its
 identity.
 
-A worker takes a job, looks for the result under the job's identity, and reports at once if it is there.
-Otherwise it takes the lease ``leakrange:lease:{identity}``, keeps it alive, does the work, stores the
-result atomically, and reports. Reports go to the Redis stream `REPORTS`; the controller reads it from the
-position that it keeps in SQL. A job whose lease runs out has lost its worker, and another worker sends it
-again.
+The controller stores an `Order` under ``leakrange:order:{identity}`` and sends a message that names the
+identity alone. A worker that gets the message reads the order, takes the lease
+``leakrange:lease:{identity}`` and keeps it alive. Where the result is not stored yet, it does the work and
+stores the result atomically. It deletes the order, gives up the lease, and reports to the Redis stream
+`REPORTS`. A job without a lease that is in no queue was lost, and the controller sends it again.
 """
 
 from __future__ import annotations
@@ -28,24 +28,37 @@ __all__ = [
     "FitJob",
     "Job",
     "JobReport",
+    "Order",
     "ProbeJob",
     "Shown",
     "Span",
+    "Split",
     "TrainJob",
 ]
 
 REPORTS = "leakrange:reports"
 LEASE = "leakrange:lease:{identity}"
 ORDER = "leakrange:order:{identity}"
-"""The job as the controller sent it last: an older delivery of it is carried out as this says, since the
-proxy may have another address by now, or the account another name."""
+"""Holds the `Order` of a job until the job is brought to an end. A message that finds none is left alone."""
 CANCEL = "leakrange:cancel:{identity}"
 """Set by the controller: a queued job that finds it is dropped, a training that runs is stopped."""
 
 Place = Annotated[int, Field(ge=0)]
 MAX_PAIRS = 256
 """Most pairs of one probe: the most samples of one request to a provider."""
-Split = Literal["train", "validation", "auxiliary", "test", "held-out", "pool", "public", "enrolled", "held"]
+Split = Literal[
+    "train",
+    "validation",
+    "auxiliary",
+    "test",
+    "held-out",
+    "pool",
+    "public",
+    "faces",
+    "photographs",
+    "enrolled",
+    "held",
+]
 Knowledge = Literal["unaware", "aware", "averaging"]
 
 
@@ -94,9 +107,11 @@ class ProbeJob(_Strict):
     ``account`` names the API key. The worker derives the key from that name and the fleet's secret, so
     reading the job is not enough to use it. ``model`` is the name it is served under, ``artifact`` its
     recipe digest, ``policy`` the digest of the defence chain in force. ``draw`` counts repeated queries of
-    the same samples. ``defence`` is a chain of input defences, applied to the samples before they are
-    sent. The identity is sent as ``Idempotency-Key``, so that a chunk delivered twice spends its budget
-    once.
+    the same samples, ``by`` tells whose query it is: users and attackers never share an answer, so that each
+    pay for their own. ``defence`` is a chain of input defences, applied to the samples before they are
+    sent. With a model defence in it, nothing is sent: the worker downloads the model and computes what the
+    whole chain lets out, of the kind that the endpoint releases. The identity is sent as
+    ``Idempotency-Key``, so that a chunk delivered twice spends its budget once.
 
     ``endpoint`` is one of `leakrange.wire.endpoints` that releases something. One that gives scores is
     queried with ``pairs``: couples of places among the span's samples, each counting as one sample of the
@@ -113,6 +128,7 @@ class ProbeJob(_Strict):
     endpoint: str
     span: Span
     draw: Annotated[int, Field(ge=0)] = 0
+    by: Literal["attacker", "users"] = "attacker"
     defence: list[Any] = []
     pairs: Annotated[list[tuple[Place, Place]], Field(min_length=1, max_length=MAX_PAIRS)] | None = None
 
@@ -133,7 +149,7 @@ class ProbeJob(_Strict):
         return self.span.stop - self.span.start if self.pairs is None else len(self.pairs)
 
     def identity(self) -> str:
-        """Keyed by model, inputs, policy and draw; not by who asks, nor by where it is served."""
+        """Keyed by model, inputs, policy, draw and role; not by the account, nor by where it is served."""
         return digest(self.model_dump(mode="json", exclude={"url", "account", "model"}))
 
 
@@ -160,17 +176,29 @@ class FitJob(_Strict):
 Job = Annotated[TrainJob | ProbeJob | FitJob, Field(discriminator="kind")]
 
 
+class Order(_Strict):
+    """A job as the controller sent it last.
+
+    ``attempt`` counts the failures so far that may pass. ``until`` (Unix time) is when what an earlier
+    attempt has left in flight is over.
+    """
+
+    job: Job
+    attempt: Annotated[int, Field(ge=0)] = 0
+    until: float | None = None
+
+
 class JobReport(_Strict):
-    """One entry of the stream `REPORTS` (field ``json``): a job was started, made progress, was done, or
-    failed.
+    """One entry of the stream `REPORTS` (field ``json``): a job was started, made progress, was done, failed,
+    or has to be sent again later (``postponed``).
 
     ``progress`` in [0, 1]. ``data`` depends on the kind of job (an epoch's figures, queries a second,
-    ...).
+    ...); of a postponed one it is the pause in ``seconds``, and the next order's ``attempt`` and ``until``.
     """
 
     identity: str
     kind: Literal["train", "probe", "fit"]
-    state: Literal["started", "progress", "done", "failed"]
+    state: Literal["started", "progress", "postponed", "done", "failed"]
     worker: str
     progress: float = 0.0
     message: str = ""

@@ -50,6 +50,10 @@ class Crowd(_Strict):
     students: Annotated[int, Field(ge=2, le=10_000)] = 20
     enrolled: Annotated[int, Field(ge=1, le=1000)] = 10
     held: Annotated[int, Field(ge=1, le=1000)] = 5
+    learners: Literal["members", "public"] = "members"
+    """Whose images are trained on: a teacher's members, or the public for an attacker's own recogniser."""
+    version: Literal[2] = 2
+    """Of how these people are drawn: nothing that was stored about a crowd of another draw is used again."""
 
     @property
     def asked(self) -> int:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from leakrange.jobs.job import Span
 from leakrange.wire.releases import ReleaseKind
-from leakrange.wire.schemas import Name
+from leakrange.wire.schemas import Classes, Name
 
 __all__ = ["Session", "SessionReply"]
 
@@ -40,7 +40,7 @@ class SessionReply(_Strict):
 
     upload: str
     samples: int
-    decisions: list[int]
+    decisions: Classes
     labels: dict[str, list[int]]
     """Per attribute of the data set; -1 where unknown."""
     input_bytes: int

@@ -7,8 +7,6 @@ others keep their names. Golden tests fail where results changed.
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import BaseModel, ConfigDict
 
 from leakrange.registry import registry_at
@@ -39,14 +37,7 @@ class Versions(BaseModel):
     @classmethod
     def declared(cls, data: str, net: str, trainer: str) -> Versions:
         """The versions that the installed code declares for a data set, a net and a behaviour."""
-        return cls(
-            data=_version("data", data),
-            net=_version("net", net),
-            trainer=_version("trainer", trainer),
-            loop=LOOP_VERSION,
-        )
-
-
-def _version(kind: str, name: str) -> int:
-    entry: Any = registry_at(*KINDS[kind]).get(name)
-    return 0 if entry is None else int(entry.version)
+        named = {"data": data, "net": net, "trainer": trainer}
+        entries = {kind: registry_at(*KINDS[kind]).get(name) for kind, name in named.items()}
+        found = {kind: 0 if entry is None else int(entry.version) for kind, entry in entries.items()}
+        return cls(**found, loop=LOOP_VERSION)

@@ -20,7 +20,7 @@ from leakrange.metrics.membership import (
     membership_report,
     separation,
 )
-from leakrange.metrics.outcomes import Decisions, Guesses, Membership, Ranking
+from leakrange.metrics.outcomes import Decisions, Guesses, Membership, Ranking, SoftOutputs
 from leakrange.metrics.registry import Metric, described, in_order, measured, metric, metrics
 from leakrange.metrics.roc import RocCurve, auc, mean_auc, mean_roc_curve, roc_curve, tpr_at_fpr
 
@@ -35,6 +35,7 @@ __all__ = [
     "Ranking",
     "RocCurve",
     "Separation",
+    "SoftOutputs",
     "accuracy",
     "auc",
     "auc_interval",

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
+
+from leakrange.wire.heads import parted
 
 __all__ = ["entropy_bits", "entropy_histogram", "softmax"]
 
 
-def entropy_bits(soft: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Shannon entropy of each row of soft outputs (N, Y): (N,), 0 to log2 Y.
+def entropy_bits(soft: NDArray[np.floating], heads: Sequence[int] = ()) -> NDArray[np.float64]:
+    """Shannon entropy of each row of soft outputs (N, Y): (N,), 0 to log2 Y; of several ``heads`` the sum of
+    theirs.
 
     Rows must lie on the simplex within 1e-3; raises `ValueError` for logits or defended outputs that do
     not. 0·log 0 is 0.
     """
+    if len(heads) > 1:
+        return np.asarray(np.sum([entropy_bits(part) for part in parted(soft, heads)], axis=0))
     values = np.asarray(soft, dtype=np.float64)
     if values.ndim != 2 or not np.isfinite(values).all():
         raise ValueError("entropy needs finite soft outputs of shape (samples, classes)")
@@ -32,8 +39,11 @@ def entropy_histogram(bits: NDArray[np.floating], classes: int, bins: int = 20) 
     return counts.astype(np.int64)
 
 
-def softmax(logits: NDArray[np.floating]) -> NDArray[np.float64]:
-    """The softmax (N, C) of each row of ``logits`` (N, C), finite however large they are."""
+def softmax(logits: NDArray[np.floating], heads: Sequence[int] = ()) -> NDArray[np.float64]:
+    """The softmax (N, C) of each row of ``logits`` (N, C), finite however large they are; of several
+    ``heads`` each by itself."""
+    if len(heads) > 1:
+        return np.concatenate([softmax(part) for part in parted(logits, heads)], axis=1)
     values = np.asarray(logits, dtype=np.float64)
     powers = np.exp(values - values.max(axis=1, keepdims=True))
     soft: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)

@@ -11,7 +11,14 @@ from leakrange.metrics.intervals import auc_interval, effective_counts
 from leakrange.metrics.roc import auc, tpr_at_fpr
 from leakrange.metrics.threshold import best_cut
 
-__all__ = ["MembershipReport", "Separation", "best_threshold", "membership_report", "separation"]
+__all__ = [
+    "MembershipReport",
+    "Separation",
+    "area_in_folds",
+    "best_threshold",
+    "membership_report",
+    "separation",
+]
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,8 @@ class MembershipReport(Separation):
     The separation is of all records. The others are of the test half, at ``threshold``, which has the highest
     balanced accuracy on the validation half: ``balanced_accuracy``, and of members ``precision`` (0 where
     nobody is accused), ``recall`` and ``f1``; ``guessed`` (N,) says of all records which reach the threshold,
-    ``tested`` (N,) which are of the test half.
+    ``tested`` (N,) which are of the test half. Where scores above 0 say member, all records are tested, and
+    these figures are means over the folds.
     """
 
     threshold: float
@@ -56,10 +64,10 @@ def separation(
     area: float | None = None,
     person: NDArray[np.integer] | None = None,
 ) -> Separation:
-    """That of ``scores`` (N,), higher meaning member, from the truth ``members`` (N,).
+    """How well ``scores`` (N,), higher meaning member, separate the ``members`` (N,) from the others.
 
-    ``area`` is the AUC where it is another than that of all scores together. ``person`` (N,) says whose the
-    records are, where a person has several: these are no independent witnesses, and the interval is wider.
+    ``area`` is given where the AUC is not that of all scores together. ``person`` (N,) names the person of
+    each record where a person has several: such records are not independent, so the interval is wider.
     Raises `ValueError` for scores that are not finite, arrays that do not fit, where there are no members or
     no others, and where a person is both.
     """
@@ -83,31 +91,57 @@ def membership_report(
     members: NDArray[np.bool_],
     seed: int = 0,
     person: NDArray[np.integer] | None = None,
+    fold: NDArray[np.integer] | None = None,
+    *,
+    decided: bool = False,
 ) -> MembershipReport:
     """The report of ``scores`` (N,), higher meaning member, against the truth ``members`` (N,).
 
-    ``seed`` halves the records at random, members and others each. ``person`` is as for `separation`, and
-    so is what is raised; also for fewer than two members or two others.
+    ``seed`` halves the records at random, members and others each; with ``decided`` scores above 0 say
+    member, and all records are tested. ``fold`` (N,) tells which model gave each score, where several did.
+    ``person`` is as for `separation`, and so is what is raised; also for fewer than two members or two
+    others (of each fold).
     """
-    separated = separation(scores, members, person=person)
+    separated = separation(scores, members, area_in_folds(scores, members, fold), person)
     if min(int(members.sum()), int((~members).sum())) < 2:
         raise ValueError("a membership report needs two members and two others, or more")
-    tested = _half(members, seed)
-    threshold = best_threshold(scores[~tested], members[~tested])
-    guessed = scores >= threshold
-    truth, said = members[tested], guessed[tested]
-    found = int((said & truth).sum())
-    recall, spared = found / int(truth.sum()), float((~said[~truth]).mean())
-    precision = found / int(said.sum()) if said.any() else 0.0
+    tested = np.ones(len(members), dtype=bool) if decided else _half(members, seed)
+    threshold = 0.0 if decided else best_threshold(scores[~tested], members[~tested])
+    guessed = scores > threshold if decided else scores >= threshold
+    parts = [fold == each for each in np.unique(fold)] if decided and fold is not None else [tested]
+    balanced, precision, recall, f1 = np.mean([_told(guessed[part], members[part]) for part in parts], axis=0)
     return MembershipReport(
         **vars(separated),
         threshold=threshold,
-        balanced_accuracy=(recall + spared) / 2,
-        precision=precision,
-        recall=recall,
-        f1=2 * precision * recall / (precision + recall) if found else 0.0,
+        balanced_accuracy=float(balanced),
+        precision=float(precision),
+        recall=float(recall),
+        f1=float(f1),
         guessed=guessed,
         tested=tested,
+    )
+
+
+def area_in_folds(
+    scores: NDArray[np.floating], members: NDArray[np.bool_], fold: NDArray[np.integer] | None
+) -> float:
+    """The AUC, or where there are folds (N,) the mean of theirs, each of whose scores has a scale of its own.
+    Raises as `auc`."""
+    if fold is None:
+        return auc(scores, members)
+    return float(np.mean([auc(scores[fold == each], members[fold == each]) for each in np.unique(fold)]))
+
+
+def _told(said: NDArray[np.bool_], truth: NDArray[np.bool_]) -> tuple[float, float, float, float]:
+    """Balanced accuracy, precision, recall and F1 of who is ``said`` (N,) to be a member."""
+    found = int((said & truth).sum())
+    recall, spared = found / int(truth.sum()), float((~said[~truth]).mean())
+    precision = found / int(said.sum()) if said.any() else 0.0
+    return (
+        (recall + spared) / 2,
+        precision,
+        recall,
+        2 * precision * recall / (precision + recall) if found else 0.0,
     )
 
 

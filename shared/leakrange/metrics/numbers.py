@@ -111,7 +111,7 @@ def points(difference: float) -> str:
 
 
 def signed(difference: float) -> str:
-    """The same with its sign, for where there is no room for words: −0.0123 → "−1.2"."""
+    """The same with its sign, where there is no room for words: −0.0123 → "−1.2"."""
     sign = "" if difference == 0 else "+" if difference > 0 else "\N{MINUS SIGN}"
     return f"{sign}{abs(_rounded(difference, 100, 1))}"
 

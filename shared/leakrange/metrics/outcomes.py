@@ -1,24 +1,60 @@
-"""Outcomes of a trial, from which metrics are computed: arrays of predictions and truth."""
+"""The outcomes of a trial, arrays of predictions and truth, from which metrics are computed."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.metrics.entropy import entropy_bits
 from leakrange.metrics.membership import MembershipReport, membership_report
 
-__all__ = ["Decisions", "Guesses", "Membership", "Ranking"]
+__all__ = ["Decisions", "Guesses", "Labels", "Membership", "Ranking", "SoftOutputs", "Taught"]
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """The classes that users were given (V,), and their true ones (V,), -1 where unknown."""
+    """The classes that users were given (V,), and their true ones (V,), -1 where unknown; (V, A) where they
+    ask for several attributes."""
 
     decided: NDArray[np.integer]
     truth: NDArray[np.integer]
+
+
+@dataclass(frozen=True)
+class SoftOutputs:
+    """The soft outputs (V, Y) that a model gave users, as they were released; of several attributes side by
+    side in ``heads``."""
+
+    released: NDArray[np.floating]
+    heads: Sequence[int] = ()
+
+    @cached_property
+    def bits(self) -> NDArray[np.float64] | None:
+        """The entropy of each (V,); None where a defence has left no probabilities."""
+        try:
+            return entropy_bits(self.released, self.heads) if len(self.released) else None
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True)
+class Taught:
+    """The figures of a teacher's training on samples that it was not trained on."""
+
+    figures: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """How many people an attack had enough images of, and the share of images whose person it deduced right;
+    None where it was not asked to."""
+
+    people: float | None = None
+    labels_right: float | None = None
 
 
 @dataclass(frozen=True)
@@ -34,29 +70,35 @@ class Guesses:
 class Ranking:
     """Scores that rank samples by how well they fit a class: (N, S), one column for each class, or (N,) of
     class 1; and the true classes (N,). ``group`` (N,) tells samples that resemble each other, as several
-    pictures of one person do; None where all are independent.
+    pictures of one person do; None where all are independent. ``fold`` (N,) tells which model gave each
+    score, where several did: an AUC is then the mean of the folds'.
     """
 
     scores: NDArray[np.floating]
     truth: NDArray[np.integer] | NDArray[np.bool_]
     group: NDArray[np.integer] | None = None
+    fold: NDArray[np.integer] | None = None
 
 
 @dataclass(frozen=True)
 class Membership(Ranking):
     """Scores (N,) of records, higher meaning member, and whether each was trained on: ``truth`` (N,), bool.
-    ``seed`` halves the records into those that choose a threshold and those that test it.
+    ``seed`` halves the records into those that choose a threshold and those that test it; with ``decided``
+    there are none of the former, and scores above 0 say member.
     """
 
     seed: int = 0
+    decided: bool = False
 
     @cached_property
     def report(self) -> MembershipReport:
         """Every figure of the attack; raises as `membership_report`."""
-        return membership_report(self.scores, self.truth.astype(bool), self.seed, self.group)
+        return membership_report(
+            self.scores, self.truth.astype(bool), self.seed, self.group, self.fold, decided=self.decided
+        )
 
     @property
     def guesses(self) -> Guesses:
-        """Who is told to be a member at the threshold, of the test half."""
+        """Whether each record of the test half is taken for a member at the threshold."""
         tested = self.report.tested
         return Guesses(self.report.guessed[tested].astype(int), self.truth[tested].astype(int), 2)

@@ -1,8 +1,7 @@
-"""The registry of metrics: every figure that a trial can have, and how it is read.
+"""The registry of metrics: every figure that a trial can have, and how to read it.
 
 A metric measures one kind of *outcome* (`leakrange.metrics.outcomes`): users' decisions, guessed classes,
-scores. Whoever judges a trial hands over its outcomes, and `measured` gives every registered metric of them.
-So a new metric is one function:
+scores. `measured` gives every registered metric of a trial's outcomes. So a new metric is one function:
 
     @metric("error", measures=Guesses, title="error rate", unit="share", role="leakage", higher=False)
     def error(guesses: Guesses) -> float:
@@ -22,7 +21,7 @@ from leakrange.registry import Registry
 __all__ = ["Metric", "Role", "Unit", "described", "in_order", "measured", "metric", "metrics"]
 
 Role = Literal["utility", "leakage", "context"]
-"""What a figure speaks of: what users get, what leaks, or what the others are held against."""
+"""What a figure is about: what users get, what leaks, or what other figures are compared with."""
 Unit = Literal["share", "score", "count", "dB", "bits", "number"]
 """A share of 1 is written in percent, a score between 0 and 1 as it is."""
 Outcome = TypeVar("Outcome")
@@ -32,11 +31,11 @@ BOUNDED: tuple[Unit, ...] = ("share", "score")
 
 @dataclass(frozen=True)
 class Metric:
-    """One figure: its name in results, and all that a reader needs to know of it.
+    """One figure: its name in results, and what readers need to know about it.
 
-    ``higher``: whether a higher value is more of its role, more utility or more leakage. ``chance`` is what
-    somebody reaches who knows nothing: a value, or the name of the metric that holds it. ``claim`` says in
-    words what an attack reached; it may name ``{value}`` and ``{hidden}``.
+    ``higher``: whether a higher value means more utility or leakage. ``chance`` is what pure guessing
+    reaches: a value, or the name of the metric that holds it. ``claim`` says in words what an attack reached;
+    it may contain ``{value}`` and ``{hidden}``.
     """
 
     name: str
@@ -50,7 +49,7 @@ class Metric:
     chance: float | str | None = None
     claim: str = ""
     rank: int = 100
-    """Where it stands among others; of those with equal rank by name."""
+    """The metric's place in reports; metrics of equal rank are sorted by name."""
     measures: type | None = None
     function: Callable[[Any], Value] | None = None
 
@@ -82,7 +81,7 @@ def metric(
 def measured(*outcomes: object) -> dict[str, Estimate]:
     """Every registered metric of these outcomes, in the order of reports.
 
-    What is not finite is left out, as is what an outcome does not have.
+    Values that are not finite are left out.
     """
     found = {}
     for name in in_order(metrics):

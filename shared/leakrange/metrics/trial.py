@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from operator import attrgetter
 
+import numpy as np
+
 from leakrange.metrics.accuracy import accuracy, majority_share
 from leakrange.metrics.accuracy import nag as normalised_gain
 from leakrange.metrics.estimate import Estimate
 from leakrange.metrics.intervals import auc_interval, effective_counts, wilson_interval
-from leakrange.metrics.outcomes import Decisions, Guesses, Membership, Ranking
+from leakrange.metrics.membership import area_in_folds
+from leakrange.metrics.outcomes import Decisions, Guesses, Labels, Membership, Ranking, SoftOutputs, Taught
 from leakrange.metrics.registry import Unit, metric
-from leakrange.metrics.roc import auc as area
 from leakrange.metrics.roc import mean_auc
+from leakrange.metrics.verification import Verification
 
 WILSON = "over samples (Wilson)"
 CARLINI = "Carlini et al. 2022, Section III"
@@ -26,11 +29,13 @@ def _share(right: float, of: int) -> Estimate:
     equation="accuracy of the decisions that users get (HBC, Section 2)",
 )  # fmt: skip
 def honesty(decisions: Decisions) -> Estimate | None:
-    """Share of right decisions among users whose class is known; None where none is."""
+    """Share of right decisions among users whose class is known; None where none is. Of several attributes
+    the share is over all decisions, and the interval as if each user got one."""
     known = decisions.truth >= 0
     if not known.any():
         return None
-    return _share(accuracy(decisions.decided[known], decisions.truth[known]), int(known.sum()))
+    users = int(known.reshape(len(known), -1).any(axis=1).sum())
+    return _share(accuracy(decisions.decided[known], decisions.truth[known]), users)
 
 
 @metric(
@@ -53,6 +58,34 @@ def majority(guesses: Guesses) -> float:
 
 
 @metric(
+    "majority_target", measures=Decisions, title="majority class of the target", unit="share", role="context",
+    rank=35, equation="honesty of always answering the commonest class",
+)  # fmt: skip
+def majority_target(decisions: Decisions) -> float | None:
+    """Share of the commonest class among users whose class is known; None where none is."""
+    known = decisions.truth[decisions.truth >= 0]
+    return majority_share(known, 1) if len(known) else None
+
+
+@metric(
+    "entropy", measures=SoftOutputs, title="entropy of outputs", unit="bits", role="context", rank=60,
+    equation="mean Shannon entropy of users' soft outputs (HBC, Section 4.1)",
+)  # fmt: skip
+def entropy(outputs: SoftOutputs) -> float | None:
+    """Mean over users; None where there are no probabilities."""
+    return None if outputs.bits is None else float(outputs.bits.mean())
+
+
+@metric(
+    "entropy_median", measures=SoftOutputs, title="median entropy of outputs", unit="bits", role="context",
+    rank=61, equation="median of the entropies of users' soft outputs",
+)  # fmt: skip
+def entropy_median(outputs: SoftOutputs) -> float | None:
+    """Median over users; None where there are no probabilities."""
+    return None if outputs.bits is None else float(np.median(outputs.bits))
+
+
+@metric(
     "nag", measures=Guesses, title="NAG", unit="score", role="leakage", rank=50, chance=0.0,
     equation="(curiosity − majority) / (1 − majority), 0 where negative (PASS, Eq. 13)",
 )  # fmt: skip
@@ -65,7 +98,7 @@ def nag(guesses: Guesses) -> float:
 
 @metric(
     "auc", measures=Ranking, title="AUC", unit="score", role="leakage", rank=40, chance=0.5,
-    equation="area under the ROC curve; of more than two classes the mean of one against the rest",
+    equation="area under the ROC curve; the mean over classes (one against the rest), or over folds",
     interval="over samples, or over groups of them (Newcombe, method 5; Obuchowski)",
     claim="tells “{hidden}” with an AUC of {value}",
 )  # fmt: skip
@@ -81,7 +114,7 @@ def auc(ranking: Ranking) -> Estimate | float | None:
     counts = (float(positive.sum()), float((~positive).sum()))
     if ranking.group is not None:
         counts = effective_counts(ranks, positive, ranking.group)
-    value = area(ranks, positive)
+    value = area_in_folds(ranks, positive, ranking.fold)
     return Estimate.within(value, auc_interval(value, *counts))
 
 
@@ -116,3 +149,35 @@ for _place, (_name, _title, _unit, _chance, _equation) in enumerate(_REPORTED):
 def records(membership: Membership) -> float:
     """Members and others together."""
     return float(len(membership.truth))
+
+
+@metric(
+    "teacher_accuracy", measures=Taught, title="teacher's accuracy", unit="share", role="context", rank=15,
+    interval=WILSON, equation="on members' images that it was not trained on (FACELEAKS, Section 3.2)",
+)  # fmt: skip
+def teacher_accuracy(taught: Taught) -> Estimate | None:
+    """Of its own task; None where training kept no images for it."""
+    figures = taught.figures
+    return _share(figures["honesty"], int(figures["samples"])) if "honesty" in figures else None
+
+
+metric(
+    "verification_threshold", measures=Verification, title="verification threshold", unit="number",
+    role="context", rank=16,
+    equation="the same person up to this distance; mean over folds (FACELEAKS, Section 3.3)",
+)(attrgetter("threshold"))  # fmt: skip
+
+metric(
+    "verification_deviation", measures=Verification, title="deviation over folds", unit="number",
+    role="context", rank=17, equation="sample deviation of the folds' accuracies of verification",
+)(attrgetter("deviation"))  # fmt: skip
+
+metric(
+    "labels_right", measures=Labels, title="persons deduced right", unit="share", role="context", rank=91,
+    equation="images whose person the attacker deduced right (FACELEAKS, Algorithm 1, line 2)",
+)(attrgetter("labels_right"))  # fmt: skip
+
+metric(
+    "people", measures=Labels, title="people with enough images", unit="count", role="context", rank=92,
+    equation="people of whom the attacker had enough images, known ones among them",
+)(attrgetter("people"))  # fmt: skip

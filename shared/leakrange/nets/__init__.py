@@ -10,9 +10,16 @@ from leakrange.registry import Registry
 from leakrange.wire.samples import Encoding, SampleSpec
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from leakrange.nets.classifier import Classifier
 
-__all__ = ["Architecture", "nets"]
+__all__ = ["Architecture", "nets", "scaled"]
+
+
+def scaled(count: int, width: float) -> int:
+    """How many of ``count`` channels or values a net of that width has: one at least."""
+    return max(1, round(count * width))
 
 
 class Architecture(ABC):
@@ -39,11 +46,22 @@ class Architecture(ABC):
             return f"net {cls.name!r} takes {cls.smallest} {what} or more, not {least}"
         return None
 
-    @staticmethod
-    @abstractmethod
-    def build(spec: SampleSpec, classes: int, width: float = 1.0) -> Classifier:
+    @classmethod
+    def build(cls, spec: SampleSpec, classes: int, width: float = 1.0) -> Classifier:
         """A freshly initialised net for samples of ``spec``; draws from torch's generator. Raises
         `ValueError` for samples that it does not take, see `misfit`."""
+        from leakrange.nets.classifier import Classifier
+
+        if reason := cls.misfit(spec):
+            raise ValueError(reason)
+        body, head, features = cls.layers(spec, classes, width)
+        return Classifier(body, head, spec=spec, features=features, classes=classes)
+
+    @classmethod
+    @abstractmethod
+    def layers(cls, spec: SampleSpec, classes: int, width: float) -> tuple[nn.Module, nn.Module, int]:
+        """Body and head of a `leakrange.nets.classifier.Classifier`, and the number of its features; channels
+        and hidden layers are `scaled` by ``width``."""
 
 
 nets: Registry[type[Architecture]] = Registry("net", "leakrange.nets.architectures")

@@ -1,4 +1,4 @@
-"""What every architecture builds: a body that gives a feature vector, and a head that gives logits."""
+"""The form of every classifier: a body that gives a feature vector, and a head that gives logits."""
 
 from __future__ import annotations
 

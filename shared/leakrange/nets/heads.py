@@ -1,4 +1,4 @@
-"""Several attributes in one vector of outputs: a head for each, side by side.
+"""One vector of outputs for several attributes: each has a head, and the heads lie side by side.
 
 ``heads`` are the numbers of classes, in order; one head is a plain vector of outputs. Labels are (B,) of one
 attribute, (B, A) of several.

@@ -26,7 +26,7 @@ class SideBySide(nn.Module):
         self.s = s
 
     def forward(self, x: Tensor) -> Tensor:
-        """Both feature vectors, one behind the other."""
+        """Both feature vectors, joined."""
         return torch.cat([self.y(x), self.s(x)], dim=1)
 
 

@@ -1,4 +1,4 @@
-"""Several attack nets of one shape in one module: a step of all costs little more than a step of one."""
+"""Several attack nets of one shape in one module: training all of them costs little more than one."""
 
 from __future__ import annotations
 

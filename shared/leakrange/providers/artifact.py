@@ -19,10 +19,10 @@ from typing import Any
 
 from safetensors.torch import save as to_safetensors
 
+from leakrange.data.samples import names
 from leakrange.nets.classifier import Classifier
 from leakrange.nets.mixture import MixtureHead
 from leakrange.providers.artifact_files import CLASSIFIER, DECODER, RECORD, find, read_files, write_files
-from leakrange.providers.behaviour import names
 from leakrange.providers.decoder import Decoder
 from leakrange.providers.model_config import ClassifierConfig, MixtureConfig
 from leakrange.providers.model_file import METADATA_KEY, load_classifier, load_decoder
@@ -91,8 +91,8 @@ def classifier_bytes(trained: TrainedModel) -> bytes:
 
 
 def public_bytes(artifact: Artifact, release: ReleaseKind) -> bytes:
-    """The classifier's file as users get it, whose default release is that of the deployment: the one for
-    which it was trained can tell a curious model."""
+    """The classifier's file as users get it. It names the default release of the deployment, since the one
+    for which the classifier was trained can give a curious model away."""
     config = artifact.config.model_copy(update={"default_release": release})
     return _pack(artifact.classifier.state_dict(), config.model_dump_json(exclude_none=True))
 
@@ -104,7 +104,7 @@ def decoder_bytes(decoder: Decoder) -> bytes:
 
 
 def _mixture(net: Classifier) -> MixtureConfig | None:
-    """How the classifier was put together, where it is a mixture: without that its file could not be run."""
+    """How a mixture was put together, which its file has to say to be of use; None for other classifiers."""
     head = net.head
     if not isinstance(head, MixtureHead):
         return None

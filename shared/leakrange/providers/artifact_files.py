@@ -40,7 +40,7 @@ RECORD = "training.json"
 DEFENCE = "defence.safetensors"
 Kind = Literal["provider", "defence"]
 MAIN: dict[Kind, str] = {"provider": CLASSIFIER, "defence": DEFENCE}
-"""What was trained from a recipe, and the file without which there is nothing of it."""
+"""The kinds of what is trained, each with the file that it must have."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def read_files(folder: Path, kind: Kind | None = None) -> ArtifactFiles:
 
 
 class _Record(BaseModel):
-    """As far as a record decides what is read. A name never leads out of the folder."""
+    """The part of a record that decides what is read. A file name never leads out of the folder."""
 
     kind: Kind
     files: dict[Annotated[str, Field(pattern=r"^[a-z]+\.safetensors$")], str]

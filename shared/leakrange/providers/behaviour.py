@@ -1,16 +1,16 @@
-"""What a behaviour is: metadata and parameters for whoever lists and validates, and one training in
-progress as its instance."""
+"""What a behaviour is. The class has its facts and parameters, for lists and validation; an instance is one
+training."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from leakrange.data.samples import Attribute
+from leakrange.data.samples import Attribute, Names, names
 from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -20,14 +20,12 @@ if TYPE_CHECKING:
     from leakrange.nets.classifier import Classifier
     from leakrange.providers.decoder import Decoder
 
-__all__ = ["Behaviour", "Beta", "Judgement", "Parameters", "Release"]
+__all__ = ["Behaviour", "Beta", "CuriousParameters", "Judgement", "Parameters", "Release"]
 
 Release = Literal["logits", "softmax", "features"]
 RELEASES: tuple[Release, ...] = ("logits", "softmax", "features")
 """What every classifier can give, whatever its behaviour."""
 
-Names = str | Annotated[tuple[str, ...], Field(min_length=2)]
-"""One attribute, or several."""
 Role = Literal["target", "sensitive"]
 Weight = Annotated[float, Field(ge=0.0, le=100.0)]
 
@@ -42,11 +40,18 @@ class Beta(BaseModel):
 
 
 class Parameters(BaseModel):
-    """What every behaviour needs: the attribute that the model is served for."""
+    """What every behaviour needs: the attribute that the model answers for."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     target: Names
+
+
+class CuriousParameters(Parameters):
+    """Target and sensitive attribute, and the weights β^y, β^s."""
+
+    sensitive: str
+    beta: Beta = Beta()
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,8 @@ class Behaviour(ABC):
     Parameters: ClassVar[type[Parameters]]
     several: ClassVar[tuple[Role, ...]] = ()
     """Of which roles there may be several attributes."""
+    binary: ClassVar[tuple[Role, ...]] = ()
+    """Whose attribute must have two classes."""
 
     def __init__(
         self,
@@ -116,8 +123,12 @@ class Behaviour(ABC):
                     )
             if len(named) > 1 and role not in cls.several:
                 raise InvalidInput(f"this behaviour takes one attribute for {role}, not {len(named)}")
-            if len(set(named)) < len(named):
-                raise InvalidInput(f"the attributes for {role} are {', '.join(named)}: one is named twice")
+            for name in named:
+                if role in cls.binary and (classes := len(attributes[name].classes)) != 2:
+                    raise InvalidInput(
+                        f"this behaviour takes as {role} a binary attribute; {name!r} has {classes} classes",
+                        hint="use behaviour 'curious/parameterized', or an attribute of two classes",
+                    )
 
     @classmethod
     def build(
@@ -162,14 +173,14 @@ class Behaviour(ABC):
     def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:
         """Honesty, curiosity and selection score from the validation samples' logits (V, Y) in eval mode."""
 
+    def weighed(self, honesty: float, curiosity: float) -> Judgement:
+        """The judgement whose score is β^y·honesty + β^s·curiosity."""
+        beta = self.parameters.beta
+        return Judgement(honesty, curiosity, beta.y * honesty + beta.s * curiosity)
+
     def decoder(self) -> Decoder | None:
         """A copy of what reads s from releases, as it is now; None for a provider that does not."""
         return None
-
-
-def names(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    """The attributes that a parameter names: none, one, or several."""
-    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
 
 
 def share_equal(predicted: Tensor, labels: Tensor) -> float:

@@ -1,4 +1,4 @@
-"""What a curious provider keeps to itself: reading from releases what was hidden in them."""
+"""Decoders, which a curious provider keeps to itself: they read from releases what was hidden in them."""
 
 from __future__ import annotations
 
@@ -46,14 +46,18 @@ class Decoder(ABC):
     """The kind that it was trained on."""
 
     @property
-    @abstractmethod
     def config(self) -> DecoderConfig:
-        """Everything that `build` needs to make it again."""
+        """Everything that `build` needs to make it again: the attributes that ``Config`` names."""
+        return self.Config.model_validate({name: getattr(self, name) for name in self._settings()})
 
     @classmethod
-    @abstractmethod
     def build(cls, config: Any) -> Self:
         """The decoder of a config, a ``Config``; of one with a net, with fresh weights."""
+        return cls(**{name: getattr(config, name) for name in cls._settings()})
+
+    @classmethod
+    def _settings(cls) -> set[str]:
+        return cls.Config.model_fields.keys() - {"format", "kind"}
 
     def module(self) -> nn.Module | None:
         """The net whose weights are stored beside the config, if it has one."""
@@ -81,15 +85,14 @@ def checked(releases: NDArray[np.floating], outputs: int) -> NDArray[np.float64]
 
 
 def as_kind(
-    values: NDArray[np.float64], kind: str, wanted: str, heads: tuple[int, ...] | None = None
+    values: NDArray[np.float64], kind: str, wanted: str, heads: tuple[int, ...] = ()
 ) -> NDArray[np.float64]:
-    """Logits or soft values of ``kind`` as those of the ``wanted`` kind, each of the ``heads`` by itself
-    (None: there is one); raises `InvalidInput` for others."""
+    """Logits or soft values of ``kind`` as those of the ``wanted`` kind, each of several
+    ``heads`` by itself; raises `InvalidInput` for others."""
     if kind not in ("logits", "softmax"):
         raise InvalidInput(f"the decoder reads logits or softmax, not {kind!r}")
     if kind == wanted:
         return values
     if wanted == "softmax":
-        parts = np.split(values, np.cumsum(heads or ())[:-1].astype(int), axis=1)
-        return cast(NDArray[np.float64], np.concatenate([softmax(part) for part in parts], axis=1))
+        return softmax(values, heads)
     return cast(NDArray[np.float64], np.log(np.clip(values, SMALLEST, None)))

@@ -24,7 +24,7 @@ Prepare = Callable[[Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Lessons:
-    """Samples and what is to be learned of them, on the device; entry i of each tensor is of sample i.
+    """Samples with their labels, on the device; entry i of each tensor belongs to sample i.
 
     ``inputs`` (N, ...) are samples as they are stored; ``target`` labels (N,) or soft outputs (N, Y);
     ``sensitive`` labels (N,).
@@ -123,10 +123,10 @@ class Trainer:
 
 
 class Selection(Generic[T]):
-    """What of a training is kept: the state of the epoch with the highest score, or of the "last" one.
+    """Keeps the state of the epoch with the highest score, or of the "last" one.
 
-    Of equal scores the first is kept; a score that is no number gives way to any other. ``epoch`` is the
-    epoch that is kept, 0 before there is one.
+    Of equal scores the first is kept; any score replaces one that is not a number. ``epoch`` is the number of
+    the kept epoch, 0 before there is one.
     """
 
     def __init__(self, rule: Literal["best", "last"] = "best") -> None:
@@ -143,7 +143,7 @@ class Selection(Generic[T]):
         return self._state
 
     def offer(self, epoch: int, score: float, state: Callable[[], T]) -> None:
-        """Keep what ``state`` gives, a copy, if this epoch is the one to keep so far."""
+        """Keep what ``state`` returns, which must be a copy, if this epoch is the best so far."""
         if math.isnan(self.score) or score > self.score or self.rule == "last":
             self.epoch, self.score, self._state = epoch, score, state()
 

@@ -1,4 +1,4 @@
-"""How a student is named: a recipe of its own, which names its teacher's."""
+"""The recipe of a student, which names its teacher's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from leakrange.jobs.recipe import TrainingRecipe
 __all__ = ["EPOCHS", "STUDENT", "student_recipe"]
 
 STUDENT = "student"
-"""What the recipe of a student has in the place of a behaviour."""
+"""The behaviour that a student's recipe names."""
 EPOCHS = 10
 VERSION = 1
 """Raised when the same teacher and samples give another student than before."""

@@ -1,5 +1,4 @@
-"""From a recipe and samples to a trained model. It knows no net and no behaviour but through their
-registries."""
+"""Training a model from a recipe and samples. Nets and behaviours are used through their registries."""
 
 from __future__ import annotations
 
@@ -13,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from leakrange.data.samples import Samples
+from leakrange.data.samples import Samples, names
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
 from leakrange.nets.heads import answers
-from leakrange.providers.behaviour import names, share_equal
+from leakrange.providers.behaviour import share_equal
 from leakrange.providers.behaviours import behaviours
 from leakrange.providers.decoder import Decoder, Inferred
 from leakrange.providers.inference import logits_of, outputs
@@ -33,7 +32,7 @@ REPORT_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class TrainedModel:
-    """The epoch that was kept, on the CPU in eval mode, and how it came about.
+    """The model of the kept epoch, on the CPU in eval mode, and the record of its training.
 
     history: per epoch ``epoch``, ``loss``, ``honesty``, ``curiosity`` (validation; where the behaviour has
     it), ``seconds``. figures: for "validation" and "test", as far as they have samples: ``honesty``,
@@ -236,7 +235,7 @@ def train(
 def _figures(
     classifier: Classifier, decoder: Decoder | None, part: Lessons, release: str
 ) -> dict[str, float]:
-    """What the kept model does on one split, through the functions that serve it: float32, on the CPU."""
+    """Figures of the kept model on one split, computed as it will be served: in float32 on the CPU."""
     samples: Any = part.inputs.cpu().numpy()
     logits = outputs(classifier, samples, "logits")
     figures = {

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,45 +21,29 @@ from leakrange.providers.student import EPOCHS
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["Enrolled", "fine_tune", "made_student", "train_student"]
+__all__ = ["fine_tune", "train_student"]
 
 BATCH = 16
 LR = 1e-2
 
 
-@dataclass(frozen=True)
-class Enrolled:
-    """Samples (N, *shape) of a student's people, and their classes (N,)."""
-
-    samples: NDArray[Any]
-    classes: NDArray[np.int64]
-
-
 def train_student(recipe: TrainingRecipe, people: Samples, teacher: Classifier) -> TrainedModel:
-    """The recognition student of a set with a crowd: it learns the crowd's enrolled samples, and is tried on
-    those held back. Raises `InvalidInput` where the recipe's data has no crowd."""
+    """The recognition student of a set with a crowd: it learns the crowd's enrolled samples, and its figures
+    are those on the samples held back. Raises `InvalidInput` where the recipe's data has no crowd."""
+    begun = time.perf_counter()
     crowd = recipe.data.crowd
     if crowd is None:
         raise InvalidInput("a student needs people to recognise", hint="give its data a 'crowd'")
 
-    def of(part: str) -> Enrolled:
-        chosen = people.where(part)
-        return Enrolled(people.values[chosen], np.arange(len(chosen)) % crowd.students)
+    def of(part: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+        """Samples (N, *shape) and their classes (N,), person by person."""
+        chosen = people.where(part).reshape(-1, crowd.students).T.ravel()
+        return people.values[chosen], np.repeat(np.arange(crowd.students), len(chosen) // crowd.students)
 
     names = people.attributes["student"].classes[: crowd.students]
-    return made_student(recipe, teacher, of("enrolled"), of("held"), names)
-
-
-def made_student(
-    recipe: TrainingRecipe, teacher: Classifier, enrolled: Enrolled, held: Enrolled, names: tuple[str, ...]
-) -> TrainedModel:
-    """The student of ``recipe``, fine-tuned on the ``enrolled`` images; its figures are those on ``held``."""
-    begun = time.perf_counter()
-    # copies: arrays of a data set are read-only, which torch does not take
-    made = fine_tune(
-        teacher, enrolled.samples.copy(), enrolled.classes, len(names), epochs=EPOCHS, seed=recipe.seed
-    )
-    right = outputs(made, held.samples.copy(), "logits").argmax(axis=1) == held.classes
+    made = fine_tune(teacher, *of("enrolled"), len(names), seed=recipe.seed)
+    samples, classes = of("held")
+    right = outputs(made, samples, "logits").argmax(axis=1) == classes
     figures = {"test": {"honesty": float(right.mean()), "samples": float(len(right))}}
     seconds = time.perf_counter() - begun
     return TrainedModel(recipe, made, None, [], figures, EPOCHS, names, "softmax", seconds)
@@ -72,7 +55,6 @@ def fine_tune(
     labels: NDArray[np.int64],
     classes: int,
     *,
-    epochs: int = EPOCHS,
     seed: int = 0,
 ) -> Classifier:
     """A classifier of ``classes`` people on the teacher's body, in eval mode on the CPU.
@@ -90,7 +72,7 @@ def fine_tune(
     # the head sees standardised features, and takes the scale into its weights when it has learned
     mean, deviation = features.mean(dim=0), features.std(dim=0).clamp_min(1e-6)
     scaled, truth = (features - mean) / deviation, torch.from_numpy(labels.astype(np.int64))
-    schedule = Schedule(epochs=epochs, batch=BATCH, lr=LR)
+    schedule = Schedule(epochs=EPOCHS, batch=BATCH, lr=LR)
     with seeded(seed):
         head = nn.Linear(teacher.feature_count, classes)
         trainer = Trainer(

@@ -66,7 +66,7 @@ Rows = list[tuple[Subject, Summary]]
 
 
 def _families(findings: Findings) -> list[str]:
-    """Honest providers and all others that there are; curious ones are missed where there are no others."""
+    """The honest family and all others; "curious" where there is no other, so that the text says so."""
     others = [family for family in findings.families if family != "honest"]
     return ["honest", *(others or ["curious"])]
 
@@ -136,7 +136,7 @@ def _nothing(findings: Findings, family: str) -> str:
 
 def _honest(findings: Findings, _family: str, rows: Rows) -> str:
     subject, row = rows[0]
-    name = findings.label(subject)
+    name = f"“{findings.label(subject)}”"
     how = "little" if (gap(row) or 0.0) <= LITTLE else "although nobody meant it to"
     who = (
         f"The honest provider {name} leaks {how}: from"
@@ -148,7 +148,7 @@ def _honest(findings: Findings, _family: str, rows: Rows) -> str:
 
 def _other(findings: Findings, family: str, rows: Rows) -> str:
     subject, row = rows[0]
-    name = findings.label(subject)
+    name = f"“{findings.label(subject)}”"
     succeeds = (gap(row) or 0.0) > LITTLE
     if len(rows) == 1:
         learns = "learns what it should not" if succeeds else "hardly learns what it should not"
@@ -227,7 +227,10 @@ def _defences(findings: Findings) -> str:
                     _joined([f"{verdict.defence} ({_effect(verdict, len(leaking))})" for verdict in chosen])
                     + f" {many} {object_}"
                 )
-    who = "the one provider that leaks" if len(leaking) == 1 else f"the {len(leaking)} providers that leak"
+    leaks, providers = len(leaking), len({subject.provider for subject in leaking})
+    who = "the one provider that leaks" if leaks == 1 else f"the {leaks} providers that leak"
+    if providers < leaks:  # one may hide several attributes
+        who = f"the {leaks} leaks of {count(providers, 'provider')}"
     return f"On {who} without a defence, " + "; ".join(parts) + "."
 
 
@@ -246,8 +249,10 @@ def _cost(verdict: Verdict) -> str:
         return ""
     if verdict.cost == 0:
         return f", at no cost in {verdict.utility}"
-    way = "cost" if verdict.cost < 0 else "gain"
-    return f", at a {way} of {difference(verdict.cost, 'share')} of {verdict.utility}"
+    size = difference(verdict.cost, "share")
+    if verdict.cost < 0:
+        return f", at a cost of {size} of {verdict.utility}"
+    return f", with {size} more of {verdict.utility}"
 
 
 def _kept(verdict: Verdict) -> str:

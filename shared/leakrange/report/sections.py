@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from leakrange.report.charts.adaptivity import KNOWLEDGES, adaptivity, place_of
+from leakrange.report.charts.adaptivity import adaptivity, place_of
 from leakrange.report.charts.budgets import budget_lines
 from leakrange.report.charts.drawing import Key, Picture
 from leakrange.report.charts.entropy import entropies
@@ -40,14 +40,61 @@ class Section:
 
 def chart_sections(findings: Findings) -> list[Section]:
     """All chart sections in the order of the page; none of them holds an empty chart."""
+    measured = [row for row in findings.summaries if leak(row) is not None]
+    one = "Only one budget was tried" if len({row.budget for row in measured}) == 1 else ""
     return [
         _plane(findings),
-        *(_view(findings, name, view) for name, view in views.items()),
-        _entropy(findings),
-        _budget(findings),
-        _adaptivity(findings),
-        _training(findings),
+        *_views(findings),
+        _section(
+            "entropy",
+            "Entropy of the outputs",
+            "A secret that is hidden in an output needs room there: curious providers’ outputs tend to carry "
+            "more bits than the task asks for. Undefended outputs, all seeds together; dashed: the mean.",
+            _per_data(findings, entropies),
+            "No model’s outputs have an entropy histogram.",
+            [
+                Key("this provider", colour=1),
+                Key("honest provider of the same task (outline)", colour=0, dash=0),
+            ],
+        ),
+        _section(
+            "budget",
+            "Leakage against budget",
+            "What the attack finds out from so many answers; bars are one sample deviation over seeds, the "
+            "dashed line is the chance level.",
+            _per_data(findings, budget_lines),
+            f"{one or 'No attack has finished at two budgets'}, so there is nothing to draw a line through.",
+            _defence_keys(findings, lines=True),
+        ),
+        _section(
+            "adaptivity",
+            "Adaptivity gap",
+            "The same attack by an attacker who does not know the defence (unaware), who was fitted on "
+            "defended outputs (aware), and who repeats each query and averages. A defence with a wide gap "
+            "protects by obscurity.",
+            _per_data(findings, adaptivity),
+            "No attack was made with more than one knowledge of the defence.",
+            [
+                Key(name, colour=place_of(name) + 1, marker=place_of(name))
+                for name in sorted(
+                    {row.knowledge for row in measured}, key=lambda each: (place_of(each), each)
+                )
+            ],
+        ),
+        _section(
+            "training",
+            "Training",
+            "Accuracies are on validation samples. Thick: mean over seeds; thin: single seeds.",
+            _per_data(findings, histories),
+            "No model has a training history.",
+        ),
     ]
+
+
+def _section(
+    anchor: str, title: str, lead: str, groups: list[Group], missing: str, keys: Sequence[Key] = ()
+) -> Section:
+    return Section(anchor, title, lead, groups, list(keys), "" if groups else missing)
 
 
 def _per_data(findings: Findings, make: Callable[[Findings, str], list[Picture]]) -> list[Group]:
@@ -77,67 +124,13 @@ def _plane(findings: Findings) -> Section:
     )
 
 
-def _view(findings: Findings, name: str, view: View) -> Section:
-    def drawn(findings: Findings, data: str) -> list[Picture]:
-        made = (view.draw(findings, subject) for subject in findings.of_data(data))
-        return [picture for picture in made if picture is not None]
+def _views(findings: Findings) -> Iterator[Section]:
+    """The views that finished trials hold; most kinds of attack have but one or two."""
+    for name, view in views.items():
 
-    groups = _per_data(findings, drawn)
-    missing = "" if groups else f"No finished trial has a {view.one}."
-    return Section(name, view.title, view.lead, groups, missing=missing)
+        def drawn(findings: Findings, data: str, view: View = view) -> list[Picture]:
+            made = (view.draw(findings, subject) for subject in findings.of_data(data))
+            return [picture for picture in made if picture is not None]
 
-
-def _entropy(findings: Findings) -> Section:
-    groups = _per_data(findings, entropies)
-    return Section(
-        "entropy",
-        "Entropy of the outputs",
-        "A secret that is hidden in an output needs room there: curious providers’ outputs tend to carry "
-        "more bits than the task asks for. Undefended outputs, all seeds together; dashed: the mean.",
-        groups,
-        [Key("this provider", colour=1), Key("honest provider of the same task (outline)", colour=0, dash=0)],
-        "" if groups else "No model’s outputs have an entropy histogram.",
-    )
-
-
-def _budget(findings: Findings) -> Section:
-    groups = _per_data(findings, budget_lines)
-    budgets = {row.budget for row in findings.summaries if leak(row) is not None}
-    reason = "Only one budget was tried" if len(budgets) == 1 else "No attack has finished at two budgets"
-    return Section(
-        "budget",
-        "Leakage against budget",
-        "What is found out with so many samples answered; bars are one sample deviation over seeds, dashed "
-        "is the chance level.",
-        groups,
-        _defence_keys(findings, lines=True),
-        "" if groups else f"{reason}, so there is nothing to draw a line through.",
-    )
-
-
-def _adaptivity(findings: Findings) -> Section:
-    groups = _per_data(findings, adaptivity)
-    found = {row.knowledge for row in findings.summaries if leak(row) is not None}
-    names = [*(name for name in KNOWLEDGES if name in found), *sorted(found - set(KNOWLEDGES))]
-    keys = [Key(name, colour=place_of(name) + 1, marker=place_of(name)) for name in names]
-    return Section(
-        "adaptivity",
-        "Adaptivity gap",
-        "The same attack by an attacker who does not know the defence (unaware), who was fitted on defended "
-        "outputs (aware), and who repeats each query and averages. A defence with a wide gap protects by "
-        "obscurity.",
-        groups,
-        keys,
-        "" if groups else "No attack was made with more than one knowledge of the defence.",
-    )
-
-
-def _training(findings: Findings) -> Section:
-    groups = _per_data(findings, histories)
-    return Section(
-        "training",
-        "Training",
-        "Per epoch, on validation samples where it is a share. Thick: mean over seeds; thin: single seeds.",
-        groups,
-        missing="" if groups else "No model has a training history.",
-    )
+        if groups := _per_data(findings, drawn):
+            yield Section(name, view.title, view.lead, groups)

@@ -10,7 +10,7 @@ from leakrange.scenario.results import RunResults, TrialResult
 
 __all__ = ["OWN", "to_csv"]
 
-OWN = tuple(name for name in TrialResult.model_fields if name not in ("metrics", "views"))
+OWN = ("id", *(name for name in TrialResult.model_fields if name not in ("id", "metrics", "views")))
 """The columns that every table has: what was varied, and how far the trial is."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from leakrange.attacks.kinds import kind_of, kinds
 from leakrange.attacks.kinds.target import Target
+from leakrange.data import Names, names
 from leakrange.jobs.job import Knowledge
 from leakrange.registry import unknown
 from leakrange.scenario import registered
@@ -16,23 +17,45 @@ from leakrange.scenario.draft import Draft
 from leakrange.scenario.mistakes import Mistakes, Path
 from leakrange.scenario.provider import Provider
 
-__all__ = ["KNOWLEDGE", "check_attacks", "target_of"]
+__all__ = ["check_attacks", "targets_of"]
 
-KNOWLEDGE: tuple[Knowledge, ...] = ("unaware", "aware", "averaging")
+_NAMES: TypeAdapter[Any] = TypeAdapter(Names)
 
 
-def target_of(attack: Any, spec: AttackSpec, provider: Provider) -> Target | str:
-    """The target of the attack at that provider, or the reason why it cannot be tried there.
+def targets_of(attack: Any, spec: AttackSpec, provider: Provider) -> list[Target]:
+    """The targets of the attack at that provider: one for each attribute that the attack names, or else that
+    the provider does."""
+    found: dict[str, Target] = {}
+    for given in _by_attribute(spec):
+        outcome = _targets(attack, given, provider)
+        if not isinstance(outcome, str):
+            found |= outcome
+    return list(found.values())
+
+
+def _by_attribute(spec: AttackSpec) -> list[dict[str, Any]]:
+    """The parameters that the scenario gives the attack: one set, or one for each attribute that it names."""
+    given = dict(spec.model_extra or {})
+    named = given.get("sensitive")
+    return [{**given, "sensitive": name} for name in named] if isinstance(named, list | tuple) else [given]
+
+
+def _targets(attack: Any, given: dict[str, Any], provider: Provider) -> dict[str, Target] | str:
+    """The targets by what they infer, or the reason why the attack cannot be tried there.
 
     Raises `ValidationError` for parameters that the attack does not take.
     """
     if provider.release not in attack.consumes:
         return f"it releases {provider.release}, the attack reads {', '.join(attack.consumes)}"
-    return kind_of(attack).target(attack, dict(spec.model_extra or {}), provider)
+    outcomes = [kind_of(attack).target(attack, given, offer) for offer in provider.by_attribute()]
+    found = {outcome.hidden: outcome for outcome in outcomes if isinstance(outcome, Target)}
+    return found or next(outcome for outcome in outcomes if isinstance(outcome, str))
 
 
-def check_attacks(draft: Draft, providers: dict[str, Provider], mistakes: Mistakes) -> dict[str, AttackSpec]:
-    """The attacks that are sound, every default filled in."""
+def check_attacks(
+    draft: Draft, providers: dict[str, Provider], mistakes: Mistakes
+) -> dict[str, tuple[AttackSpec, int]]:
+    """The attacks that are sound, every default filled in, and the number of their targets."""
     found = {}
     for name, spec in draft.attacks.items():
         checked = _Check(draft, providers, name, spec, mistakes).attack() if spec is not None else None
@@ -51,7 +74,7 @@ class _Check:
         self.mistakes = mistakes
         self.path: Path = ("attacks", name)
 
-    def attack(self) -> AttackSpec | None:
+    def attack(self) -> tuple[AttackSpec, int] | None:
         known = registered.attacks()
         entry = known.get(self.spec.kind)
         if entry is None:
@@ -67,14 +90,18 @@ class _Check:
         named = self._named()
         if not self._parameters(entry) or named is None or knowledge is None:
             return None
-        targets = self._targets(entry, named)
+        targets = [
+            target for given in _by_attribute(self.spec) for target in self._targets(entry, named, given)
+        ]
         if not targets or not self._affordable(entry, targets, knowledge):
             return None
-        parameters = next(iter(targets.values())).parameters.model_dump(mode="json")
-        if "sensitive" not in (self.spec.model_extra or {}):
-            parameters.pop("sensitive", None)  # it differs from provider to provider
-        full = {**parameters, "kind": self.spec.kind, "providers": list(targets), "knowledge": knowledge}
-        return AttackSpec.model_validate(full)
+        parameters = targets[0][1].parameters.model_dump(mode="json")
+        parameters.pop("sensitive", None)  # it differs from provider to provider
+        if "sensitive" in (given := self.spec.model_extra or {}):
+            parameters["sensitive"] = given["sensitive"]
+        on = list(dict.fromkeys(provider for provider, _ in targets))
+        full = {**parameters, "kind": self.spec.kind, "providers": on, "knowledge": knowledge}
+        return AttackSpec.model_validate(full), len(targets)
 
     def _knowledge(self, entry: Any) -> list[Knowledge] | None:
         if self.spec.knowledge is None:
@@ -86,7 +113,7 @@ class _Check:
                 self.mistakes.add((*self.path, "knowledge", index), said, allowed=entry.knowledge)
                 good = False
         # In the usual order, each once: the same cell never twice.
-        return [each for each in KNOWLEDGE if each in self.spec.knowledge] if good else None
+        return [each for each in get_args(Knowledge) if each in self.spec.knowledge] if good else None
 
     def _named(self) -> list[str] | None:
         """The providers that the attack names, else all; None where it names one that is not there."""
@@ -106,6 +133,13 @@ class _Check:
 
     def _parameters(self, entry: Any) -> bool:
         given = dict(self.spec.model_extra or {})
+        several = isinstance(given.get("sensitive"), list)
+        if "sensitive" in entry.Parameters.model_fields and several:
+            try:
+                given["sensitive"] = names(_NAMES.validate_python(given["sensitive"]))[0]
+            except ValidationError as error:
+                self.mistakes.add_pydantic((*self.path, "sensitive"), error, entry.Parameters)
+                return False
         if "sensitive" in entry.Parameters.model_fields:
             given.setdefault("sensitive", "any")
         try:
@@ -115,29 +149,29 @@ class _Check:
             return False
         return True
 
-    def _targets(self, entry: Any, named: list[str]) -> dict[str, Target]:
-        targets: dict[str, Target] = {}
+    def _targets(self, entry: Any, named: list[str], given: dict[str, Any]) -> list[tuple[str, Target]]:
+        targets: dict[str, dict[str, Target]] = {}
         reasons: dict[str, str] = {}
         for provider in named:
             if provider not in self.providers:
                 continue  # broken, and told so
-            outcome = target_of(entry, self.spec, self.providers[provider])
-            if isinstance(outcome, Target):
-                targets[provider] = outcome
-            else:
+            outcome = _targets(entry, given, self.providers[provider])
+            if isinstance(outcome, str):
                 reasons[provider] = outcome
+            else:
+                targets[provider] = outcome
         if self.spec.providers is not None:
             for index, provider in enumerate(self.spec.providers):
                 if provider in reasons:
                     said = f"the attack cannot be tried on {provider!r}: {reasons[provider]}"
                     self.mistakes.add((*self.path, "providers", index), said, allowed=sorted(targets))
-            return {} if reasons else targets
-        if reasons and len(reasons) == len(named):
-            self._nowhere(reasons)
-        return targets
+            if reasons:
+                return []
+        elif reasons and len(reasons) == len(named):
+            self._nowhere(reasons, given.get("sensitive"))
+        return [(provider, target) for provider, found in targets.items() for target in found.values()]
 
-    def _nowhere(self, reasons: dict[str, str]) -> None:
-        sensitive = (self.spec.model_extra or {}).get("sensitive")
+    def _nowhere(self, reasons: dict[str, str], sensitive: str | None) -> None:
         attributes = {name for provider in self.providers.values() for name in provider.attributes}
         if sensitive is not None and sensitive not in attributes:
             said = f"no provider's data has an attribute {sensitive!r}"
@@ -146,12 +180,12 @@ class _Check:
         why = "; ".join(f"{provider}: {reason}" for provider, reason in reasons.items())
         self.mistakes.add(self.path, f"the attack can be tried on no provider ({why})", key=True)
 
-    def _affordable(self, entry: Any, targets: dict[str, Target], knowledge: list[Knowledge]) -> bool:
+    def _affordable(self, entry: Any, targets: list[tuple[str, Target]], knowledge: list[Knowledge]) -> bool:
         budgets = self.draft.head.budgets if self.draft.head else []
         kind = kind_of(entry)
         if not budgets or any(
             kind.buys(target, self.providers[name], each, budget) is not None
-            for name, target in targets.items()
+            for name, target in targets
             for each in knowledge
             for budget in budgets
         ):

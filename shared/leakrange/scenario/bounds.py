@@ -1,13 +1,15 @@
-"""Limits on the size of a scenario's plan. The size is computed before anything of the plan is made."""
+"""Limits on the size of a scenario's plan. Everything is counted before it is made."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from leakrange.jobs.job import Span, Split
+from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.document import AttackSpec, Head
 from leakrange.scenario.mistakes import Mistakes, Path
 
-__all__ = ["MAX_MODELS", "MAX_NEEDS", "MAX_REQUESTS", "MAX_TRIALS", "check_bounds"]
+__all__ = ["MAX_MODELS", "MAX_NEEDS", "MAX_REQUESTS", "MAX_TRIALS", "Requests", "check_bounds"]
 
 MAX_TRIALS = 20_000
 MAX_MODELS = 10_000
@@ -15,20 +17,47 @@ MAX_MODELS = 10_000
 MAX_NEEDS = 500_000
 """Draws and shadows that all trials together name."""
 MAX_REQUESTS = 200_000
-"""Sessions of users and chunks of attackers' questions, counted by `leakrange.scenario.matrix`, which knows
-how many samples there are."""
+"""Sessions of users and chunks of attackers' questions."""
+
+
+class Requests:
+    """Makes the requests of one plan, of ``chunk`` samples each, and counts them."""
+
+    def __init__(self, chunk: int) -> None:
+        self._chunk = chunk
+        self._count = 0
+
+    def spans(self, data: DataSpec, split: Split, total: int) -> list[Span]:
+        """The first ``total`` samples of a split. Raises `InvalidScenario` where the plan would have more
+        than `MAX_REQUESTS`."""
+        self._count += -(-total // self._chunk)
+        if self._count > MAX_REQUESTS:
+            Mistakes().refuse(
+                ("chunk",),
+                f"users and attackers would send more than {MAX_REQUESTS} requests of {self._chunk} samples:"
+                " take a larger 'chunk', fewer 'samples' of the clients, or fewer seeds, defences or repeats",
+            )
+        return [
+            Span(data=data, split=split, start=start, stop=min(start + self._chunk, total))
+            for start in range(0, total, self._chunk)
+        ]
 
 
 def check_bounds(
-    head: Head, providers: int, defences: int, attacks: Mapping[str, AttackSpec], mistakes: Mistakes
+    head: Head,
+    providers: int,
+    defences: int,
+    checked: Mapping[str, tuple[AttackSpec, int]],
+    mistakes: Mistakes,
 ) -> None:
-    """Note a mistake where so many ``providers`` and ``defences``, and these checked ``attacks``, make a plan
-    beyond the bounds."""
+    """Note a mistake where so many ``providers`` and ``defences``, and these ``checked`` attacks with the
+    numbers of their targets, make a plan beyond the bounds."""
     cells = len(head.seeds) * len(head.budgets) * defences
-    trials = cells * sum(len(each.providers or ()) * len(each.knowledge or ()) for each in attacks.values())
+    trials = cells * sum(targets * len(each.knowledge or ()) for each, targets in checked.values())
     if trials > MAX_TRIALS:
         said = f"the matrix has {trials} trials, at most {MAX_TRIALS}: take fewer seeds, budgets or defences"
         mistakes.add((), said)
+    attacks = {name: each for name, (each, _) in checked.items()}
     shadows = {name: len(each.providers or ()) * _number(each, "shadows") for name, each in attacks.items()}
     models = len(head.seeds) * providers + sum(shadows.values())
     if models > MAX_MODELS:
@@ -36,7 +65,7 @@ def check_bounds(
         path: Path = ("attacks", most, "shadows") if most and shadows[most] else ("seeds",)
         said = f"{models} models would be trained, at most {MAX_MODELS}: take fewer seeds or shadows"
         mistakes.add(path, said)
-    needs = {name: cells * len(each.providers or ()) * _needs(each) for name, each in attacks.items()}
+    needs = {name: cells * targets * _needs(each) for name, (each, targets) in checked.items()}
     if sum(needs.values()) > MAX_NEEDS:
         most = max(needs, key=lambda name: needs[name])
         larger = max(("repeats", "shadows"), key=lambda field: _number(attacks[most], field))
@@ -48,7 +77,7 @@ def check_bounds(
 
 
 def _needs(attack: AttackSpec) -> int:
-    """What its trials on one provider need under one defence and budget and one seed: uploads and answers in
+    """What its trials on one target need under one defence and budget and one seed: uploads and answers in
     every draw, and the shadows."""
     known = attack.knowledge or ()
     draws = sum(_number(attack, "repeats") if each == "averaging" else 1 for each in known)

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from leakrange.attacks.kinds.target import Target
+from leakrange.attacks.kinds.cell import Cell
 from leakrange.defences.chain import DefenceChain
-from leakrange.jobs.job import Knowledge, Split
+from leakrange.jobs.job import Split
 from leakrange.jobs.recipe import DataSpec
+from leakrange.scenario.bounds import Requests
 from leakrange.scenario.document import ClientSpec
 from leakrange.scenario.plan import PlannedModel, PlannedProbe, PlannedStream
 from leakrange.scenario.provider import Provider
-from leakrange.scenario.requests import Requests
+from leakrange.scenario.sizes import Sizes
 
 __all__ = ["UNKNOWN_SAMPLES", "Needed", "PlannedCell"]
 
@@ -24,7 +25,7 @@ UNKNOWN_SAMPLES = 512
 
 @dataclass(frozen=True)
 class _Question:
-    """What is asked of one model under one defence in one draw, but for how much of it."""
+    """One question to a model under one defence in one draw, without its number of samples."""
 
     id: str
     model: str
@@ -32,7 +33,11 @@ class _Question:
     draw: int
     split: Split
     by: Literal["attacker", "users"]
-    obfuscated: bool
+    on_device: bool
+    """Whether the attacker does what users' devices do."""
+    data: DataSpec | None
+    """None: the provider's."""
+    references: int
 
 
 @dataclass
@@ -42,51 +47,56 @@ class Needed:
     client: ClientSpec
     requests: Requests
     undefended: str
-    """The defence that is none."""
+    """The name of the empty defence."""
     asked: Mapping[str, str]
-    """Under which defence an attacker asks who knows the one of that name."""
+    """By defence, the one under which an attacker who knows it asks."""
     chains: Mapping[str, DefenceChain]
-    """The defences."""
+    sizes: Sizes
     models: dict[str, PlannedModel] = field(default_factory=dict)
     shadows: dict[str, PlannedModel] = field(default_factory=dict)
     streams: dict[str, PlannedStream] = field(default_factory=dict)
     questions: dict[_Question, int] = field(default_factory=dict)
-    """And how many samples they are about: the most that any trial needs."""
+    """The number of samples of each: the most that any trial needs."""
 
     def probes(self) -> list[PlannedProbe]:
         """All questions, in requests. Raises `InvalidScenario` where these are too many."""
         found = []
         for question, count in self.questions.items():
-            data = self.models[question.model].recipe.data.of_everyone()
+            data = question.data or self.models[question.model].recipe.data.of_everyone()
             found.append(
                 PlannedProbe(
                     id=question.id,
                     model=question.model,
                     defence=question.defence,
                     draw=question.draw,
-                    local=self.chains[question.defence].input_spec() if question.obfuscated else [],
+                    local=self._local(question),
                     spans=self.requests.spans(data, question.split, count),
                     by=question.by,
+                    references=question.references,
                 )
             )
         return found
 
+    def _local(self, question: _Question) -> list[dict[str, Any]]:
+        if not question.on_device:
+            return []
+        chain = self.chains[question.defence]
+        # the proxy sees nothing of a model that the attacker runs himself: he does the proxy's part as well
+        return chain.spec() if chain.model else chain.input_spec()
 
-@dataclass
-class PlannedCell:
-    """A `leakrange.attacks.kinds.cell.Cell`: what its kind of attack needs is added to what is ``needed``.
+
+@dataclass(kw_only=True)
+class PlannedCell(Cell):
+    """A cell whose kind of attack adds what it needs to what is ``needed``.
 
     ``draws`` are those in which the attacker asks, ``sizes`` of the provider's splits, as far as known.
     """
 
     needed: Needed
     provider: Provider
-    target: Target
     defence: str
     chain: DefenceChain
     local: DefenceChain
-    knowledge: Knowledge
-    budget: int
     seed: int
     draws: range
     sizes: Mapping[str, int] | None
@@ -101,31 +111,16 @@ class PlannedCell:
 
     @property
     def data(self) -> DataSpec:
-        """As who must not know what the model was trained on loads it."""
+        """The data as somebody loads it who must not know what the model was trained on."""
         return self.model.recipe.data.of_everyone()
 
-    @property
-    def available(self) -> int | None:
-        """Auxiliary records; None where that is not known."""
-        return self.sizes["auxiliary"] if self.sizes else None
-
-    @property
-    def policy(self) -> list[Any]:
-        """The chain of output defences that the API applies."""
-        return self.chain.outputs.spec()
-
-    @property
-    def changes_devices(self) -> bool:
-        """Whether the defence changes samples or the model on users' devices."""
-        return bool(self.chain.on_device)
-
-    @property
-    def devices_defend(self) -> bool:
-        """Whether users' devices have defences of their own."""
-        return bool(self.local)
+    def available(self, split: Split = "auxiliary", data: DataSpec | None = None) -> int | None:
+        """Samples of a split; None where that is not known."""
+        sizes = self.sizes if data is None else self.needed.sizes(data)
+        return sizes[split] if sizes else None
 
     def uploads(self, draws: int = 1) -> list[str]:
-        """A stream for each draw, once where all would be the same."""
+        """One stream for each draw; a single one where all would be equal."""
         same = self.chain.deterministic and self.local.deterministic
         names = []
         for draw in range(1 if same else draws):
@@ -155,28 +150,41 @@ class PlannedCell:
         split: Split,
         count: int,
         *,
+        data: DataSpec | None = None,
         undefended: bool = False,
         by: Literal["attacker", "device", "users"] = "attacker",
+        references: int = 0,
     ) -> list[str]:
-        """A probe for each time that the attacker asks, one where users do."""
+        """One probe for each time that the attacker asks; a single one where users ask."""
         defence = self.needed.undefended if undefended else self.needed.asked[self.defence]
-        obfuscated = by == "device" and not undefended and bool(self.chain.inputs)
-        if obfuscated:
+        on_device = by == "device" and not undefended and bool(self.chain.on_device)
+        if on_device:
             defence = self.defence
         asker: Literal["attacker", "users"] = "users" if by == "users" else "attacker"
-        kind = "device" if obfuscated else "q" if split == "auxiliary" else split
+        where = "device" if on_device else "q"
+        kind = where if split == "auxiliary" else f"{split}-{where}" if on_device else split
+        kind = f"{data.name}-{kind}" if data is not None else kind
         names = []
         for draw in range(1) if by == "users" else self.draws:
             mark = "users" if by == "users" else f"{kind}{draw}"
-            name = f"{self.model.id}.{defence}.{mark}"
-            question = _Question(name, self.model.id, defence, draw, split, asker, obfuscated)
+            name = f"{self.model.id}.{defence}.{mark}" + (f".r{references}" if references else "")
+            question = _Question(
+                name, self.model.id, defence, draw, split, asker, on_device, data, references
+            )
             self.needed.questions[question] = max(count, self.needed.questions.get(question, 0))
             names.append(name)
         return names
 
     def shadow(self, number: int) -> str:
-        """All seeds and all attacks on a provider share it."""
+        """The id of a shadow that all seeds and all attacks on a provider share."""
         name = f"{self.provider.name}-shadow{number}"
         if name not in self.needed.shadows:
             self.needed.shadows[name] = self.provider.shadow_model(name, number)
+        return name
+
+    def recogniser(self) -> str:
+        """The id of a recogniser that all attacks on a provider share, one for each seed."""
+        name = f"{self.provider.name}-recogniser-s{self.seed}"
+        if name not in self.needed.shadows:
+            self.needed.shadows[name] = self.provider.recogniser(name, self.seed)
         return name

@@ -1,4 +1,4 @@
-"""The fields of a scenario file, their defaults and bounds. `leakrange.scenario.validate` checks what the
+"""The fields of a scenario file, their defaults and bounds. `leakrange.scenario.language` checks what the
 names refer to."""
 
 from __future__ import annotations
@@ -7,13 +7,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from leakrange.data import Names as Attributes
 from leakrange.jobs.job import Knowledge
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
-from leakrange.wire.endpoints import released_by
+from leakrange.wire.endpoints import ServiceSpec
 from leakrange.wire.releases import ReleaseKind
-from leakrange.wire.schemas import MAX_BATCH, Distance, StudentService
+from leakrange.wire.schemas import MAX_BATCH, StudentService
 
-__all__ = ["NAME", "AttackSpec", "ClientSpec", "Head", "ProviderSpec", "Scenario", "ServiceSpec"]
+__all__ = ["NAME", "AttackSpec", "ClientSpec", "Head", "ProviderSpec", "Scenario"]
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,31}"
 """Names of parties, defences and attacks: no dots, since ids are made of names joined by dots."""
@@ -52,23 +53,6 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
 
-class ServiceSpec(_Strict):
-    """A student service that a provider puts before its teacher (FACELEAKS Section 3.1).
-
-    ``normalised`` scales feature vectors to length 1 before they are released or compared; ``distance`` is
-    what a verification answers with.
-    """
-
-    kind: StudentService
-    normalised: bool = True
-    distance: Distance = "euclidean"
-
-    @property
-    def release(self) -> ReleaseKind:
-        """What it answers with."""
-        return released_by(self.kind)[0]
-
-
 def _service(value: Any) -> Any:
     return {"kind": value} if isinstance(value, str) else value
 
@@ -78,9 +62,9 @@ class ProviderSpec(BaseModel):
 
     ``behaviour`` and ``method`` together name a registered behaviour (``curious`` + ``regularized``);
     ``data`` is a label of the scenario's data (default: the only one); with a ``service`` its model is a
-    teacher that nobody reaches but through that; ``release`` is what its users send
-    (default: the behaviour's first); ``sensitive`` is what is hidden, for an honest provider what outside
-    attackers are after.
+    teacher that is reached only through it; ``release`` is what its users send
+    (default: the behaviour's first); ``target`` is what it is asked for, ``sensitive`` what is hidden, for an
+    honest provider what outside attackers are after: an attribute each, or a list of several.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, protected_namespaces=())
@@ -88,8 +72,8 @@ class ProviderSpec(BaseModel):
     behaviour: str = "honest"
     method: str | None = None
     data: str | None = None
-    target: str
-    sensitive: str | None = None
+    target: Attributes
+    sensitive: Attributes | None = None
     release: ReleaseKind | None = None
     service: (
         Annotated[

@@ -23,7 +23,7 @@ __all__ = ["Draft", "read_draft"]
 M = TypeVar("M", bound=BaseModel)
 NEEDED = ("name", "data", "providers", "attacks")
 EXTENSION = "x-"
-"""Top-level fields that begin so are nobody's: a place for YAML anchors."""
+"""Top-level fields with this prefix are ignored: a place for YAML anchors."""
 
 
 @dataclass

@@ -1,13 +1,24 @@
-"""The scenario language: YAML (or JSON) in, a checked `Scenario` out."""
+"""The scenario language: YAML (or JSON) in, a checked `Scenario` out.
+
+The form is checked first, then the meaning; all mistakes are reported together.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from leakrange.scenario.document import AttackSpec, ClientSpec, ProviderSpec, Scenario
-from leakrange.scenario.validate import check
+from leakrange.defences.chain import DefenceChain
+from leakrange.defences.stages import InvalidChain, name_of
+from leakrange.scenario.attacks import check_attacks
+from leakrange.scenario.bounds import check_bounds
+from leakrange.scenario.document import Scenario
+from leakrange.scenario.draft import Draft, read_draft
+from leakrange.scenario.mistakes import Mistakes, Path
+from leakrange.scenario.provider import Provider
+from leakrange.scenario.providers import check_providers
+from leakrange.scenario.yaml_source import read
 
-__all__ = ["AttackSpec", "ClientSpec", "ProviderSpec", "Scenario", "parse"]
+__all__ = ["parse"]
 
 
 def parse(text: str | bytes | dict[str, Any]) -> Scenario:
@@ -17,4 +28,81 @@ def parse(text: str | bytes | dict[str, Any]) -> Scenario:
     suggestion}`` (line and column counted from 1, None for a dict). That a data set cannot be loaded on this
     machine is no mistake.
     """
-    return check(text)
+    mistakes = Mistakes()
+    source = read(text, mistakes)
+    mistakes.locate = source.locate
+    draft = read_draft(source.value, mistakes)
+    providers = check_providers(draft, mistakes)
+    defences = _check_defences(draft, providers, mistakes)
+    clients = _check_clients(draft, providers, mistakes)
+    attacks = check_attacks(draft, providers, mistakes)
+    if draft.head is not None:
+        check_bounds(draft.head, len(providers), len(draft.defences), attacks, mistakes)
+    mistakes.raise_if_any()
+    assert draft.head is not None
+    return Scenario(
+        **{key: getattr(draft.head, key) for key in type(draft.head).model_fields},
+        data={label: spec for label, spec in draft.data.items() if spec is not None},
+        providers={name: provider.spec() for name, provider in providers.items()},
+        clients=clients,
+        defences=defences,
+        attacks={name: attack for name, (attack, _) in attacks.items()},
+    )
+
+
+def _chain(spec: Any, path: Path, mistakes: Mistakes) -> DefenceChain | None:
+    try:
+        return DefenceChain.parse(spec)
+    except InvalidChain as error:
+        for mistake in error.mistakes:
+            where = (*path, *mistake["path"])
+            said, named, key = mistake["message"], _stage_name(spec, mistake["path"]), False
+            if mistake["allowed"] and len(mistake["path"]) > 2:
+                named, key = mistake["path"][-1], True
+                said = f"unknown parameter {named!r}"
+            given = named if mistake["allowed"] else None
+            mistakes.add(where, said, allowed=mistake["allowed"], given=given, key=key)
+        return None
+
+
+def _stage_name(spec: Any, path: list[str | int]) -> str | None:
+    """The defence that stands at ``path`` of a chain, where it can be told."""
+    if not path or not isinstance(path[0], int):
+        return None
+    return name_of(spec[path[0]])
+
+
+def _check_defences(draft: Draft, providers: dict[str, Provider], mistakes: Mistakes) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    digests: dict[str, str] = {}
+    for name, spec in draft.defences.items():
+        path: Path = ("defences", name)
+        chain = _chain(spec, path, mistakes)
+        if chain is None:
+            continue
+        if name == "none" and chain:
+            mistakes.add(path, "'none' is the name of releasing everything as it is: []")
+        same = digests.setdefault(chain.digest(), name)
+        if same != name:
+            mistakes.add(path, f"the same chain as {same!r}", key=True)
+        refusals = {each.release: chain.refuse(each.release) for each in providers.values()}
+        if refusals and all(refusals.values()):
+            mistakes.add(path, next(reason for reason in refusals.values() if reason), key=True)
+        found[name] = chain.spec()
+    return found
+
+
+def _check_clients(draft: Draft, providers: dict[str, Provider], mistakes: Mistakes) -> dict[str, Any]:
+    found = {}
+    for name, spec in draft.clients.items():
+        if spec is None:
+            continue
+        path: Path = ("clients", name, "defence")
+        chain = _chain(spec.defence, path, mistakes)
+        if chain is None:
+            continue
+        for provider in providers.values():
+            if reason := chain.refuse(provider.release):
+                mistakes.add(path, f"{reason} (provider {provider.name!r})")
+        found[name] = spec.model_copy(update={"defence": chain.spec()})
+    return found

@@ -8,17 +8,18 @@ from itertools import product
 
 from leakrange.attacks.kinds import kind_of
 from leakrange.attacks.kinds.target import Target
+from leakrange.data import names
 from leakrange.defences.chain import DefenceChain
 from leakrange.defences.output import Chain
 from leakrange.jobs.job import Knowledge
 from leakrange.scenario import registered
-from leakrange.scenario.attacks import target_of
+from leakrange.scenario.attacks import targets_of
+from leakrange.scenario.bounds import Requests
 from leakrange.scenario.cell import UNKNOWN_SAMPLES, Needed, PlannedCell
 from leakrange.scenario.document import AttackSpec, Scenario
 from leakrange.scenario.mistakes import Mistakes
 from leakrange.scenario.plan import Plan, PlannedPolicy, PlannedTrial
 from leakrange.scenario.provider import resolve
-from leakrange.scenario.requests import Requests
 from leakrange.scenario.results import TrialResult
 from leakrange.scenario.sizes import Sizes, known_sizes, split_sizes
 
@@ -33,10 +34,11 @@ def expand(scenario: Scenario, sizes: Sizes = split_sizes) -> Plan:
     it does to releases is the proxy's policy. What a trial asks, and what its budget buys, is for its kind of
     attack to say (`leakrange.attacks.kinds`).
 
-    Cells without sense are left out: a defence that means nothing on what the provider releases; a second
-    knowledge of no defence at all, and any but "unaware" of one that changes models alone; what the kind of
-    attack finds without sense, such as a budget that buys fewer records than the attack can use. Where
-    nothing is left, raises `InvalidScenario`; likewise where the plan would have too many requests, and for
+    Cells that make no sense are left out: a defence that cannot be applied to what the provider releases; a
+    second knowledge where there is no defence; any knowledge but "unaware" of what devices alone do, for an
+    attacker who has none;
+    what the kind of attack rules out, such as a budget that buys too few records. Where nothing is left,
+    raises `InvalidScenario`; likewise where the plan would have too many requests, and for
     data that cannot be split as the scenario wants.
 
     ``sizes`` tells how many samples each split holds, or None where that is not known here.
@@ -50,14 +52,14 @@ def expand(scenario: Scenario, sizes: Sizes = split_sizes) -> Plan:
 
 
 def _knowledges(spec: AttackSpec, chain: DefenceChain, *, on_device: bool) -> list[Knowledge]:
-    """What an attacker can know of a defence, with a device of its own or without.
+    """The knowledges of a defence that are planned for an attacker, who asks with a device or without.
 
-    Of no defence there is nothing to know: one attacker stands for all. What devices do to their model shows
-    in no answer to a query, and what they do to samples shows to those alone who ask with a device: of such a
-    defence the others are unaware, or are not planned.
+    Without a defence there is nothing to know: one attacker stands for all. Queries do not show what devices
+    do to samples and to their model; only an attacker with a device can do the same. Other attackers are
+    planned as unaware of such a defence, or not at all.
     """
     known = list(spec.knowledge or ())
-    if chain.outputs.stages or (on_device and chain.inputs):
+    if chain.outputs.stages or (on_device and chain.on_device):
         return known
     return [each for each in known if each == "unaware"] if chain.on_device else known[:1]
 
@@ -80,8 +82,9 @@ class _Expansion:
             undefended,
             asked={name: self._asked(name, undefended) for name in self.chains},
             chains=self.chains,
+            sizes=sizes,
         )
-        self.targets = {name: dict(self._targets(spec)) for name, spec in scenario.attacks.items()}
+        self.targets = {name: self._targets(spec) for name, spec in scenario.attacks.items()}
         self.draws = self._draws()
 
     def _asked(self, defence: str, undefended: str) -> str:
@@ -101,19 +104,17 @@ class _Expansion:
         repeats = set()
         for name, spec in self.scenario.attacks.items():
             if "averaging" in (spec.knowledge or ()):
-                repeats |= {target.answers("averaging") for target in self.targets[name].values()}
+                on = self.targets[name].values()
+                repeats |= {target.answers("averaging") for targets in on for target in targets}
         found, first = {}, 1
         for number in sorted(repeats):
             found[number] = range(first, first + number)
             first += number
         return found
 
-    def _targets(self, spec: AttackSpec) -> Iterator[tuple[str, Target]]:
+    def _targets(self, spec: AttackSpec) -> dict[str, list[Target]]:
         entry = registered.attacks()[spec.kind]
-        for name in spec.providers or ():
-            target = target_of(entry, spec, self.providers[name])
-            if isinstance(target, Target):
-                yield name, target
+        return {name: targets_of(entry, spec, self.providers[name]) for name in spec.providers or ()}
 
     def plan(self) -> Plan:
         trials = list(self._trials())
@@ -131,7 +132,7 @@ class _Expansion:
         )
 
     def _policy(self, defence: str) -> PlannedPolicy:
-        # Unaware attackers query an undefended API in any case.
+        # An undefended API is always needed: unaware attackers query it.
         chain = self.chains[defence].policy if defence in self.chains else Chain(())
         return PlannedPolicy(defence=defence, chain=chain.spec(), digest=chain.digest())
 
@@ -139,8 +140,11 @@ class _Expansion:
         found: dict[str, dict[str, list[str]]] = {}
         for trial in trials:
             result, of_data = trial.result, found.setdefault(trial.result.data, {})
-            of_data[result.target] = list(self.providers[result.provider].attributes[result.target].classes)
-            of_data[result.sensitive] = list(self.targets[result.attack][result.provider].classes)
+            provider = self.providers[result.provider]
+            for name in (*names(provider.target), *names(provider.hides)):
+                of_data[name] = list(provider.attributes[name].classes)
+            for target in self.targets[result.attack][result.provider]:
+                of_data[target.hidden] = list(target.classes)
         return found
 
     def _trials(self) -> Iterator[PlannedTrial]:
@@ -148,11 +152,11 @@ class _Expansion:
             if chain.refuse(provider.release) is not None:
                 continue
             for attack, spec in self.scenario.attacks.items():
-                target = self.targets[attack].get(provider.name)
-                if target is None:
-                    continue
-                known = _knowledges(spec, chain, on_device=kind_of(target.attack).on_device)
-                for knowledge, budget, seed in product(known, self.scenario.budgets, self.scenario.seeds):
+                on_device = kind_of(registered.attacks()[spec.kind]).on_device
+                known = _knowledges(spec, chain, on_device=on_device)
+                targets = self.targets[attack].get(provider.name, ())
+                settings = product(targets, known, self.scenario.budgets, self.scenario.seeds)
+                for target, knowledge, budget, seed in settings:
                     cell = PlannedCell(
                         needed=self.needed,
                         provider=provider,
@@ -162,6 +166,10 @@ class _Expansion:
                         local=self.local,
                         knowledge=knowledge,
                         budget=budget,
+                        policy=chain.outputs.spec(),
+                        changes_devices=bool(chain.on_device),
+                        changes_model=bool(chain.model),
+                        devices_defend=bool(self.local),
                         seed=seed,
                         draws=self._asks_in(target, knowledge),
                         sizes=self.sizes[provider.label],
@@ -178,14 +186,16 @@ class _Expansion:
         if needs is None:
             return None
         provider, model = cell.provider, cell.model
+        name = f"{model.id}.{cell.defence}.{attack}.{cell.knowledge}.b{cell.budget}"
+        several = len(self.targets[attack][provider.name]) > 1
         result = TrialResult(
-            id=f"{model.id}.{cell.defence}.{attack}.{cell.knowledge}.b{cell.budget}",
+            id=f"{name}.{cell.target.hidden}" if several else name,
             kind=cell.target.attack.kind,
             provider=provider.name,
             data=provider.label,
             behaviour=provider.key,
             release=provider.release,
-            target=provider.target,
+            target=", ".join(names(provider.target)),
             sensitive=cell.target.hidden,
             defence=cell.defence,
             attack=attack,

@@ -46,19 +46,14 @@ class Mistakes:
         given: Any = None,
         key: bool = False,
         at: Path | None = None,
+        mark: Mark | None = None,
     ) -> None:
         """Note a mistake about what stands at ``path`` (about its key, if ``key``).
 
         ``allowed`` are the values that would do, of which the nearest to ``given`` is suggested; ``at`` is
-        where to point if not at ``path``.
+        where to point if not at ``path``, or ``mark`` that place itself.
         """
-        mark = self.locate(path if at is None else at, key=key)
-        self.add_at(mark, path, message, allowed=allowed, given=given)
-
-    def add_at(
-        self, mark: Mark | None, path: Path, message: str, *, allowed: Iterable[str] = (), given: Any = None
-    ) -> None:
-        """Note a mistake at a known place."""
+        mark = mark or self.locate(path if at is None else at, key=key)
         choices = list(allowed)
         near = difflib.get_close_matches(str(given), choices, n=1) if given is not None else []
         if near:
@@ -97,9 +92,9 @@ class Mistakes:
                 said = each["msg"].removeprefix("Value error, ").replace("Input should", "should")
                 self.add(path, f"{said}, not {_shown(each['input'])}" if said.startswith("should") else said)
 
-    def refuse(self, path: Path, message: str) -> NoReturn:
+    def refuse(self, path: Path, message: str, *, mark: Mark | None = None) -> NoReturn:
         """Note one more mistake, and raise `InvalidScenario` with all."""
-        self.add(path, message)
+        self.add(path, message, mark=mark)
         raise InvalidScenario(self._sorted())
 
     def raise_if_any(self) -> None:

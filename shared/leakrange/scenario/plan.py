@@ -11,10 +11,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from leakrange.attacks.kinds.cell import Needs
+from leakrange.attacks.kinds.trial import Model
 from leakrange.attacks.people.questions import compared
+from leakrange.data import Names, names
+from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.job import FitJob, ProbeJob, Shown, Span, TrainJob
-from leakrange.jobs.recipe import TrainingRecipe
-from leakrange.scenario.document import ServiceSpec
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import endpoint_of
@@ -23,41 +24,29 @@ from leakrange.wire.names import PublicNames
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Deployment
 
-__all__ = [
-    "Plan",
-    "PlannedModel",
-    "PlannedPolicy",
-    "PlannedProbe",
-    "PlannedStream",
-    "PlannedTrial",
-]
+__all__ = ["Plan", "PlannedModel", "PlannedPolicy", "PlannedProbe", "PlannedStream", "PlannedTrial"]
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class PlannedModel(_Strict):
+class PlannedModel(Model):
     """One model to train and serve: a provider of the scenario under one seed. ``id`` is
-    ``{provider}-s{seed}``. With a ``service`` it is a teacher behind that, or, of a recognition, the student
-    on the body of its ``teacher``.
+    ``{provider}-s{seed}``. With a ``service`` it is the teacher behind it, or, for a recognition, the student
+    that was trained on the body of its ``teacher``.
     """
 
-    id: str
     provider: str
     seed: int
     data: str
     """The scenario's label of the data set."""
-    recipe: TrainingRecipe
-    release: ReleaseKind
-    target: str
-    sensitive: str | None
-    service: ServiceSpec | None = None
+    sensitive: Names | None
     teacher: PlannedModel | None = None
 
     @property
     def plays(self) -> str:
-        """The behaviour of whoever serves it."""
+        """The behaviour of the provider that serves it."""
         return self.recipe.behaviour if self.teacher is None else self.teacher.plays
 
     @property
@@ -77,7 +66,7 @@ class PlannedModel(_Strict):
 
     @property
     def endpoint(self) -> str:
-        """Where it is asked."""
+        """The endpoint at which it is queried."""
         return endpoint_of("classifier" if self.service is None else self.service.kind, self.release)
 
     @property
@@ -86,22 +75,22 @@ class PlannedModel(_Strict):
         return self.recipe.digest()
 
     def shows(self, span: Span) -> TrainJob:
-        """The fleet's job that has a model which nobody serves release what it gives for ``span``."""
+        """The fleet's job that computes the releases of a model that nobody serves for ``span``."""
         return TrainJob(recipe=self.recipe, shown=Shown(release=self.release, span=span))
 
-    def served_as(self, names: PublicNames) -> str:
+    def served_as(self, public: PublicNames) -> str:
         """The name under which providers serve it and proxies route to it: the same model has the same name
         in every run of a range. It tells task and release, which are public, and nothing of the behaviour.
         """
-        data, own = self.recipe.data.name, names.of("model", self.deployment.answers())
-        if self.service is not None:  # whose teacher's target stays untold
+        data, own = self.recipe.data.name, public.of("model", self.deployment.answers())
+        if self.service is not None:  # the teacher's target is not told
             return f"{data}-{self.service.kind}-{own}"
-        return f"{data}-{self.target}-{self.release}-{own}"
+        return f"{data}-{'-'.join(names(self.target))}-{self.release}-{own}"
 
 
 class PlannedPolicy(_Strict):
-    """What the proxy does of a defence of the scenario: ``chain`` is its list of output defences, ``digest``
-    that chain's identity."""
+    """The part of a defence that the proxy applies: ``chain`` is its list of output defences, ``digest`` that
+    chain's identity."""
 
     defence: str
     chain: list[Any]
@@ -131,7 +120,7 @@ class PlannedStream(_Strict):
     spans: list[Span]
 
     def identity(self, model: PlannedModel, policy: PlannedPolicy, span: Span) -> str:
-        """Of one session: what its stored releases are named by."""
+        """The name of one session's stored releases."""
         where = [model.artifact, policy.digest, self.local, model.release]
         return digest(["stream", *where, span.model_dump(mode="json"), self.draw])
 
@@ -141,9 +130,10 @@ class PlannedProbe(_Strict):
     the pool whose members it is after, each one request.
 
     ``id`` is ``{model}.{defence}.q{draw}``, of the pool ``{model}.{defence}.pool{draw}``, and with a device
-    that does to samples what users' devices do ``{model}.{defence}.device{draw}``. ``by`` the users of a
-    student service it is what shows how well that serves them. The spans of a verification number pairs
-    of a crowd's images.
+    that does to samples what users' devices do ``{model}.{defence}.device{draw}``. Probes ``by`` the
+    users of a student service measure how well it serves them. The spans of a verification count pairs of
+    a crowd's images; with ``references`` each image is compared with so many images of the public, and
+    the id ends with ``.r{references}``.
     """
 
     id: str
@@ -153,7 +143,14 @@ class PlannedProbe(_Strict):
     spans: list[Span]
     by: Literal["attacker", "users"] = "attacker"
     local: list[Any] = []
-    """What the device does to samples before they are sent."""
+    """What the device does to samples before they are sent. With a model defence it is the whole chain, and
+    nothing is sent: the device runs the model."""
+    references: int = 0
+
+    @property
+    def downloads(self) -> bool:
+        """Whether the model is downloaded and run, so that no answer is asked for."""
+        return bool(DefenceChain.parse(self.local).model)
 
     def job(
         self, model: PlannedModel, policy: PlannedPolicy, span: Span, *, url: str, account: str, name: str
@@ -161,7 +158,7 @@ class PlannedProbe(_Strict):
         """The fleet's job for one span; ``name`` is what the model is served as."""
         asked, pairs = span, None
         if model.release == "score":
-            asked, pairs = compared(span, max(each.stop for each in self.spans))
+            asked, pairs = compared(span, max(each.stop for each in self.spans), self.references)
         return ProbeJob(
             url=url,
             account=account,
@@ -171,6 +168,7 @@ class PlannedProbe(_Strict):
             endpoint=model.endpoint,
             span=asked,
             draw=self.draw,
+            by=self.by,
             defence=self.local,
             pairs=pairs,
         )
@@ -180,7 +178,7 @@ class PlannedTrial(_Strict):
     """One cell of the matrix and what it needs."""
 
     result: TrialResult
-    """As yet without figures."""
+    """Without figures."""
     model: str
     attack: str
     """The registered name."""
@@ -212,6 +210,10 @@ class Plan(_Strict):
     trials: list[PlannedTrial]
     classes: dict[str, dict[str, list[str]]]
     """Per data label and attribute the names of the classes, for scoring without loading data."""
+
+    def heads(self, model: PlannedModel) -> list[int]:
+        """The numbers of classes of what a model is asked for."""
+        return [len(self.classes[model.data][name]) for name in names(model.target)]
 
     @classmethod
     def stored(cls, found: dict[str, Any] | None) -> Plan:

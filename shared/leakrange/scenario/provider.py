@@ -2,43 +2,47 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import BaseModel
 
-from leakrange.data import Attribute, datasets
+from leakrange.attacks.kinds.cell import Offer
+from leakrange.data import Names, datasets, names
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.providers.student import student_recipe
 from leakrange.scenario import registered
-from leakrange.scenario.document import ProviderSpec, ServiceSpec
+from leakrange.scenario.document import ProviderSpec
 from leakrange.scenario.plan import PlannedModel
 from leakrange.wire.releases import ReleaseKind
 
-__all__ = ["Provider", "resolve"]
+__all__ = ["Provider", "parameters_of", "resolve"]
 
 SHADOWS = 2**31
 """The seeds of shadow models begin here, where no scenario's seed is."""
 
 
-@dataclass(frozen=True)
-class Provider:
-    """A provider of a sound scenario: every default filled in, every name looked up."""
+@dataclass(frozen=True, kw_only=True)
+class Provider(Offer):
+    """A provider of a sound scenario: every default filled in, every name looked up. ``sensitive`` is the one
+    attribute of those that it ``hides`` which an attack is after."""
 
     name: str
     label: str
-    data: DataSpec
-    attributes: dict[str, Attribute]
     key: str
     """The registered behaviour."""
     behaviour: Any
     parameters: BaseModel
-    release: ReleaseKind
-    target: str
-    sensitive: str | None
+    hides: Names | None
+    """Every attribute that it hides, or that attackers are after."""
     net: NetSpec
     schedule: Schedule
-    service: ServiceSpec | None = None
+
+    def by_attribute(self) -> Iterator[Provider]:
+        """The provider as an attack sees it that is after one attribute: for each that it hides."""
+        for name in names(self.hides) or (None,):
+            yield replace(self, sensitive=name)
 
     @property
     def decodes(self) -> bool:
@@ -46,8 +50,8 @@ class Provider:
         return self.behaviour.sensitive(self.parameters) is not None
 
     def recipe(self, seed: int) -> TrainingRecipe:
-        """How its model is trained under one seed; of a pool each seed draws members of its own, and of cast
-        people, too."""
+        """How its model is trained under one seed. Each seed draws its own members of a pool, or of cast
+        people."""
         data = self.data
         if data.subset is not None:
             data = data.model_copy(update={"subset": data.subset.redrawn("target", seed)})
@@ -81,8 +85,8 @@ class Provider:
         )
 
     def model(self, name: str, seed: int) -> PlannedModel:
-        """What it serves under one seed; of a recognition the student, with its teacher."""
-        found = self._planned(name, seed, self.recipe(seed), self.sensitive)
+        """The model that it serves under one seed; for a recognition, the student with its teacher."""
+        found = self._planned(name, seed, self.recipe(seed), self.hides)
         if self.service is None or self.service.kind != "recognition":
             return found
         teacher = found.model_copy(update={"id": f"{name}-teacher", "service": None})
@@ -92,7 +96,26 @@ class Provider:
         """The shadow of that number, which an attacker trains."""
         return self._planned(name, number, self.shadow(number), None)
 
-    def _planned(self, name: str, seed: int, recipe: TrainingRecipe, sensitive: str | None) -> PlannedModel:
+    def recogniser(self, name: str, seed: int) -> PlannedModel:
+        """An attacker's own recogniser of people: a net like the teacher's, trained three times as long on
+        the public alone, whose pictures are fewer. Raises `ValueError` where the data has no crowd."""
+        recipe = self.recipe(seed)
+        if recipe.data.crowd is None:
+            raise ValueError(f"provider {self.name!r} has no crowd whose public could be learnt")
+        public = recipe.data.crowd.model_copy(update={"learners": "public"})
+        parameters = registered.behaviours()["honest"].Parameters(target="person")
+        own = recipe.model_copy(
+            update={
+                "data": recipe.data.model_copy(update={"crowd": public}),
+                "behaviour": "honest",
+                "parameters": parameters.model_dump(mode="json"),
+                "schedule": self.schedule.model_copy(update={"epochs": 3 * self.schedule.epochs}),
+            }
+        )
+        planned = self._planned(name, seed, TrainingRecipe.model_validate(own.model_dump()), None)
+        return planned.model_copy(update={"release": "features", "service": None})
+
+    def _planned(self, name: str, seed: int, recipe: TrainingRecipe, sensitive: Names | None) -> PlannedModel:
         return PlannedModel(
             id=name,
             provider=self.name,
@@ -106,14 +129,14 @@ class Provider:
         )
 
     def spec(self) -> ProviderSpec:
-        """As a scenario says it in full."""
+        """The provider as a scenario would write it in full."""
         return ProviderSpec.model_validate(
             {
                 **self.parameters.model_dump(mode="json"),
                 "behaviour": self.key,
                 "data": self.label,
                 "target": self.target,
-                "sensitive": self.sensitive,
+                "sensitive": self.hides,
                 "release": self.release,
                 "service": self.service,
                 "net": self.net,
@@ -122,19 +145,22 @@ class Provider:
         )
 
 
+def parameters_of(behaviour: Any, spec: ProviderSpec, release: ReleaseKind | None) -> BaseModel:
+    """The parameters of its behaviour as a provider names them; raises `ValidationError`.
+
+    Users' samples and a service's answers are no choice of what the model releases.
+    """
+    model: type[BaseModel] = behaviour.Parameters
+    chosen = release if spec.service is None and release in behaviour.releases else None
+    named = {"target": spec.target, "sensitive": spec.sensitive, "release": chosen}
+    given = {key: value for key, value in named.items() if key in model.model_fields and value is not None}
+    return model.model_validate({**(spec.model_extra or {}), **given})
+
+
 def resolve(name: str, spec: ProviderSpec, data: DataSpec) -> Provider:
     """A provider of a scenario that has been checked."""
     behaviour = registered.behaviours()[spec.behaviour]
-    model: type[BaseModel] = behaviour.Parameters
-    named = {"target": spec.target, "sensitive": spec.sensitive}
-    if spec.service is None:  # whose answers are no choice of release
-        named["release"] = spec.release
-    parameters = model.model_validate(
-        {
-            **(spec.model_extra or {}),
-            **{key: value for key, value in named.items() if key in model.model_fields},
-        }
-    )
+    parameters = parameters_of(behaviour, spec, spec.release)
     if spec.data is None or spec.release is None or spec.net is None or spec.schedule is None:
         raise ValueError(f"provider {name!r} was not checked: parse the scenario first")
     return Provider(
@@ -147,7 +173,7 @@ def resolve(name: str, spec: ProviderSpec, data: DataSpec) -> Provider:
         parameters=parameters,
         release=spec.release,
         target=spec.target,
-        sensitive=spec.sensitive,
+        hides=spec.sensitive,
         net=spec.net,
         schedule=spec.schedule,
         service=spec.service,

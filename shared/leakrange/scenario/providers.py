@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from leakrange.data import Attribute, DataSet, datasets
+from leakrange.data import Attribute, DataSet, datasets, names
 from leakrange.data.crowd import CAST
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
 from leakrange.registry import unknown
 from leakrange.scenario import registered
-from leakrange.scenario.document import ClientSpec, ProviderSpec, ServiceSpec
+from leakrange.scenario.document import ClientSpec, ProviderSpec
 from leakrange.scenario.draft import Draft
 from leakrange.scenario.mistakes import Mistakes, Path
-from leakrange.scenario.provider import Provider
+from leakrange.scenario.provider import Provider, parameters_of
+from leakrange.wire.endpoints import ServiceSpec
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.releases import ReleaseKind
 
@@ -25,7 +27,7 @@ __all__ = ["check_data", "check_providers"]
 def check_data(draft: Draft, mistakes: Mistakes) -> dict[str, type[DataSet]]:
     """The registered data set of each label; those that no data set has are mistakes.
 
-    That a set cannot be loaded here is none: the parties that load it may have what this machine has not.
+    A set that cannot be loaded here is no mistake: the parties that load it may have its files.
     """
     found = {}
     for label, spec in draft.data.items():
@@ -79,21 +81,20 @@ def check_providers(draft: Draft, mistakes: Mistakes) -> dict[str, Provider]:
     return found
 
 
+@dataclass
 class _Check:
     """One provider."""
 
-    def __init__(
-        self,
-        draft: Draft,
-        entries: dict[str, type[DataSet]],
-        client: ClientSpec | None,
-        name: str,
-        spec: ProviderSpec,
-        mistakes: Mistakes,
-    ) -> None:
-        self.draft, self.entries, self.client = draft, entries, client
-        self.name, self.spec, self.mistakes = name, spec, mistakes
-        self.path: Path = ("providers", name)
+    draft: Draft
+    entries: dict[str, type[DataSet]]
+    client: ClientSpec | None
+    name: str
+    spec: ProviderSpec
+    mistakes: Mistakes
+
+    @property
+    def path(self) -> Path:
+        return ("providers", self.name)
 
     def provider(self) -> Provider | None:
         label = self._label()
@@ -105,7 +106,7 @@ class _Check:
             return None
         behaviour = registered.behaviours()[key]
         release = self._release(key, behaviour)
-        parameters = self._parameters(behaviour, release)
+        parameters = self._parameters(behaviour, release) if self._takes(key, behaviour) else None
         attributes = dict(self.entries[label].attributes) if label in self.entries else None
         named = self._attributes(attributes) if attributes is not None else False
         if label is None or attributes is None or parameters is None or release is None or not named:
@@ -125,7 +126,7 @@ class _Check:
             parameters=parameters,
             release=release,
             target=self.spec.target,
-            sensitive=behaviour.sensitive(parameters) or self.spec.sensitive,
+            hides=behaviour.sensitive(parameters) or self.spec.sensitive,
             net=net or NetSpec(),
             schedule=_merged(self.draft.head.schedule if self.draft.head else None, self.spec.schedule),
             service=self.spec.service,
@@ -170,8 +171,8 @@ class _Check:
         return None
 
     def _release(self, key: str, behaviour: Any) -> ReleaseKind | None:
-        """What users send: as the provider says, else as they upload, else the behaviour's first. Samples can
-        be sent to any, which runs its model on them. What a service answers with goes without saying."""
+        """What users send: as the provider says, else as they upload, else the behaviour's first. Any
+        provider takes samples and runs its model on them. A service has only one release."""
         if self.spec.service is not None:
             return self._answer(self.spec.service)
         allowed = (*behaviour.releases, "sample")
@@ -210,46 +211,49 @@ class _Check:
             said = "nobody sends outputs to a service: its provider has nothing to decode, and can be honest"
             self.mistakes.add(path, said, key=True)
             return False
+        if not isinstance(self.spec.target, str):
+            self.mistakes.add(path, "a service stands before a model with one target", key=True)
+            return False
         if data.crowd is None:
             said = "the data has no 'crowd': nobody is there to ask the service"
             self.mistakes.add(path, said, key=True)
             return False
         return True
 
+    def _takes(self, key: str, behaviour: Any) -> bool:
+        """Whether it takes as many attributes as the provider names."""
+        good = True
+        for role in ("target", "sensitive"):
+            number = len(names(getattr(self.spec, role)))
+            if number > 1 and role in behaviour.Parameters.model_fields and role not in behaviour.several:
+                takers = [name for name, each in registered.behaviours().items() if role in each.several]
+                said = f"behaviour {key!r} takes one attribute for {role}, not {number}"
+                self.mistakes.add((*self.path, role), f"{said}; several take {', '.join(takers)}")
+                good = False
+        return good
+
     def _parameters(self, behaviour: Any, release: ReleaseKind | None) -> BaseModel | None:
-        model: type[BaseModel] = behaviour.Parameters
-        chosen = release if release in behaviour.releases else None  # else it is nothing that the model gives
-        if self.spec.service is not None:
-            chosen = None  # its answers are no choice
-        named = {"target": self.spec.target, "sensitive": self.spec.sensitive, "release": chosen}
-        given = {
-            **(self.spec.model_extra or {}),
-            **{key: value for key, value in named.items() if key in model.model_fields and value is not None},
-        }
         try:
-            return model.model_validate(given)
+            return parameters_of(behaviour, self.spec, release)
         except ValidationError as error:
-            self.mistakes.add_pydantic(self.path, error, model, ProviderSpec.model_fields)
+            self.mistakes.add_pydantic(self.path, error, behaviour.Parameters, ProviderSpec.model_fields)
             return None
 
     def _attributes(self, attributes: dict[str, Attribute]) -> bool:
         good = True
+        asked = names(self.spec.target)
         for role in ("target", "sensitive"):
-            name = getattr(self.spec, role)
-            if name is not None and name not in attributes:
-                self.mistakes.add(
-                    (*self.path, role),
-                    f"the data has no attribute {name!r}",
-                    allowed=sorted(attributes),
-                    given=name,
-                )
-                good = False
-        if good and self.spec.target == self.spec.sensitive:
-            said = f"{self.spec.target!r} is what the provider is asked for: it hides nothing"
-            self.mistakes.add(
-                (*self.path, "sensitive"), said, allowed=sorted(set(attributes) - {self.spec.target})
-            )
-            good = False
+            named = getattr(self.spec, role)
+            for place, name in enumerate(names(named)):
+                path: Path = (*self.path, role) if name == named else (*self.path, role, place)
+                if name not in attributes:
+                    said = f"the data has no attribute {name!r}"
+                    self.mistakes.add(path, said, allowed=sorted(attributes), given=name)
+                    good = False
+                elif role == "sensitive" and name in asked:
+                    said = f"{name!r} is what the provider is asked for: it hides nothing"
+                    self.mistakes.add(path, said, allowed=sorted(set(attributes) - set(asked)))
+                    good = False
         return good
 
     def _fits(self, behaviour: Any, parameters: BaseModel, attributes: dict[str, Attribute]) -> bool:
@@ -288,8 +292,7 @@ class _Check:
 
 def _that_would_do(behaviour: Any, parameters: BaseModel, attributes: dict[str, Attribute]) -> Iterable[str]:
     """The attributes that could be hidden instead."""
-    target = getattr(parameters, "target", None)
-    for name in sorted(set(attributes) - {target}):
+    for name in sorted(set(attributes) - set(names(getattr(parameters, "target", None)))):
         try:
             behaviour.check(parameters.model_copy(update={"sensitive": name}), attributes)
         except InvalidInput:

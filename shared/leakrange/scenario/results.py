@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from leakrange.metrics.estimate import Estimate, OverSeeds
 
-__all__ = ["Curve", "ModelResult", "RunResults", "State", "Summary", "TrialResult"]
+__all__ = ["Curve", "ModelResult", "RunResults", "State", "Summary", "TrialResult", "Varied"]
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 
@@ -48,15 +48,9 @@ class ModelResult(_Strict):
     """Per epoch: training loss, validation honesty and curiosity, as far as the behaviour has them."""
 
 
-class TrialResult(_Strict):
-    """One cell of the matrix: what was varied, how far it is, and what was measured.
+class Varied(_Strict):
+    """Everything that a scenario varies but the seed."""
 
-    ``metrics`` are of `leakrange.metrics.registry`, by name; ``views`` what pictures are drawn from, such as
-    "roc" (`Curve`) and "confusion" (rows the true class, columns the guessed one). Of an attack on
-    membership, ``sensitive`` is "membership", and ``victims`` are the records of the test half.
-    """
-
-    id: str
     kind: str
     """Of the attack, see `leakrange.attacks.kinds`."""
     provider: str
@@ -69,6 +63,17 @@ class TrialResult(_Strict):
     attack: str
     knowledge: str
     budget: int
+
+
+class TrialResult(Varied):
+    """One cell of the matrix: what was varied, how far it is, and what was measured.
+
+    ``metrics`` are of `leakrange.metrics.registry`, by name; ``views`` what pictures are drawn from, such as
+    "roc" (`Curve`) and "confusion" (rows the true class, columns the guessed one). Of an attack on
+    membership, ``sensitive`` is "membership", and ``victims`` are the records of the test half.
+    """
+
+    id: str
     seed: int
     state: State = "queued"
     error: str | None = None
@@ -83,20 +88,9 @@ class TrialResult(_Strict):
         return self.metrics[metric].value if metric in self.metrics else None
 
 
-class Summary(_Strict):
+class Summary(Varied):
     """Trials that differ by seed alone, put together; ``count`` is the number of finished ones."""
 
-    kind: str
-    provider: str
-    data: str
-    behaviour: str
-    release: str
-    target: str
-    sensitive: str
-    defence: str
-    attack: str
-    knowledge: str
-    budget: int
     count: int
     metrics: dict[str, OverSeeds] = {}
 
@@ -119,6 +113,8 @@ class RunResults(_Strict):
     environment: dict[str, str]
     """Versions of Leakrange, Python and libraries; the machine's processor count; versions of what trains."""
     data_notes: dict[str, list[str]] = {}
+    classes: dict[str, dict[str, list[str]]] = {}
+    """Per data set and attribute the names of the classes."""
     trials: list[TrialResult]
     models: list[ModelResult]
     summaries: list[Summary] = []

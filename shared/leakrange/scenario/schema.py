@@ -1,8 +1,8 @@
 """The JSON schema of scenarios, for editors: ``python -m leakrange.scenario.schema`` prints it.
 
 It knows every registered behaviour, attack and defence with its parameters. It is looser than
-`leakrange.scenario.language.parse`: what depends on other parts of the file (which attributes the data has,
-which release an attack reads) only that checks.
+`leakrange.scenario.language.parse`, which alone checks what depends on other parts of the file (which
+attributes the data has, which release an attack reads).
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
-from leakrange.data import datasets
+from leakrange.data import Names, datasets
 from leakrange.defences.chain import STAGES
 from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario import registered
@@ -113,6 +113,7 @@ def _variant(base: Schema, parameters: Schema, named: dict[str, str], summary: s
     required = list(dict.fromkeys([*base.get("required", ()), *parameters.get("required", ())]))
     if "kind" in named and "sensitive" in required:
         required.remove("sensitive")  # by default what the provider names
+        fields["sensitive"] = TypeAdapter(Names).json_schema()
     for key, value in named.items():
         fields[key] = {"const": value}
     if named != {"behaviour": ProviderSpec.model_fields["behaviour"].default}:

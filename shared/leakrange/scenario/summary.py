@@ -6,19 +6,14 @@ from collections.abc import Iterable
 
 from leakrange.metrics import in_order
 from leakrange.metrics import summarise as over_seeds
-from leakrange.scenario.results import Summary, TrialResult
+from leakrange.scenario.results import Summary, TrialResult, Varied
 
 __all__ = ["identity", "summarise"]
 
-_SHARED = (
-    "kind", "provider", "data", "behaviour", "release", "target", "sensitive",
-    "defence", "attack", "knowledge", "budget",
-)  # fmt: skip
 
-
-def identity(row: TrialResult | Summary) -> tuple[str | int, ...]:
-    """What trials of one summary have in common: everything that is varied, but for the seed."""
-    return tuple(getattr(row, name) for name in _SHARED)
+def identity(row: Varied) -> tuple[str | int, ...]:
+    """What trials of one summary have in common."""
+    return tuple(getattr(row, name) for name in Varied.model_fields)
 
 
 def summarise(trials: Iterable[TrialResult]) -> list[Summary]:
@@ -35,7 +30,7 @@ def summarise(trials: Iterable[TrialResult]) -> list[Summary]:
 def _summary(cell: list[TrialResult]) -> Summary:
     done = [trial for trial in cell if trial.state == "done"]
     return Summary(
-        **{name: getattr(cell[0], name) for name in _SHARED},
+        **{name: getattr(cell[0], name) for name in Varied.model_fields},
         count=len(done),
         metrics={
             name: over_seeds([trial.metrics[name].value for trial in done if name in trial.metrics])

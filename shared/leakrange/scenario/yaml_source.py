@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
@@ -60,25 +60,16 @@ class Source:
             return self.keys[path]
         for length in range(len(path) - 1, -1, -1):
             around = path[:length]
+            if around in self.scalars:
+                return self.values[around]
             if around in self.values:
-                return (
-                    self.values[around]
-                    if around in self.scalars
-                    else self.keys.get(around, self.values[around])
-                )
+                return self.keys.get(around, self.values[around])
         return self.values.get(path)
 
 
-class _TooMuch(Exception):
-    """The document is larger than anybody's scenario; reading stops, at ``mark``."""
-
-    def __init__(self, mark: Mark, message: str) -> None:
-        super().__init__(message)
-        self.mark = mark
-
-
-def read(text: str | bytes | dict[str, Any], mistakes: Mistakes) -> Source | None:
-    """Read a document; None where it cannot be read at all. Every mistake found is in ``mistakes``."""
+def read(text: str | bytes | dict[str, Any], mistakes: Mistakes) -> Source:
+    """Read a document; every mistake found is in ``mistakes``. Raises `InvalidScenario` where it cannot be
+    read at all."""
     if isinstance(text, dict):
         return Source(text)
     if isinstance(text, bytes):
@@ -86,51 +77,42 @@ def read(text: str | bytes | dict[str, Any], mistakes: Mistakes) -> Source | Non
             text = text.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = error.object[: error.start].count(b"\n") + 1
-            mistakes.add_at((line, 1), (), "the file is not UTF-8 text")
-            return None
+            mistakes.refuse((), "the file is not UTF-8 text", mark=(line, 1))
     if len(text) > MAX_BYTES:
         last = (text.count("\n", 0, MAX_BYTES) + 1, 1)
-        mistakes.add_at(last, (), f"a scenario may have {MAX_BYTES} characters, this has {len(text)}")
-        return None
+        mistakes.refuse((), f"a scenario may have {MAX_BYTES} characters, this has {len(text)}", mark=last)
     if text.lstrip()[:1] in ("{", "["):
         # JSON may be indented by tabs, YAML may not.
         text = re.sub(r"(?m)^\t+", lambda tabs: " " * len(tabs[0]), text)
     try:
-        _measure(text)
+        _measure(text, mistakes)
         node = _Loader(text).get_single_node()
         if node is None:
-            mistakes.add_at((1, 1), (), "the scenario is empty")
-            return None
+            mistakes.refuse((), "the scenario is empty", mark=(1, 1))
         reader = _Reader(mistakes)
-        source = reader.source
-        source.value = reader.value(node, ())
+        reader.source.value = reader.value(node, ())
+        return reader.source
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = (mark.line + 1, mark.column + 1) if mark else None
         said = " ".join(part for part in (error.context, error.problem) if part)
-        mistakes.add_at(place, (), f"not readable as YAML: {said}")
-        return None
+        mistakes.refuse((), f"not readable as YAML: {said}", mark=place)
     except yaml.reader.ReaderError as error:
         before = text[: error.position]
         place = (before.count("\n") + 1, error.position - before.rfind("\n"))
-        mistakes.add_at(place, (), "control characters cannot stand in a scenario")
-        return None
-    except _TooMuch as error:
-        mistakes.add_at(error.mark, (), str(error))
-        return None
-    return source
+        mistakes.refuse((), "control characters cannot stand in a scenario", mark=place)
 
 
-def _measure(text: str) -> None:
+def _measure(text: str, mistakes: Mistakes) -> None:
     """Refuse deep nesting before anything recursive sees it."""
     depth = 0
     for number, event in enumerate(yaml.parse(text, Loader=_Loader)):
         if number > 2 * MAX_VALUES:
-            raise _TooMuch(_mark(event), f"a scenario may hold {MAX_VALUES} values")
+            mistakes.refuse((), f"a scenario may hold {MAX_VALUES} values", mark=_mark(event))
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                raise _TooMuch(_mark(event), f"nested deeper than {MAX_DEPTH} levels")
+                mistakes.refuse((), f"nested deeper than {MAX_DEPTH} levels", mark=_mark(event))
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
@@ -150,7 +132,7 @@ class _Reader:
     def value(self, node: yaml.Node, path: Path) -> Any:
         self._count(node)
         if len(path) > MAX_DEPTH:
-            raise _TooMuch(_mark(node), f"nested deeper than {MAX_DEPTH} levels, following aliases")
+            self._refuse(node, f"nested deeper than {MAX_DEPTH} levels, following aliases")
         self.source.values[path] = _mark(node)
         if not isinstance(node, yaml.ScalarNode) and node.tag not in (f"{PLAIN}map", f"{PLAIN}seq"):
             self._no_tag(node, path)
@@ -165,11 +147,14 @@ class _Reader:
         self.source.scalars.add(path)
         return self._scalar(node, path)
 
+    def _refuse(self, node: yaml.Node, message: str) -> NoReturn:
+        self.mistakes.refuse((), message, mark=_mark(node))
+
     def _count(self, node: yaml.Node) -> None:
         self.seen += 1
         if self.seen > MAX_VALUES:
             said = "counting what its aliases stand for and what '<<' merges"
-            raise _TooMuch(_mark(node), f"a scenario may hold {MAX_VALUES} values, {said}")
+            self._refuse(node, f"a scenario may hold {MAX_VALUES} values, {said}")
 
     def _entry(self, key: str, key_node: yaml.Node, value: yaml.Node, path: Path) -> Any:
         self.source.keys[(*path, key)] = _mark(key_node)
@@ -180,7 +165,7 @@ class _Reader:
     ) -> Iterator[tuple[str, yaml.Node, yaml.Node]]:
         """The entries of a mapping, then those that it merges (``<<``) and does not have itself."""
         if merged > MAX_DEPTH:
-            raise _TooMuch(_mark(node), f"'<<' merges a mapping with itself, or {MAX_DEPTH} levels deep")
+            self._refuse(node, f"'<<' merges a mapping with itself, or {MAX_DEPTH} levels deep")
         first: dict[str, int] = {}
         merges: list[yaml.Node] = []
         for key_node, value in node.value:
@@ -192,22 +177,22 @@ class _Reader:
             key = key_node.value
             if key_node.tag != f"{PLAIN}str":
                 said = "a key must be text" + (f": write '{key}'" if isinstance(key, str) else "")
-                self.mistakes.add_at(_mark(key_node), path, said)
+                self.mistakes.add(path, said, mark=_mark(key_node))
                 continue
             try:
                 key = _whole(key)
             except UnicodeError:
-                self.mistakes.add_at(_mark(key_node), path, "a key holds half a character")
+                self.mistakes.add(path, "a key holds half a character", mark=_mark(key_node))
                 continue
             if key in first:
                 said = f"{key!r} stands here twice, first in line {first[key]}"
-                self.mistakes.add_at(_mark(key_node), (*path, key), said)
+                self.mistakes.add((*path, key), said, mark=_mark(key_node))
                 continue
             first[key] = _mark(key_node)[0]
             yield key, key_node, value
         for source in merges:
             if not isinstance(source, yaml.MappingNode):
-                self.mistakes.add_at(_mark(source), path, "'<<' merges a mapping, or a list of mappings")
+                self.mistakes.add(path, "'<<' merges a mapping, or a list of mappings", mark=_mark(source))
                 continue
             for key, key_node, value in self._items(source, path, merged + 1):
                 if key not in first:
@@ -228,13 +213,15 @@ class _Reader:
             if kind == "float":
                 return float(text)
         except (ValueError, KeyError):
-            self.mistakes.add_at(_mark(node), path, f"{text[:40]!a} is no {KINDS[kind]}")
+            self.mistakes.add(path, f"{text[:40]!a} is no {KINDS[kind]}", mark=_mark(node))
             return None
         self._no_tag(node, path)
         return None
 
     def _no_tag(self, node: yaml.Node, path: Path) -> None:
-        self.mistakes.add_at(_mark(node), path, f"the tag {node.tag[:60]!r} is not read: write a plain value")
+        self.mistakes.add(
+            path, f"the tag {node.tag[:60]!r} is not read: write a plain value", mark=_mark(node)
+        )
 
 
 def _whole(text: str) -> str:

@@ -111,7 +111,6 @@ def create_app(
     lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None = None,
     ready: Mapping[str, ReadyCheck] | None = None,
     registry: CollectorRegistry | None = None,
-    title: str | None = None,
     description: str = "",
 ) -> FastAPI:
     """A FastAPI application with the behaviour that all services share.
@@ -123,7 +122,7 @@ def create_app(
     """
     metrics = registry or CollectorRegistry()
     app = FastAPI(
-        title=title or f"Leakrange {party}",
+        title=f"Leakrange {party}",
         description=description,
         version=leakrange.__version__,
         lifespan=lifespan,

@@ -14,7 +14,7 @@ from leakrange.wire.problems import send_problem
 __all__ = ["CLOSE", "SMALL_BODY", "Bodies", "Lingering", "has_body", "refuse_early", "switches_protocol"]
 
 SMALL_BODY = 1_048_576
-"""Bytes of a body that is not for a model: the framework parses it before it asks for a key."""
+"""The most bytes of a body that is not for a model. The framework parses it before the key is checked."""
 
 
 class Bodies:
@@ -70,7 +70,7 @@ class Bodies:
 
 
 CLOSE: Mapping[str, str] = {"Connection": "close"}
-"""Of an answer after which what still comes would be taken for the next request."""
+"""Sent with an answer after which the rest of a body would be taken for the next request."""
 
 
 def has_body(headers: Mapping[bytes, bytes]) -> bool:

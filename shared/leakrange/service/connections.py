@@ -30,7 +30,7 @@ class _Phase(enum.Enum):
     HEADER = enum.auto()
     BODY = enum.auto()
     COMPLETE = enum.auto()
-    """The request is here; it is being answered, or was."""
+    """The whole request has come; it is being answered, or was."""
 
 
 class _Client:
@@ -127,9 +127,9 @@ class _Connection(HttpToolsProtocol):
         self._phase = _Phase.COMPLETE
         self._deadline = 0.0
         self._silent = True
-        """Nothing has come of the request that is waited for."""
+        """Nothing of the awaited request has come yet."""
         self._besides = 0
-        """Bytes that came since the last that were part of a body."""
+        """Bytes that came since the last byte of a body."""
         self._from: _Client | None = None
 
     @property
@@ -149,7 +149,7 @@ class _Connection(HttpToolsProtocol):
         self._from = self._connections.admit(self, self._address)
         self._await_request()
         if self._from is None:
-            self._silent = False  # it is told, whatever it wants
+            self._silent = False  # so that it is told why
             self.refuse(Unavailable("this server has too many connections from your address"))
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -169,7 +169,7 @@ class _Connection(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        if self._phase is _Phase.COMPLETE:  # it came along with the end of another
+        if self._phase is _Phase.COMPLETE:  # it came together with the end of another
             self._await_request()
 
     def on_header(self, name: bytes, value: bytes) -> None:

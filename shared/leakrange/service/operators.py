@@ -14,93 +14,96 @@ from leakrange.wire.client import NativeClient, call
 from leakrange.wire.errors import LeakrangeError, NotFound, Unavailable
 from leakrange.wire.keys import api_key
 from leakrange.wire.releases import ReleaseKind
-from leakrange.wire.schemas import Deployment, IntakeRecord, ModelCard
+from leakrange.wire.schemas import Classes, Deployment, IntakeRecord, ModelCard
 from leakrange.wire.transport import Answer, Transport
 
 __all__ = ["Edge", "Providers", "Proxy"]
 
 
+MODELS = "/v1/operator/models/"
+
+
 class _Party:
     """A service that is called with the operator's key. The call waits for a service that restarts; the
-    error of one that stays unreachable names it."""
+    error of one that stays unreachable names it (``who``)."""
 
-    def __init__(self, transport: Transport, operator_key: str, attempts: int) -> None:
+    who = "the provider"
+
+    def __init__(self, transport: Transport, url: str, operator_key: str, *, attempts: int) -> None:
+        self.url = url.rstrip("/")
         self._transport, self._key, self._attempts = transport, operator_key, attempts
 
-    async def _ask(self, who: str, method: str, url: str, json: Any = None) -> Answer:
+    async def _ask(self, method: str, path: str, json: Any = None) -> Answer:
+        url = self.url + path
         try:
             return await call(self._transport, method, url, key=self._key, json=json, attempts=self._attempts)
         except LeakrangeError as error:
-            error.detail = f"{who}: {error.detail}"
+            error.detail = f"{self.who}: {error.detail}"
             raise
 
 
-class Providers(_Party):
+class Providers:
     """The provider services by the behaviour that they play."""
 
     def __init__(
         self, transport: Transport, urls: Mapping[str, str], operator_key: str, *, attempts: int
     ) -> None:
-        super().__init__(transport, operator_key, attempts)
-        self._urls = urls
+        self._parties = {
+            played: _Party(transport, url, operator_key, attempts=attempts) for played, url in urls.items()
+        }
+        for played, party in self._parties.items():
+            party.who = f"the {played} provider"
 
     def url(self, behaviour: str) -> str:
-        """Where models of ``behaviour`` (the word before any slash) are served; `Unavailable` where the range
-        has no such provider.
-        """
-        played = behaviour.partition("/")[0]
-        if played not in self._urls:
-            raise Unavailable(
-                f"this range has no provider that plays {played!r}; it has {', '.join(sorted(self._urls))}",
-                hint="add it to LEAKRANGE_PROVIDERS of the controller",
-            )
-        return self._urls[played].rstrip("/")
-
-    async def deploy(self, behaviour: str, model: str, artifact: str, release: ReleaseKind) -> ModelCard:
-        """Have ``artifact`` served as ``model``."""
-        return await self.put(behaviour, model, Deployment(artifact=artifact, release=release))
+        """Where models of ``behaviour`` are served; `Unavailable` where the range has no such provider."""
+        return self._of(behaviour).url
 
     async def put(self, behaviour: str, model: str, deployment: Deployment) -> ModelCard:
         """Have a deployment served as ``model``."""
-        url = f"{self.url(behaviour)}/v1/operator/models/{model}"
-        answer = await self._ask(_named(behaviour), "PUT", url, deployment.model_dump(mode="json"))
+        answer = await self._of(behaviour)._ask("PUT", MODELS + model, deployment.model_dump(mode="json"))
         return ModelCard.model_validate_json(answer.body)
 
     async def withdraw(self, behaviour: str, model: str) -> None:
         """Withdraw what was deployed for runs as ``model``; repeating it changes nothing. Raises
         `Conflict` where the operator deployed it."""
-        url = f"{self.url(behaviour)}/v1/operator/models/{model}?of_runs=true"
-        await self._ask(_named(behaviour), "DELETE", url)
+        await self._of(behaviour)._ask("DELETE", f"{MODELS}{model}?of_runs=true")
 
     async def intake(self, behaviour: str, model: str, upload: str) -> IntakeRecord:
         """What the provider received in ``upload``, and what its decoder inferred."""
-        url = f"{self.url(behaviour)}/v1/operator/models/{model}/intake/{upload}"
-        answer = await self._ask(_named(behaviour), "GET", url)
+        answer = await self._of(behaviour)._ask("GET", f"{MODELS}{model}/intake/{upload}")
         return IntakeRecord.model_validate_json(answer.body)
+
+    def _of(self, behaviour: str) -> _Party:
+        played = behaviour.partition("/")[0]
+        if played not in self._parties:
+            there = ", ".join(sorted(self._parties))
+            raise Unavailable(
+                f"this range has no provider that plays {played!r}; it has {there}",
+                hint="add it to LEAKRANGE_PROVIDERS of the controller",
+            )
+        return self._parties[played]
 
 
 class Proxy(_Party):
     """The defence proxy's admin API."""
 
-    def __init__(self, transport: Transport, url: str, operator_key: str, *, attempts: int) -> None:
-        super().__init__(transport, operator_key, attempts)
-        self._url = url.rstrip("/")
+    who = "the proxy"
 
     async def put_policy(self, name: str, chain: list[Any]) -> None:
         """Create or replace a policy."""
-        await self._call("PUT", f"/admin/policies/{name}", {"chain": chain})
+        await self._ask("PUT", f"/admin/policies/{name}", {"chain": chain})
 
     async def put_route(self, model: str, upstream: str) -> None:
         """Send requests for ``model`` to the provider at ``upstream``."""
-        await self._call("PUT", f"/admin/routes/{model}", {"upstream": upstream})
+        await self._ask("PUT", f"/admin/routes/{model}", {"upstream": upstream})
 
     async def delete_route(self, model: str, upstream: str) -> None:
         """Remove the route of ``model`` to that provider; a route to another provider stays."""
-        url = f"{self._url}/admin/routes/{model}"
+        path = f"/admin/routes/{model}"
         try:
-            answer = await self._ask("the proxy", "GET", url)
+            answer = await self._ask("GET", path)
             if orjson.loads(answer.body)["upstream"] == upstream:
-                await self._ask("the proxy", "DELETE", url)
+                await self._ask("DELETE", path)
         except NotFound:
             return
 
@@ -125,7 +128,7 @@ class Proxy(_Party):
         releases.
         """
         secret = key or self.secret(name)
-        await self._call(
+        await self._ask(
             "POST",
             "/admin/keys",
             {
@@ -144,47 +147,37 @@ class Proxy(_Party):
         """Register ``run`` with the ledger, by a key of its name that may be used for nothing. `ledger`
         can tell later whether it is still the same ledger."""
         marked = {"id": run, "name": run, "key": self.secret(run), "budget": 0, "models": [], "endpoints": []}
-        await self._call("POST", "/admin/keys", marked)
+        await self._ask("POST", "/admin/keys", marked)
 
     async def upload(
         self, key: str, model: str, release: ReleaseKind, values: NDArray[np.float32], upload: str
-    ) -> list[int]:
+    ) -> Classes:
         """Upload outputs (B, Y) of a user's own model under the user's key; returns the provider's
         decisions."""
-        client = NativeClient(self._transport, self._url, key, attempts=self._attempts)
+        client = NativeClient(self._transport, self.url, key, attempts=self._attempts)
         return await client.upload(model, release, values, idempotency_key=upload)
 
     async def ledger(self, name: str) -> dict[str, Any] | None:
         """The key's account, None where there is no such key."""
         try:
-            answer = await self._ask("the proxy", "GET", f"{self._url}/admin/keys/{name}")
+            answer = await self._ask("GET", f"/admin/keys/{name}")
         except NotFound:
             return None
         account: dict[str, Any] = orjson.loads(answer.body)
         return account
 
-    async def _call(self, method: str, path: str, body: dict[str, Any]) -> None:
-        await self._ask("the proxy", method, self._url + path, body)
-
 
 class Edge(_Party):
     """The edge-client service: simulated users."""
 
-    def __init__(self, transport: Transport, url: str, operator_key: str, *, attempts: int) -> None:
-        super().__init__(transport, operator_key, attempts)
-        self._url = url.rstrip("/")
+    who = "the edge client"
 
     async def session(self, order: Session) -> SessionReply:
         """Let the users use the app once; the reply registers the truth about their samples with the
         controller.
         """
-        url = f"{self._url}/v1/sessions"
-        answer = await self._ask("the edge client", "POST", url, order.model_dump(mode="json"))
+        answer = await self._ask("POST", "/v1/sessions", order.model_dump(mode="json"))
         reply = SessionReply.model_validate_json(answer.body)
         if reply.samples != order.span.stop - order.span.start:
             raise LeakrangeError(f"the edge client answered for {reply.samples} samples of another session")
         return reply
-
-
-def _named(behaviour: str) -> str:
-    return f"the {behaviour.partition('/')[0]} provider"

@@ -15,7 +15,7 @@ from typing import Literal
 __all__ = ["REDIS", "REFERENCE", "Party", "RedisUser", "listening", "parties"]
 
 RedisUser = Literal["operator", "proxy", "controller", "fleet"]
-"""As `redis_users.conf` names them; nobody but the operator is the operator."""
+"""The users of Redis, as in `redis_users.conf`. No party acts as the operator."""
 
 REDIS = "redis"
 """The one party that is not ours: a server that speaks Redis' protocol."""

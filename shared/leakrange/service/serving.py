@@ -38,7 +38,7 @@ def configuration(
 
 def serve(app: ASGIApp, settings: ServiceSettings, *, grace: int = 10, server_header: bool = True) -> None:
     """Serve until told to stop, as `configuration` says; ends the process where the start fails."""
-    os.umask(0o077)  # what a party keeps is for its own eyes
+    os.umask(0o077)  # no other user may read what a party stores
     server = uvicorn.Server(configuration(app, settings, grace=grace, server_header=server_header))
     with contextlib.suppress(KeyboardInterrupt):
         server.run()

@@ -51,19 +51,19 @@ class ServiceSettings(BaseSettings):
     max_body: int = 32 * 1024 * 1024
     """Bytes of a request body under ``/v1/models/``; any other may have a megabyte at most. More is 413."""
     allowed_hosts: Names = ()
-    """Names by which clients may call this server, with commas between them, beside those of this machine
+    """Names, separated by commas, by which clients may call this server, besides those of this machine
     (`leakrange.service.hosts`)."""
     header_timeout: Seconds = 10.0
     """For the whole header of a request, from the connection or the first byte on."""
     body_timeout: Seconds = 60.0
-    """For the whole body of a request, from the header on; time in which the server does not read counts for
-    nothing."""
+    """For the whole body of a request, from the header on; time in which the server does not read is not
+    counted."""
     max_connections: Count = 8192
     """Open connections; at most three quarters of the files that the process may have open."""
     client_connections: Count = 1024
     """Open connections from one address; at most half of all."""
     client_unfinished: Count = 512
-    """Of these, such whose request is not complete; one more closes that which has been silent longest."""
+    """Of these, those whose request is incomplete; one more closes the one that has been silent longest."""
 
 
 def read_settings(kind: type[T], party: str) -> T:

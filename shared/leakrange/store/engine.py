@@ -4,11 +4,10 @@ SQLite lets a transaction begin as a reader and fails it at once, without waitin
 after somebody else has written. So transactions that write say so from the start (`Database.write`, ``BEGIN
 IMMEDIATE``) and queue up; readers never wait.
 
-Errors that say that the disk is full, or the file damaged, come out as those of `leakrange.wire.errors`,
-which name the place.
+A full disk and a damaged file raise errors of `leakrange.wire.errors`, which name the place.
 
 A task that is cancelled in the middle of a transaction ends it first. A statement that is given up half-way
-would leave its SQLite connection open, with the lock on the database, until the garbage collector comes by.
+would leave its SQLite connection open, with the lock on the database, until the garbage collector closes it.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import orjson
 from sqlalchemy import Connection, ExceptionContext, event, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
 
-from leakrange.store.sqlite_errors import told
+from leakrange.store.sqlite_errors import raise_told
 from leakrange.wire.errors import StorageFull
 
 __all__ = ["Database", "create_engine"]
@@ -32,7 +31,7 @@ __all__ = ["Database", "create_engine"]
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
 BUSY_TIMEOUT_MS = 30_000
 DISK_FULL = "53100"
-"""PostgreSQL's code for it."""
+"""PostgreSQL's error code for a full disk."""
 T = TypeVar("T")
 
 
@@ -66,16 +65,11 @@ def create_engine(url: str) -> AsyncEngine:
         event.listen(engine.sync_engine, "handle_error", _told_by_postgresql)
         return engine
     engine = create_async_engine(parsed, json_serializer=_dumps, json_deserializer=orjson.loads)
-    event.listen(engine.sync_engine, "handle_error", partial(_told_by_sqlite, parsed.database or ""))
+    event.listen(engine.sync_engine, "handle_error", partial(raise_told, Path(parsed.database or "")))
     event.listen(engine.sync_engine, "do_connect", _open_sqlite)
     event.listen(engine.sync_engine, "connect", _prepare_sqlite)
     event.listen(engine.sync_engine, "begin", _begin_sqlite)
     return engine
-
-
-def _told_by_sqlite(path: str, context: ExceptionContext) -> None:
-    if (error := told(context.original_exception, Path(path))) is not None:
-        raise error from context.original_exception
 
 
 def _told_by_postgresql(context: ExceptionContext) -> None:
@@ -87,7 +81,7 @@ def _open_sqlite(dialect: Any, _record: Any, arguments: tuple[Any, ...], options
     async def opened(*arguments: Any, **options: Any) -> Any:
         connection: Any = dialect.loaded_dbapi.aiosqlite.connect(*arguments, **options)
         connection._thread.daemon = True  # as SQLAlchemy has it: a forgotten connection ends with the process
-        connection._execute = partial(_finished, connection._execute)  # through which goes all that it does
+        connection._execute = partial(_finished, connection._execute)  # all it does goes through this
         connection._connect = partial(_finished, connection._connect)
         return await connection
 
@@ -134,7 +128,7 @@ class Database:
     def __init__(self, url: str) -> None:
         self.engine = create_engine(url)
         self._reader = self.engine.execution_options(leakrange_writes=False)
-        # SQLite keeps no queue: who waits looks again now and then, and on a busy machine some never win.
+        # SQLite has no queue: a waiting writer tries now and then, and may never win on a busy machine.
         sqlite = self.engine.dialect.name == "sqlite"
         self._turn: AbstractAsyncContextManager[Any] = asyncio.Lock() if sqlite else nullcontext()
 

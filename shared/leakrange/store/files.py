@@ -13,7 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import structlog
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from leakrange.wire.disk import room_in
 from leakrange.wire.errors import DamagedFile, InvalidInput, NotFound
 
-__all__ = ["FileStore", "FolderStore", "get_array", "get_arrays", "put_array", "put_arrays", "whole"]
+__all__ = ["FolderStore", "get_array", "get_arrays", "joined", "put_array", "put_arrays", "whole"]
 
 log = structlog.get_logger("leakrange.store.files")
 
@@ -35,27 +35,12 @@ _SUFFIX = r"(\.[a-z0-9]{1,16}){0,2}"
 _NAME = re.compile(rf"[0-9a-f]{{16,64}}{_SUFFIX}(/[a-z0-9][a-z0-9_-]{{0,63}}{_SUFFIX})?")
 
 
-class FileStore(Protocol):
-    """Bytes by name. A name is a hex digest with an optional suffix, or a file inside a folder so named:
-    ``<digest>/model.safetensors``."""
-
-    def put(self, name: str, content: bytes) -> None:
-        """Store ``content`` whole or not at all; raises `InvalidInput` for a name of another form."""
-
-    def get(self, name: str) -> bytes:
-        """The content; raises `NotFound`."""
-
-    def exists(self, name: str) -> bool:
-        """Whether ``put`` of that name has finished."""
-
-    def damaged(self, name: str) -> DamagedFile:
-        """Set aside what lies under that name, so that it can be made again; the error that says so."""
-
-
 class FolderStore:
-    """A `FileStore` in a folder that several processes may share; a reader never sees half a file.
+    """Bytes by name, as files in a folder that several processes may share; a reader never sees half a file.
 
-    Content under a name is always the same, so the last of several writers may win.
+    A name is a hex digest with an optional suffix, or a file inside a folder so named:
+    ``<digest>/model.safetensors``. Content under a name is always the same, so the last of several writers
+    may win.
     """
 
     def __init__(self, root: str | Path) -> None:
@@ -123,14 +108,14 @@ def _sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def put_array(store: FileStore, name: str, array: NDArray[Any]) -> None:
+def put_array(store: FolderStore, name: str, array: NDArray[Any]) -> None:
     """Store one array of numbers as npy."""
     stream = io.BytesIO()
     np.lib.format.write_array(stream, np.asarray(array), allow_pickle=False)
     store.put(name, stream.getvalue())
 
 
-def get_array(store: FileStore, name: str) -> NDArray[Any]:
+def get_array(store: FolderStore, name: str) -> NDArray[Any]:
     """The array; raises `NotFound`, or `DamagedFile` where the content is no npy of numbers, which is then
     set aside (nothing is unpickled)."""
     content = store.get(name)
@@ -141,14 +126,28 @@ def get_array(store: FileStore, name: str) -> NDArray[Any]:
     return array
 
 
-def put_arrays(store: FileStore, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
+def joined(store: FolderStore, chunks: list[list[str]]) -> NDArray[np.float32]:
+    """Chunks in order, each the mean of its draws: float32 (samples, ...). Raises `NotFound` for a missing
+    one, `InvalidInput` for such as do not fit together."""
+    parts = []
+    for draws in chunks:
+        arrays = [get_array(store, f"{identity}.npy") for identity in draws]
+        if not arrays or len({array.shape for array in arrays}) != 1:
+            raise InvalidInput("the draws of a chunk must be at least one, and of one shape")
+        parts.append(np.mean(arrays, axis=0, dtype=np.float64).astype(np.float32))
+    if len({part.shape[1:] for part in parts}) != 1:
+        raise InvalidInput("the chunks of a release must be at least one, and of one shape")
+    return np.concatenate(parts)
+
+
+def put_arrays(store: FolderStore, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Store named arrays of numbers as one npz."""
     stream = io.BytesIO()
     np.savez_compressed(stream, allow_pickle=False, **dict(arrays))
     store.put(name, stream.getvalue())
 
 
-def get_arrays(store: FileStore, name: str) -> dict[str, NDArray[Any]]:
+def get_arrays(store: FolderStore, name: str) -> dict[str, NDArray[Any]]:
     """The named arrays; raises `NotFound`, or `DamagedFile` where the content is no npz of numbers, which is
     then set aside (nothing is unpickled)."""
     content = store.get(name)
@@ -161,7 +160,7 @@ def get_arrays(store: FileStore, name: str) -> dict[str, NDArray[Any]]:
         raise store.damaged(name) from error
 
 
-def whole(store: FileStore, name: str) -> bool:
+def whole(store: FolderStore, name: str) -> bool:
     """Whether that npy or npz is stored and can be read. One that cannot is set aside, so that it is made
     again."""
     if not store.exists(name):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select, tuple_, update
+from sqlalchemy import select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import undefer
 
 from leakrange.store.tables import Run, RunState, now
 from leakrange.wire.errors import InvalidInput, NotFound
@@ -66,23 +64,16 @@ class Runs:
 
     async def plan(self, run_id: str) -> dict[str, Any] | None:
         """The plan that was stored with the run; raises `NotFound`."""
-        query = select(Run).where(Run.id == run_id).options(undefer(Run.plan))
-        run = (await self.session.scalars(query.execution_options(populate_existing=True))).one_or_none()
-        if run is None:
-            raise NotFound(f"there is no run {run_id!r}", hint="GET /v1/runs lists the runs")
-        return run.plan
+        await self.get(run_id)
+        return await self.session.scalar(select(Run.plan).where(Run.id == run_id))
 
-    async def page(
-        self, *, limit: int = 50, after: str | None = None, state: RunState | None = None
-    ) -> tuple[Sequence[Run], str | None]:
+    async def page(self, *, limit: int = 50, after: str | None = None) -> tuple[Sequence[Run], str | None]:
         """Newest first: up to ``limit`` runs older than run ``after``, and the ``after`` of the next page
         (None: no more).
 
         Raises `InvalidInput` where ``after`` names no run.
         """
         query = select(Run).order_by(Run.created.desc(), Run.id.desc()).limit(limit + 1)
-        if state is not None:
-            query = query.where(Run.state == state)
         if after is not None:
             last = await self.session.get(Run, after)
             if last is None:
@@ -98,39 +89,20 @@ class Runs:
 
     async def move(self, run_id: str, to: RunState, *, error: str | None = None) -> bool:
         """Move a run on; True if this call did it, False where it is not in a state that leads there (so
-        twice is once).
+        a repetition changes nothing).
 
         Stamps ``started`` and ``finished``; ``seconds`` is the time between them. A finished run never
         moves again.
         """
-        values: dict[str, Any] = {"state": to}
-        at = now()
-        if to == "running":
-            values["started"] = at
-        if to in FINAL:
-            values |= {"finished": at, "error": error}
-        changed = await self.session.execute(
-            update(Run)
-            .where(Run.id == run_id, Run.state.in_(_FROM[to]))
-            .values(**values)
-            .returning(Run.started)
-            .execution_options(synchronize_session=False)
-        )
-        row = changed.one_or_none()
-        if row is None:
+        run = await self.session.get(Run, run_id, with_for_update=True, populate_existing=True)
+        if run is None or run.state not in _FROM[to]:
             return False
+        run.state = to
+        if to == "running":
+            run.started = now()
         if to in FINAL:
-            await self._stamp(run_id, row.started, at)
-        loaded = await self.session.get(Run, run_id)
-        if loaded is not None:
-            await self.session.refresh(loaded)
+            run.finished, run.error = now(), error
+        if run.finished and run.started:
+            run.seconds = (run.finished - run.started).total_seconds()
+        await self.session.flush()
         return True
-
-    async def _stamp(self, run_id: str, started: datetime | None, finished: datetime) -> None:
-        if started is not None:
-            await self.session.execute(
-                update(Run)
-                .where(Run.id == run_id)
-                .values(seconds=(finished - started).total_seconds())
-                .execution_options(synchronize_session=False)
-            )

@@ -5,30 +5,33 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from leakrange.wire.disk import storage_full
-from leakrange.wire.errors import LeakrangeError, Unavailable
+from sqlalchemy import ExceptionContext
 
-__all__ = ["damaged_database", "told"]
+from leakrange.wire.disk import storage_full
+from leakrange.wire.errors import Unavailable
+
+__all__ = ["raise_told"]
 
 DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
 NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN")
 LEAST = 64 * 2**10
-"""Bytes without which an error of reading or writing is one of a full disk: SQLite does not always say so."""
+"""With fewer free bytes, an error of reading or writing means a full disk: SQLite does not always say so."""
 
 
-def told(error: BaseException, path: Path) -> LeakrangeError | None:
-    """What ``error`` of the database file at ``path`` means for who runs it; None for any other error."""
+def raise_told(path: Path, context: ExceptionContext) -> None:
+    """SQLAlchemy's ``handle_error`` for the database file at ``path``: raises `StorageFull` for a full disk,
+    and `Unavailable` for a damaged file; any other error stays as it is."""
+    error = context.original_exception
     name = getattr(error, "sqlite_errorname", None) or ""
     if name.startswith(DAMAGED):
-        return damaged_database(path, str(error))
+        raise _damaged(path, str(error)) from error
     folder = path.absolute().parent
     if name == "SQLITE_FULL" or (name.startswith(NO_ROOM) and shutil.disk_usage(folder).free < LEAST):
-        return storage_full(folder)
-    return None
+        raise storage_full(folder) from error
 
 
-def damaged_database(path: Path, reason: str) -> LeakrangeError:
-    """The error of a file that SQLite cannot read. It is left where it is: nothing else has what it held."""
+def _damaged(path: Path, reason: str) -> Unavailable:
+    """The error of a file that SQLite cannot read. It stays there, since nothing else has its content."""
     return Unavailable(
         f"the database {path} is damaged: {reason}",
         hint=f"stop the range, put a copy in its place or move it away (with {path.name}-wal and -shm, if"

@@ -91,7 +91,7 @@ class Base(DeclarativeBase):
 
 
 class Run(Base):
-    """One execution of a scenario. ``events`` is the number of events so far, the lock under which they are
+    """One execution of a scenario. ``events`` counts its events; the row is locked while one is
     numbered."""
 
     __tablename__ = "runs"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from leakrange.store.insert import insert_new, insert_or_replace
+from leakrange.jobs.session import SessionReply
+from leakrange.store.insert import insert_new
 from leakrange.store.tables import LedgerEntry, Trial, Truth, now
 from leakrange.wire.errors import NotFound
 
@@ -28,9 +29,9 @@ class Trials:
         return await insert_new(self.session, Trial, rows, (Trial.run_id, Trial.trial))
 
     async def put(self, run_id: str, trial: str, result: dict[str, Any]) -> None:
-        """Set a trial's result; putting it again replaces it, so a trial is never there twice."""
-        row = {"run_id": run_id, "trial": trial, "result": result}
-        await insert_or_replace(self.session, Trial, row, (Trial.run_id, Trial.trial))
+        """Set the result of a trial that was added; putting it again replaces it."""
+        change = update(Trial).where(Trial.run_id == run_id, Trial.trial == trial).values(result=result)
+        await self.session.execute(change.execution_options(synchronize_session=False))
 
     async def cancel(self, run_id: str) -> None:
         """Mark the trials of a run that have no result yet as cancelled."""
@@ -63,25 +64,10 @@ class Truths:
     def __init__(self, session: AsyncSession) -> None:
         self.session = session
 
-    async def add(
-        self,
-        run_id: str,
-        upload: str,
-        *,
-        labels: dict[str, list[int]],
-        decisions: list[int],
-        input_bytes: int = 0,
-        sent_bytes: int = 0,
-    ) -> bool:
+    async def add(self, run_id: str, upload: str, told: SessionReply) -> bool:
         """Register an upload; False, and nothing changes, where it is registered already."""
-        row = {
-            "run_id": run_id,
-            "upload": upload,
-            "labels": labels,
-            "decisions": decisions,
-            "input_bytes": input_bytes,
-            "sent_bytes": sent_bytes,
-        }
+        row = told.model_dump(include={"labels", "decisions", "input_bytes", "sent_bytes"})
+        row |= {"run_id": run_id, "upload": upload}
         return await insert_new(self.session, Truth, [row], (Truth.run_id, Truth.upload)) == 1
 
     async def get(self, run_id: str, upload: str) -> Truth:
@@ -91,11 +77,6 @@ class Truths:
         if truth is None:
             raise NotFound(f"no ground truth was registered for upload {upload!r}")
         return truth
-
-    async def of_run(self, run_id: str) -> Sequence[Truth]:
-        """The truth of all uploads of a run, in the order in which they came."""
-        query = select(Truth).where(Truth.run_id == run_id).order_by(Truth.id)
-        return (await self.session.scalars(query)).all()
 
 
 class Ledger:
@@ -107,31 +88,9 @@ class Ledger:
     async def open(self, run_id: str, name: str, *, policy: str, budget: int) -> bool:
         """Add the account of a key under which nothing has been asked; False, and nothing changes, where it
         is there already."""
-        row = {
-            "run_id": run_id,
-            "name": name,
-            "policy": policy,
-            "budget": budget,
-            "spent": 0,
-            "distinct": 0,
-            "seen": now(),
-        }
+        row = {"run_id": run_id, "name": name, "policy": policy, "budget": budget}
+        row |= {"spent": 0, "distinct": 0, "seen": now()}
         return await insert_new(self.session, LedgerEntry, [row], (LedgerEntry.run_id, LedgerEntry.name)) == 1
-
-    async def put(
-        self, run_id: str, name: str, *, policy: str, budget: int, spent: int, distinct: int
-    ) -> None:
-        """Set the account of a key, in samples."""
-        row = {
-            "run_id": run_id,
-            "name": name,
-            "policy": policy,
-            "budget": budget,
-            "spent": spent,
-            "distinct": distinct,
-            "seen": now(),
-        }
-        await insert_or_replace(self.session, LedgerEntry, row, (LedgerEntry.run_id, LedgerEntry.name))
 
     async def of_run(self, run_id: str) -> Sequence[LedgerEntry]:
         """All keys of a run by name."""

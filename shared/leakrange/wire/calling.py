@@ -34,7 +34,7 @@ class Tries:
 
     failed: int = 0
     until: float | None = None
-    """The Unix time by which the try in flight is over; None where none is known of."""
+    """The Unix time by which the try in flight is over; None where no such try is known."""
 
     def after(self, error: Exception, most: int) -> Tries | None:
         """The count after a temporary failure with ``error``; None where that was the last of ``most``

@@ -16,8 +16,8 @@ from leakrange.wire.calling import call, raise_problem
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, UPLOADS
 from leakrange.wire.errors import InvalidInput, MalformedBody, UpstreamFailed
 from leakrange.wire.releases import ReleaseKind
-from leakrange.wire.schemas import Decisions, GalleryEntry, ModelCard
-from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy, release_array
+from leakrange.wire.schemas import Classes, Decisions, GalleryEntry, ModelCard
+from leakrange.wire.tensors import NPY, decode_npy, encode_npy, release_array
 from leakrange.wire.transport import Answer, Transport
 
 __all__ = ["NativeClient", "call", "raise_problem"]
@@ -57,55 +57,36 @@ class NativeClient:
 
     async def artifact(self, model: str) -> bytes:
         """The public artifact, a safetensors file; check its SHA-256 against the card's before loading it."""
-        return (await self._call("GET", f"/v1/models/{model}/{ARTIFACT}", accept="*/*")).body
+        return (await self._call("GET", f"/v1/models/{model}/{ARTIFACT}", {"Accept": "*/*"})).body
 
     async def query(
-        self,
-        model: str,
-        endpoint: str,
-        samples: NDArray[Any],
-        *,
-        idempotency_key: str | None = None,
+        self, model: str, endpoint: str, samples: NDArray[Any], *, idempotency_key: str | None = None
     ) -> NDArray[np.float32]:
         """The release (B, N) of samples (B, *shape) at an endpoint. A recognition gives confidences in its
         identities, a verification distances (B, 1) within pairs (B, 2, *shape)."""
-        return await self._released(f"{model}/{endpoint}", samples, idempotency_key)
-
-    async def verify_person(
-        self, model: str, person: str, samples: NDArray[Any], *, idempotency_key: str | None = None
-    ) -> NDArray[np.float32]:
-        """The distances (B, 1) of samples (B, *shape) to an enrolled person."""
-        asked = f"{model}/verification?person={quote(person, safe='')}"
-        return await self._released(asked, samples, idempotency_key)
-
-    async def enrol(
-        self, model: str, person: str, samples: NDArray[Any], *, idempotency_key: str | None = None
-    ) -> GalleryEntry:
-        """Enrol a person with a verification by samples (B, *shape), or replace one."""
-        answer = await self._call(
-            "PUT",
-            f"/v1/models/{model}/{GALLERY}/{quote(person, safe='')}",
-            body=encode_npy(samples),
-            idempotency_key=idempotency_key,
-        )
-        with _understanding(self.url):
-            return GalleryEntry.model_validate_json(answer.body)
-
-    async def _released(
-        self, asked: str, samples: NDArray[Any], idempotency_key: str | None
-    ) -> NDArray[np.float32]:
-        answer = await self._call(
-            "POST",
-            f"/v1/models/{asked}",
-            accept=NPY,
-            body=encode_npy(samples),
-            idempotency_key=idempotency_key,
-        )
+        path = f"/v1/models/{model}/{endpoint}"
+        answer = await self._send("POST", path, samples, idempotency_key, Accept=NPY)
         with _understanding(self.url):
             values = release_array(decode_npy(answer.body), max_samples=len(samples))
         if len(values) != len(samples):
             raise UpstreamFailed(f"{self.url} answered {len(values)} of {len(samples)} samples")
         return values
+
+    async def verify_person(
+        self, model: str, person: str, samples: NDArray[Any], *, idempotency_key: str | None = None
+    ) -> NDArray[np.float32]:
+        """The distances (B, 1) of samples (B, *shape) to an enrolled person."""
+        endpoint = f"verification?person={quote(person, safe='')}"
+        return await self.query(model, endpoint, samples, idempotency_key=idempotency_key)
+
+    async def enrol(
+        self, model: str, person: str, samples: NDArray[Any], *, idempotency_key: str | None = None
+    ) -> GalleryEntry:
+        """Enrol a person with a verification by samples (B, *shape), or replace one."""
+        path = f"/v1/models/{model}/{GALLERY}/{quote(person, safe='')}"
+        answer = await self._send("PUT", path, samples, idempotency_key)
+        with _understanding(self.url):
+            return GalleryEntry.model_validate_json(answer.body)
 
     async def upload(
         self,
@@ -114,42 +95,29 @@ class NativeClient:
         values: NDArray[np.float32],
         *,
         idempotency_key: str | None = None,
-    ) -> list[int]:
-        """Upload outputs (samples, N), as an edge client does; the decisions, one class index a sample."""
-        answer = await self._call(
-            "POST",
-            f"/v1/models/{model}/{UPLOADS}",
-            body=encode_npy(values.astype(np.float32)),
-            idempotency_key=idempotency_key,
-            extra={"X-Release": release},
-        )
+    ) -> Classes:
+        """Upload outputs (samples, N), as an edge client does; the decisions, a class index for each sample,
+        or a list of them."""
+        path, sent = f"/v1/models/{model}/{UPLOADS}", values.astype(np.float32)
+        answer = await self._send("POST", path, sent, idempotency_key, **{"X-Release": release})
         with _understanding(self.url):
             decisions = Decisions.model_validate_json(answer.body).decisions
         if len(decisions) != len(values):
             raise UpstreamFailed(f"{self.url} decided on {len(decisions)} of {len(values)} samples")
         return decisions
 
-    async def _call(
-        self,
-        method: str,
-        path: str,
-        *,
-        accept: str = JSON,
-        body: bytes | None = None,
-        idempotency_key: str | None = None,
-        extra: dict[str, str] | None = None,
+    async def _send(
+        self, method: str, path: str, values: NDArray[Any], idempotency_key: str | None, **headers: str
     ) -> Answer:
-        headers = {"Accept": accept, **(extra or {})}
-        if body is not None:
-            headers["Content-Type"] = NPY
+        headers["Content-Type"] = NPY
         if idempotency_key is not None:
             headers["Idempotency-Key"] = idempotency_key
+        return await self._call(method, path, headers, encode_npy(values))
+
+    async def _call(
+        self, method: str, path: str, headers: dict[str, str] | None = None, body: bytes | None = None
+    ) -> Answer:
+        url, tries = self.url + path, self.attempts
         return await call(
-            self.transport,
-            method,
-            self.url + path,
-            key=self.key,
-            body=body,
-            headers=headers,
-            attempts=self.attempts,
+            self.transport, method, url, key=self.key, body=body, headers=headers, attempts=tries
         )

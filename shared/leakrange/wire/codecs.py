@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from leakrange.wire.errors import BodyTooLarge, InvalidInput, UnsupportedMedia
 from leakrange.wire.multipart import MULTIPART, multipart_files
-from leakrange.wire.numbers import finish, list_shape, read_list
+from leakrange.wire.numbers import list_shape, read_list
 from leakrange.wire.pictures import PICTURES, read_picture
 from leakrange.wire.rows import CSV, count_rows, read_rows
 from leakrange.wire.samples import SampleSpec
@@ -26,10 +26,9 @@ __all__ = [
     "MEDIA",
     "Reading",
     "canonical",
+    "checked_count",
     "checked_shape",
-    "count_samples",
     "count_steps",
-    "decode_samples",
     "json_values",
     "npy_values",
     "sample_steps",
@@ -59,20 +58,15 @@ def media_of(spec: SampleSpec) -> tuple[str, ...]:
     return (JSON, NPY, MULTIPART, *WAV) if is_sound(spec) else (JSON, NPY)
 
 
-def decode_samples(content_type: str | None, body: bytes, *, spec: SampleSpec, most: int) -> NDArray[Any]:
-    """The samples of a request body, (B, *shape) of the type that ``spec`` names, ``most`` at most.
+def sample_steps(content_type: str | None, body: bytes, *, spec: SampleSpec, most: int) -> Reading:
+    """The samples of a request body, (B, *shape) of the type that ``spec`` names, ``most`` at most; a step at
+    a time.
 
     npy and JSON (``{"inputs": ...}``) hold (B, *shape). Pictures are converted to the model's channels and
     must have its size, recordings its rate, length and channels; a CSV names its columns in the first row.
 
     Raises `UnsupportedMedia`, `MalformedBody`, `BodyTooLarge`, or `InvalidInput` (shape, range, NaN).
     """
-    samples: NDArray[Any] = finish(sample_steps(content_type, body, spec=spec, most=most))
-    return samples
-
-
-def sample_steps(content_type: str | None, body: bytes, *, spec: SampleSpec, most: int) -> Reading:
-    """`decode_samples`, a step at a time."""
     kind = media_type(content_type)
     if kind not in media_of(spec):
         raise UnsupportedMedia(
@@ -81,7 +75,7 @@ def sample_steps(content_type: str | None, body: bytes, *, spec: SampleSpec, mos
         )
     if kind == JSON:
         values = yield from json_values(body, "inputs", spec)
-        _within(len(values), most)
+        checked_count(len(values), most)
         checked_shape(values.shape, spec)
         return values
     count = yield from count_steps(content_type, body, most=most)
@@ -103,14 +97,8 @@ def sample_steps(content_type: str | None, body: bytes, *, spec: SampleSpec, mos
     return values
 
 
-def count_samples(content_type: str | None, body: bytes, *, most: int) -> int:
-    """How many samples a request holds, from its headers where they tell; errors as of `decode_samples`."""
-    count: int = finish(count_steps(content_type, body, most=most))
-    return count
-
-
 def count_steps(content_type: str | None, body: bytes, *, most: int) -> Generator[None, None, int]:
-    """`count_samples`, a step at a time."""
+    """How many samples a request holds, from its headers where they tell; errors as of `sample_steps`."""
     kind = media_type(content_type)
     if kind in (NPY, JSON):
         shape = npy_header(body)[0] if kind == NPY else (yield from list_shape(body, "inputs"))
@@ -123,14 +111,15 @@ def count_steps(content_type: str | None, body: bytes, *, most: int) -> Generato
         count = len(multipart_files(content_type or "", body, most=most))
     else:
         raise UnsupportedMedia(f"content type {kind or 'none'!r} holds no samples")
-    return _within(count, most)
+    return checked_count(count, most)
 
 
-def _within(count: int, most: int) -> int:
+def checked_count(count: int, most: int, what: str = "samples") -> int:
+    """``count``; raises `InvalidInput` for none, `BodyTooLarge` for more than ``most``."""
     if count == 0:
-        raise InvalidInput("the request holds no samples")
+        raise InvalidInput(f"the request holds no {what}")
     if count > most:
-        raise BodyTooLarge(f"{count} samples in one request; at most {most}")
+        raise BodyTooLarge(f"{count} {what} in one request; at most {most}")
     return count
 
 

@@ -8,10 +8,11 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
 
 from leakrange.wire.errors import InvalidInput, NotFound
 from leakrange.wire.releases import ReleaseKind
-from leakrange.wire.schemas import ModelCard, Service
+from leakrange.wire.schemas import Distance, ModelCard, Service, StudentService
 
 __all__ = [
     "ARTIFACT",
@@ -21,6 +22,7 @@ __all__ = [
     "UPLOADED",
     "UPLOADS",
     "Endpoint",
+    "ServiceSpec",
     "check_endpoint",
     "check_upload",
     "endpoint_of",
@@ -42,7 +44,7 @@ class Endpoint:
 UPLOADS: Final = "outputs"
 """The endpoint whose request, not answer, is the release."""
 ARTIFACT: Final = "artifact"
-"""The endpoint that gives out the model's file: whoever has it computes every release without asking."""
+"""The endpoint that sends the model's file. Whoever has the file can compute every release without asking."""
 GALLERY: Final = "gallery"
 """The endpoint of who is enrolled with a verification; it releases nothing."""
 
@@ -57,8 +59,8 @@ ENDPOINTS: Mapping[str, Endpoint] = {
     ARTIFACT: Endpoint(("classifier",)),
     GALLERY: Endpoint(("verification",)),
 }
-"""All endpoints by name. A service has these alone: whatever else its net could say stays inside, and through
-a student service nobody reaches the teacher."""
+"""All endpoints by name. A service answers at its own only: nothing else of its net leaves it, and nobody
+reaches the teacher behind a student service."""
 
 RELEASES: Mapping[str, ReleaseKind] = {
     name: endpoint.release for name, endpoint in ENDPOINTS.items() if endpoint.release is not None
@@ -76,6 +78,25 @@ def endpoints_of(service: Service) -> tuple[str, ...]:
 def released_by(service: Service) -> tuple[ReleaseKind, ...]:
     """The kinds of release that a service answers with."""
     return tuple(RELEASES[name] for name in endpoints_of(service) if name in RELEASES)
+
+
+class ServiceSpec(BaseModel):
+    """A student service that a provider puts before its teacher (FACELEAKS Section 3.1).
+
+    ``normalised`` scales feature vectors to length 1 before they are released or compared; ``distance`` is
+    what a verification answers with.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: StudentService
+    normalised: bool = True
+    distance: Distance = "euclidean"
+
+    @property
+    def release(self) -> ReleaseKind:
+        """What it answers with."""
+        return released_by(self.kind)[0]
 
 
 def endpoint_of(service: Service, release: ReleaseKind) -> str:

@@ -176,7 +176,7 @@ class Conflict(LeakrangeError):
 class InFlight(Conflict):
     """409: a request with the same idempotency key is being answered right now, or was when its server died.
 
-    ``held`` is in how many seconds, at the latest, a repeat is answered or is the one that is being answered.
+    Within ``held`` seconds a repeat gets the answer, or is itself carried out.
     """
 
     slug, title = "in-flight", "In flight"
@@ -277,7 +277,7 @@ class Unavailable(LeakrangeError):
 class StorageFull(LeakrangeError):
     """507: the disk has no room for what is to be stored; ``detail`` names the folder.
 
-    Not 503: a client repeats what fails so, and a disk does not empty itself. Nor 500: it is no bug.
+    It is not 503, since clients repeat such requests and no repeat empties a disk; nor 500: it is no bug.
     """
 
     status, slug, title = 507, "storage-full", "Storage full"

@@ -51,7 +51,7 @@ def _find(body: bytes, wanted: bytes, begin: int) -> int:
 
 
 def _boundary(content_type: str) -> bytes:
-    """What stands before each part but the first, the line break before it included."""
+    """The bytes before each part but the first, with the line break that they begin with."""
     try:
         boundary = parse_options_header(content_type)[1].get(b"boundary")
     except ValueError as error:

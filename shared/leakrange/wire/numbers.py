@@ -1,16 +1,15 @@
 """Numbers in JSON, read a piece at a time: ``{"inputs": [[1, 2], [3, 4]]}``.
 
-A parser of JSON as such makes an object of every number and every list, which takes up to seventy times the
-memory of the text, and lets no other thread run until it is done. Here a list of numbers is read in pieces of
-`PIECE` bytes. Each gives an array; of the lists around the numbers only their lengths are kept. Between two
-pieces a reader yields, so that whoever drives it may let others have their turn (`leakrange.wire.turns`).
+An ordinary JSON parser makes an object of every number and every list. That takes up to seventy times the
+memory of the text, and no other thread runs meanwhile. Here a list of numbers is read in pieces of `PIECE`
+bytes. Each piece becomes an array; of the lists around the numbers only the lengths are kept. Readers yield
+after each piece, so that large bodies can take turns (`leakrange.wire.turns`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -19,17 +18,14 @@ from numpy.typing import NDArray
 
 from leakrange.wire.errors import BodyTooLarge, InvalidInput, LeakrangeError, MalformedBody
 
-__all__ = ["MAX_NUMBERS", "Steps", "finish", "list_shape", "read_list"]
-
-Steps = Generator[None, None, Any]
-"""Work that yields between its steps and returns its result."""
+__all__ = ["MAX_NUMBERS", "finish", "list_shape", "read_list"]
 
 PIECE: Final = 32_768
 """Bytes of text that are read at once: about a millisecond."""
 MAX_DEPTH: Final = 64
-"""Lists nested deeper than this are nobody's tensor."""
+"""Lists that are nested deeper are refused."""
 MAX_NUMBERS: Final = 16_777_216
-"""Numbers of one list."""
+"""The most numbers in one list."""
 
 _BLANKS: Final = b" \t\n\r"
 _PLAIN: Final = b"0123456789+-.eE,[]" + _BLANKS
@@ -43,27 +39,18 @@ _DEPTH[ord("[")], _DEPTH[ord("]")] = 1, -1
 _NONE: Final = np.empty(0)
 
 
-@dataclass(frozen=True)
-class _Found:
-    """What a body holds: the shape of its list of numbers, and its text."""
-
-    shape: tuple[int, ...]
-    text: str
+_Found = tuple[tuple[int, ...], str]
+"""What a body holds: the shape of its list of numbers, and its text."""
 
 
-def list_shape(body: bytes, name: str) -> Generator[None, None, tuple[int, ...]]:
-    """The shape of the list ``name``, the one member of a JSON body, told by its brackets and commas alone.
+def list_shape(body: bytes, name: str) -> Generator[Any, None, tuple[int, ...]]:
+    """The shape of the list ``name``, the one member of a JSON body, from its brackets and commas alone.
 
-    Raises `InvalidInput` where it is no rectangular list of numbers, `MalformedBody` where that is no JSON.
+    Raises `InvalidInput` where it is no rectangular list of numbers, `MalformedBody` for a body that is not
+    JSON.
     """
-    reading = _members(body, name, None, values=False)
-    while True:
-        try:
-            next(reading)
-        except StopIteration as end:
-            found: _Found = end.value
-            return found.shape
-        yield
+    shape, _ = yield from _members(body, name, None, values=False)
+    return shape
 
 
 def read_list(
@@ -75,7 +62,7 @@ def read_list(
     text: str | None = None,
     most: int = MAX_NUMBERS,
 ) -> Generator[None, None, tuple[NDArray[Any], str]]:
-    """The list ``name`` of a JSON body as an array of ``dtype``, and its member ``text``, which is a text.
+    """The list ``name`` of a JSON body as an array of ``dtype``, and its member ``text``, a string.
 
     ``take(numbers, into)`` puts the numbers of a piece, int64, uint64 or float64, into as many places of the
     array. Raises `BodyTooLarge` for more than ``most`` numbers; `InvalidInput` for a ragged list, for other
@@ -88,8 +75,8 @@ def read_list(
         try:
             numbers = next(reading)
         except StopIteration as end:
-            found: _Found = end.value
-            return array[:seen].reshape(found.shape), found.text
+            shape, said = end.value
+            return array[:seen].reshape(shape), said
         if seen + len(numbers) > len(array):
             raise BodyTooLarge(f"{name!r} holds more than {most} numbers", hint="send npy, or less at once")
         take(numbers, array[seen : seen + len(numbers)])
@@ -148,7 +135,7 @@ def _object(body: bytes, name: str, text: str | None, values: bool) -> Generator
         place = after.end()
     if body[place : place + PIECE].strip(_BLANKS) or len(body) > place + PIECE:
         raise _malformed("something follows its end")
-    return _Found(shape, said)
+    return shape, said
 
 
 def _string(token: bytes) -> str:
@@ -187,7 +174,7 @@ def _numbers(
 
 
 def _parse(piece: bytes, name: str) -> NDArray[Any]:
-    # Without the blanks in front, by which orjson takes the text for an indented one, and too little memory.
+    # Leading blanks make orjson take the text for indented, and reserve too little memory.
     flat = piece.translate(_NO_BRACKETS).lstrip(_BLANKS)
     try:
         numbers = np.array(orjson.loads(b"[%b]" % flat))
@@ -199,10 +186,10 @@ def _parse(piece: bytes, name: str) -> NDArray[Any]:
 
 
 class _Lists:
-    """The lists around numbers: whether they are all of one length at each level, and of which.
+    """Checks that the lists of each level have one length, and finds these lengths.
 
-    As the numbers stand between commas, and each list of a level holds as many of them, it is enough to look
-    at how many numbers have come whenever a list ends, and an innermost one begins.
+    Numbers are counted by their commas. All lists of a level must hold equally many numbers, so it is enough
+    to look at the count whenever a list ends, and whenever an innermost one begins.
     """
 
     def __init__(self, name: str) -> None:
@@ -249,7 +236,7 @@ class _Lists:
         return end
 
     def shape(self) -> tuple[int, ...]:
-        """Of the whole, once it has ended."""
+        """The shape of the whole list, after its end."""
         total = self._sizes[0]
         if any(size * ended != total for size, ended in zip(self._sizes, self._ended, strict=True)):
             raise self._ragged("depth")
@@ -257,7 +244,7 @@ class _Lists:
         return tuple(size // each for size, each in zip(self._sizes, inner, strict=True))
 
     def _begin(self, numbers: NDArray[Any]) -> None:
-        """Innermost lists have begun after so many ``numbers``: none stands between them."""
+        """Innermost lists have begun after so many ``numbers``; no number may stand between two of them."""
         if (numbers != self._sizes[-1] * np.arange(self._begun, self._begun + len(numbers))).any():
             raise self._ragged("depth")
         self._begun += len(numbers)

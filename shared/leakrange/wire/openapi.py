@@ -1,16 +1,38 @@
-"""The OpenAPI description of bodies that hold samples, for all parties that receive them."""
+"""The OpenAPI description of bodies that hold samples, and of parameters, for all parties that take them."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from leakrange.wire.codecs import MEDIA
+from leakrange.wire.endpoints import UPLOADED
 from leakrange.wire.multipart import MULTIPART
-from leakrange.wire.tensors import JSON
+from leakrange.wire.names import NAME
+from leakrange.wire.schemas import Upload
+from leakrange.wire.tensors import JSON, NPY
 
-__all__ = ["BINARY", "sample_body"]
+__all__ = ["AGAINST", "BINARY", "KIND", "MODEL", "PERSON", "sample_body", "upload_body"]
 
 BINARY: dict[str, Any] = {"schema": {"type": "string", "format": "binary"}}
+MODEL = {
+    "name": "model",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "pattern": f"^{NAME}$"},
+}
+PERSON = MODEL | {"name": "person"}
+AGAINST = PERSON | {
+    "in": "query",
+    "required": False,
+    "description": "Compare with this enrolled person; then the body holds samples, not pairs",
+}
+KIND = {
+    "name": "X-Release",
+    "in": "header",
+    "required": False,
+    "description": "The release kind of an npy body",
+    "schema": {"enum": list(UPLOADED)},
+}
 LIST = {"type": "array", "items": {"type": "array", "items": {}}}
 
 
@@ -28,3 +50,8 @@ def sample_body(*, pairs: bool = False) -> dict[str, Any]:
     json = {"type": "object", "additionalProperties": False, **said}
     known = {JSON: {"schema": json}, MULTIPART: {"schema": form}}
     return {"required": True, "content": {media: known.get(media, BINARY) for media in MEDIA}}
+
+
+def upload_body() -> dict[str, Any]:
+    """A body of releases that an edge client uploads."""
+    return {"required": True, "content": {JSON: {"schema": Upload.model_json_schema()}, NPY: BINARY}}

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from leakrange.wire.codecs import (
     Reading,
+    checked_count,
     checked_shape,
     count_steps,
     json_values,
@@ -18,23 +19,14 @@ from leakrange.wire.codecs import (
     sample_steps,
 )
 from leakrange.wire.digests import digest_each
-from leakrange.wire.errors import BodyTooLarge, InvalidInput, UnsupportedMedia
+from leakrange.wire.errors import InvalidInput, UnsupportedMedia
 from leakrange.wire.multipart import MULTIPART
-from leakrange.wire.numbers import finish, list_shape
+from leakrange.wire.numbers import list_shape
 from leakrange.wire.rows import CSV
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, media_type, npy_header
 
-__all__ = [
-    "MARK",
-    "count_pairs",
-    "decode_pairs",
-    "joint_mark",
-    "pair_count_steps",
-    "pair_steps",
-    "same_person",
-    "sample_marks",
-]
+__all__ = ["MARK", "joint_mark", "pair_count_steps", "pair_steps", "same_person", "sample_marks"]
 
 ONE_BY_ONE = (MULTIPART, CSV)
 """Media types that hold samples one after the other: two are a pair."""
@@ -43,18 +35,13 @@ MARK = "X-Gallery-Mark"
 that the person was enrolled by. A proxy keeps it to itself."""
 
 
-def decode_pairs(content_type: str | None, body: bytes, *, spec: SampleSpec, most: int) -> NDArray[Any]:
-    """The pairs of a request body, (B, 2, *shape) of the type that ``spec`` names, ``most`` pairs at most.
+def pair_steps(content_type: str | None, body: bytes, *, spec: SampleSpec, most: int) -> Reading:
+    """The pairs of a request body, (B, 2, *shape) of the type that ``spec`` names, ``most`` pairs at most; a
+    step at a time.
 
     npy holds (B, 2, *shape), JSON ``{"pairs": [[sample, sample], ...]}``, multipart 2·B files in order, a CSV
-    2·B rows. Otherwise as `decode_samples`.
+    2·B rows. Otherwise as `sample_steps`.
     """
-    pairs: NDArray[Any] = finish(pair_steps(content_type, body, spec=spec, most=most))
-    return pairs
-
-
-def pair_steps(content_type: str | None, body: bytes, *, spec: SampleSpec, most: int) -> Reading:
-    """`decode_pairs`, a step at a time."""
     kind = media_type(content_type)
     if kind == JSON:
         values = yield from json_values(body, "pairs", spec)
@@ -69,14 +56,8 @@ def pair_steps(content_type: str | None, body: bytes, *, spec: SampleSpec, most:
     return samples.reshape(-1, 2, *spec.shape)
 
 
-def count_pairs(content_type: str | None, body: bytes, *, most: int) -> int:
-    """How many pairs a request holds, from its headers where they tell; errors as of `decode_pairs`."""
-    count: int = finish(pair_count_steps(content_type, body, most=most))
-    return count
-
-
 def pair_count_steps(content_type: str | None, body: bytes, *, most: int) -> Generator[None, None, int]:
-    """`count_pairs`, a step at a time."""
+    """How many pairs a request holds, from its headers where they tell; errors as of `pair_steps`."""
     kind = media_type(content_type)
     if kind == NPY:
         return _check(npy_header(body)[0], most)
@@ -92,18 +73,18 @@ def pair_count_steps(content_type: str | None, body: bytes, *, most: int) -> Gen
         raise InvalidInput(
             f"{samples} samples are no pairs", hint="send two files or rows a pair, one after the other"
         )
-    return _within(samples // 2, most)
+    return checked_count(samples // 2, most, "pairs")
 
 
 def sample_marks(samples: NDArray[Any]) -> list[bytes]:
-    """What names each sample of (B, *shape): 32 bytes, the same for the same values in every party."""
+    """A name for each sample of (B, *shape): 32 bytes, equal for equal values in every party."""
     named = hashlib.blake2b(repr(samples.shape[1:]).encode(), digest_size=32, person=b"image")
     return digest_each(named, (np.ascontiguousarray(sample).data for sample in samples))
 
 
 def joint_mark(marks: Iterable[bytes]) -> bytes:
-    """What names a set of samples, whatever their order and however often each comes; one sample keeps its
-    own mark."""
+    """A name for a set of samples, whatever their order and however often each comes; a single sample keeps
+    its own mark."""
     distinct = sorted(set(marks))
     if len(distinct) == 1:
         return distinct[0]
@@ -119,12 +100,4 @@ def same_person(distances: NDArray[np.float32], threshold: float) -> list[bool]:
 def _check(shape: tuple[int, ...], most: int) -> int:
     if len(shape) < 3 or shape[1] != 2:
         raise InvalidInput(f"pairs must have shape (B, 2, ...), the sample's own last; these have {shape}")
-    return _within(shape[0], most)
-
-
-def _within(count: int, most: int) -> int:
-    if count == 0:
-        raise InvalidInput("the request holds no pairs")
-    if count > most:
-        raise BodyTooLarge(f"{count} pairs in one request; at most {most}")
-    return count
+    return checked_count(shape[0], most, "pairs")

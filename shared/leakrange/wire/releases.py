@@ -25,8 +25,8 @@ def upload_steps(
 ) -> Generator[None, None, tuple[str | None, NDArray[np.float32]]]:
     """Kind and values (samples, ...) of an upload, a step at a time.
 
-    npy has its kind beside it, ``named``; JSON is ``{"release": ..., "values": [...]}``. The kind is as it
-    was told, whatever that is.
+    An npy body has its kind in a header, ``named``; JSON is ``{"release": ..., "values": [...]}``. The kind
+    is not checked here.
 
     Raises `UnsupportedMedia`, `MalformedBody`, `BodyTooLarge` or `InvalidInput`.
     """

@@ -15,14 +15,14 @@ __all__ = ["CSV", "count_rows", "read_rows"]
 CSV = "text/csv"
 Take = Callable[[NDArray[Any], NDArray[Any]], None]
 PIECE: Final = 32_768
-"""Bytes that are read at once: some milliseconds. So many line breaks may follow the last row."""
+"""Bytes that are read at once: some milliseconds. At most so many line breaks may follow the last row."""
 LONGEST_ROW: Final = 1_048_576
 MARK: Final = b"\xef\xbb\xbf"
-"""With which some programs begin a file of UTF-8."""
+"""The byte order mark with which some programs begin a UTF-8 file."""
 
 
 def count_rows(body: bytes) -> Generator[None, None, int]:
-    """How many samples a body holds: its rows but the first. A step at a time."""
+    """The number of samples in a body, its rows below the first; a step at a time."""
     end, breaks = _end(body), 0
     for begin in range(0, end, LONGEST_ROW):
         breaks += body.count(b"\n", begin, min(end, begin + LONGEST_ROW))
@@ -36,9 +36,9 @@ def read_rows(
     """Fill ``made`` (rows, columns) by ``take(numbers, into)``, some rows at a time, with the columns in the
     order of ``columns``, whichever order the first row names them in.
 
-    Where all are written without a fraction, whole numbers are taken for uint8. Raises `MalformedBody` for a
-    first row that is no text, `BodyTooLarge` for an overlong row, `InvalidInput` for other columns, for rows
-    of another length and for anything but numbers.
+    Numbers for uint8 are read as whole numbers where none of them has a fraction. Raises `MalformedBody` for
+    a first row that is no text, `BodyTooLarge` for an overlong row, `InvalidInput` for other columns, for
+    rows of another length and for anything but numbers.
     """
     end = _end(body)
     begin = _row_end(body, 0, end)
@@ -72,7 +72,7 @@ def _row_end(body: bytes, begin: int, end: int) -> int:
 
 
 def _order(header: bytes, columns: tuple[str, ...]) -> list[int]:
-    """Where the first row names each of ``columns``."""
+    """The places at which the first row names ``columns``."""
     wanted, places = set(columns), dict[str, int]()
     if header.count(b",") + 1 == len(columns):
         try:
@@ -110,7 +110,7 @@ def _numbers(piece: bytes, width: int, row: int) -> NDArray[np.float64]:
 
 
 def _parsed(text: bytes) -> NDArray[np.float64]:
-    """The numbers between commas; fewer than there are fields where one is none."""
+    """The numbers between commas; fewer than there are fields where a field is not a number."""
     try:
         return np.fromstring(text, sep=",")
     except (ValueError, DeprecationWarning):  # older versions of NumPy warn, and give those before it

@@ -17,7 +17,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 
 MOST_VALUES = 512 * 512 * 3
-"""Numbers of one sample."""
+"""The most numbers in one sample."""
 RANKS = {"picture": 3, "table": 1, "series": 2, "vector": 1}
 
 
@@ -49,7 +49,7 @@ class SampleSpec(BaseModel):
         )
 
     def resized(self, size: int) -> SampleSpec:
-        """The same kind of picture with sides of ``size`` pixels. Raises `ValueError` for what is none."""
+        """The same kind of picture with sides of ``size`` pixels. Raises `ValueError` for others."""
         if self.encoding != "picture":
             raise ValueError(f"a {self.encoding} has no size in pixels")
         return self.model_copy(update={"shape": (size, size, self.shape[2])})

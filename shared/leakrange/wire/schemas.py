@@ -13,11 +13,13 @@ from leakrange.wire.samples import SampleSpec
 __all__ = [
     "MAX_BATCH",
     "MODEL_VERSION",
+    "Classes",
     "Decisions",
     "Deployment",
     "Distance",
     "Gallery",
     "GalleryEntry",
+    "Heads",
     "IntakeRecord",
     "ModelCard",
     "Name",
@@ -42,6 +44,9 @@ Service = Literal["classifier", StudentService]
 student services (FACELEAKS, Section 3.1) before a teacher that nobody reaches: feature vectors, distances
 between two faces, confidences over identities of their own."""
 Distance = Literal["euclidean", "cosine"]
+Heads = Annotated[tuple[Annotated[int, Field(ge=2)], ...], Field(min_length=2, max_length=100)]
+Classes = list[int] | list[list[int]]
+"""Class indices: one for each sample, or for each of its attributes."""
 Threshold = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 
 
@@ -59,9 +64,12 @@ class ModelCard(_Strict):
     """Of the public artifact, as ``GET /v1/models/{model}/artifact`` sends it; empty where it is sent to
     nobody."""
     task: str
-    """The target attribute; "features" or "verification" for these services, whose teacher's stays untold."""
+    """The target attribute, or several with commas between; "features" or "verification" for these services,
+    which do not tell their teacher's."""
     classes: list[str]
     """Empty for the services "features" and "verification"."""
+    heads: Heads | None = None
+    """Of a model that answers for several attributes: how many of the classes belong to each, in turn."""
     input: SampleSpec
     """What a sample looks like."""
     releases: list[ReleaseKind]
@@ -86,6 +94,12 @@ class ModelCard(_Strict):
         if release == "sample":
             return self.input.shape
         return ({"score": 1, "features": self.features}.get(release, len(self.classes)),)
+
+    @model_validator(mode="after")
+    def _add_up(self) -> Self:
+        if self.heads is not None and sum(self.heads) != len(self.classes):
+            raise ValueError(f"the heads have {sum(self.heads)} classes, {len(self.classes)} are named")
+        return self
 
 
 class Deployment(_Strict):
@@ -113,9 +127,9 @@ class Deployment(_Strict):
         return self
 
     def answers(self) -> str:
-        """What decides this deployment's answers to an image, as 64 hexadecimal characters: the artifact, and
-        how it is served where that is not as a classifier. It tells probes of one artifact apart
-        (`ProbeJob.artifact`).
+        """A digest (64 hexadecimal characters) of what decides this deployment's answers: the artifact and,
+        unless it is served as a classifier, how it is served. Two deployments of one artifact so have
+        different probes (`ProbeJob.artifact`).
         """
         if self.service == "classifier":
             return self.artifact
@@ -174,11 +188,12 @@ class Upload(_Strict):
 
 
 class Decisions(_Strict):
-    """The provider's answer to an upload: per sample the class index of the target attribute."""
+    """The provider's answer to an upload: per sample the class index of the target attribute, or a list with
+    one for each."""
 
     model: str
     version: str
-    decisions: list[int]
+    decisions: Classes
 
 
 class IntakeRecord(_Strict):
@@ -186,8 +201,9 @@ class IntakeRecord(_Strict):
     it made of it.
 
     ``upload`` is the request's ``Idempotency-Key`` (made up by the provider where there was none).
-    ``inferred`` and ``scores`` are None for a provider without a decoder; ``scores`` is (samples, S), higher
-    means more likely. ``reconstructed`` are the samples that a decoder of
+    ``inferred`` and ``scores`` are None for a provider without a decoder. ``inferred`` is a class for each
+    sample, or a list with one for each hidden attribute. ``scores`` is (samples, S), higher means more
+    likely; those of several attributes lie side by side. ``reconstructed`` are the samples that a decoder of
     samples has read.
     """
 
@@ -195,8 +211,8 @@ class IntakeRecord(_Strict):
     model: str
     release: ReleaseKind
     values: Values
-    decisions: list[int]
-    inferred: list[int] | None
+    decisions: Classes
+    inferred: Classes | None
     scores: list[list[float]] | None
     reconstructed: list[Any] | None = None
 

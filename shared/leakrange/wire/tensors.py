@@ -32,9 +32,9 @@ NPY = "application/x-npy"
 MAX_HEADER = 4096
 MAX_SIDES = 32
 MAX_DEPTH = 64
-"""Deeper JSON than this is nobody's tensor."""
+"""JSON that is nested deeper is refused."""
 LONGEST_RELEASE = 1_048_576
-"""Numbers of one sample's release; the size of a body is limited beside."""
+"""The most numbers in one sample's release; the size of a body has a limit of its own."""
 
 
 def media_type(content_type: str | None) -> str:

@@ -21,7 +21,7 @@ TURN: Final = 0.005
 """Seconds of work of one turn, or one step of it where that takes longer."""
 
 _lane = ThreadPoolExecutor(1, thread_name_prefix="large-bodies")
-# One thread, whatever comes: the event loop then contends with one at most for the interpreter.
+# One thread only, so that the event loop shares the interpreter with one other at most.
 
 
 async def in_turns(work: Generator[Any, None, T], size: int) -> T:
@@ -37,7 +37,7 @@ async def in_turns(work: Generator[Any, None, T], size: int) -> T:
 
 
 async def apart(work: Callable[[], T], size: int) -> T:
-    """What ``work()`` gives, as `in_turns` does it, in one turn."""
+    """The result of ``work()``; for a large body in the thread of `in_turns`, in a single turn."""
     if size < LARGE:
         return work()
     return await asyncio.get_running_loop().run_in_executor(_lane, work)

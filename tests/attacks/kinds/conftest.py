@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from leakrange.attacks.kinds.kind import Releases
-from leakrange.store.files import FolderStore
-from leakrange.store.joined import joined
+from leakrange.store.files import FolderStore, joined
 
 
 @pytest.fixture

@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from leakrange.attacks.kinds.cell import Needs, Service
+from leakrange.attacks.kinds.cell import Needs
 from leakrange.attacks.kinds.trial import Fitted, Shown, Uploaded
-from leakrange.jobs.job import Span
+from leakrange.data import Names
+from leakrange.jobs.job import Span, Split
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
+from leakrange.wire.endpoints import ServiceSpec
 
 __all__ = ["MadeUp", "MadeUpModel"]
 
@@ -25,8 +27,8 @@ class MadeUpModel:
     )
     id: str = "p-s0"
     release: str = "logits"
-    target: str = "y"
-    service: Service | None = None
+    target: Names = "y"
+    service: ServiceSpec | None = None
 
 
 @dataclass
@@ -59,6 +61,9 @@ class MadeUp:
 
     def members(self, pool: int) -> NDArray[np.bool_]:
         return np.isin(np.arange(pool), self.trained_on)
+
+    def trained(self, split: Split) -> Mapping[str, float]:
+        return {"honesty": 0.25, "samples": 40.0} if split == "validation" else {}
 
     async def shown(self, span: Span) -> list[Shown]:
         data = self.model.recipe.data

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,7 @@ from leakrange.jobs.job import Span
 from leakrange.jobs.recipe import DataSpec
 from leakrange.metrics import wilson_interval
 from leakrange.wire.errors import LeakrangeError, NotFound
-from tests.attacks.kinds.ready import MadeUp
+from tests.attacks.kinds.ready import MadeUp, MadeUpModel
 
 SPAN = Span(data=DataSpec(name="digits"), split="auxiliary", start=0, stop=50)
 
@@ -53,11 +55,20 @@ def test_figures_of_all_users() -> None:
         "honesty": pytest.approx(4 / 5),
         "curiosity": pytest.approx(3 / 5),
         "majority": pytest.approx(3 / 5),
+        "majority_target": pytest.approx(3 / 5),
         "auc": pytest.approx((2 + 4 / 2) / 6),
         "nag": 0.0,
     }
     curiosity = judged.metrics["curiosity"]
     assert (curiosity.low, curiosity.high) == pytest.approx(wilson_interval(3, 5))
+
+
+def test_the_entropy_is_that_of_outputs_to_users_whose_target_is_known() -> None:
+    soft = np.array([[0.5, 0.5], [1.0, 0.0], [0.5, 0.5], [0.0, 1.0], [0.5, 0.5], [1.0, 0.0]])
+    judged = judge_guesses(MadeUp(), replace(uploaded(), soft=soft), inferred())
+    assert (value(judged, "entropy"), value(judged, "entropy_median")) == (pytest.approx(0.6), 1.0)
+    defended = judge_guesses(MadeUp(), replace(uploaded(), soft=soft.round() * 2), inferred())
+    assert not {"entropy", "entropy_median"} & set(defended.metrics)
 
 
 async def test_an_inside_attack_sees_no_more_users_than_its_budget() -> None:
@@ -137,23 +148,44 @@ async def test_an_outsider_pays_for_every_draw_and_is_judged_by_all_users() -> N
 async def test_a_student_is_judged_by_what_became_of_its_own_outputs() -> None:
     """The teacher's users were all decided for rightly; the student's were not."""
     users = [Span(data=SPAN.data, split="test", start=0, stop=6)]
+    more = Span(data=DataSpec(name="synthfaces"), split="train", start=0, stop=30)
     of_teacher = of_users(np.zeros(6, int), uploaded().truth("s"), np.zeros(6, int), inferred=inferred())
     trial = MadeUp(
         uploaded=of_teacher,
         student=uploaded(inferred()),
-        needs=Needs(probes={"auxiliary": ["q0"]}, asked={"span": SPAN.model_dump(mode="json")}),
-        probes={"auxiliary": [["a"]]},
+        needs=Needs(
+            probes={"auxiliary": ["q0"], "more": ["q1"]},
+            asked={"auxiliary": SPAN.model_dump(mode="json"), "more": more.model_dump(mode="json")},
+        ),
+        probes={"auxiliary": [["a"]], "more": [["b"]]},
         users=users,
         found={"scores": np.zeros((6, 2), np.float32)},
     )
     judged = await kinds["student"]().judge(trial)
-    assert (judged.spent, value(judged, "honesty"), value(judged, "curiosity")) == (50, 0.8, 0.6)
+    assert (judged.spent, value(judged, "honesty"), value(judged, "curiosity")) == (80, 0.8, 0.6)
     assert trial.evidence is not None
     told = trial.evidence.model_dump()
-    assert (told["teacher"], told["answers"]) == (trial.model.recipe.net.model_dump(), [["a"]])
+    assert told["teacher"] == trial.model.recipe.net.model_dump()
+    assert [(part["span"]["stop"], part["answers"]) for part in told["answered"]] == [
+        (50, [["a"]]),
+        (30, [["b"]]),
+    ]
     assert told["victims"] == [span.model_dump() for span in users]
 
 
 async def test_a_provider_without_a_decoder_has_inferred_nothing() -> None:
     with pytest.raises(NotFound, match="no decoder"):
         await kinds["decoder"]().judge(MadeUp(uploaded=uploaded()))
+
+
+def test_decisions_on_several_attributes_are_right_or_wrong_one_by_one() -> None:
+    sessions = [{"y": [0, 1, -1], "z": [2, 1, -1], "s": [0, 1, 1]}]
+    soft = np.array([[1, 0, 0, 0, 1], [0.5, 0.5, 0, 0.5, 0.5], [0.5, 0.5, 0, 0, 1]])
+    told = Uploaded(sessions, np.array([[0, 2], [0, 0], [0, 0]]), None, soft, (2, 3))
+    assert told.truth(("y", "z")).tolist() == [[0, 2], [1, 1], [-1, -1]]
+    guessed = Inference(np.zeros(3, int), np.zeros((3, 2), np.float32))
+    judged = judge_guesses(MadeUp(model=MadeUpModel(target=("y", "z"))), told, guessed)
+    honesty = judged.metrics["honesty"]
+    assert honesty.value == 2 / 4
+    assert (honesty.low, honesty.high) == pytest.approx(wilson_interval(1, 2))  # two users, two answers each
+    assert value(judged, "entropy") == pytest.approx((0 + 2) / 2)

@@ -58,7 +58,7 @@ def test_answers_are_of_persons_in_turn_and_a_few_memberships_are_granted(
 
 def test_a_distance_is_of_the_person_whom_both_images_show(store: FolderStore, releases: Releases) -> None:
     found, places = given(store, releases, "score")
-    pairs = asked_pairs(CROWD, 160)
+    pairs = asked_pairs(CROWD, 160, DATA.seed)
     assert found.person.tolist() == (pairs[:, 0] % 40).tolist() == (pairs[:, 1] % 40).tolist()
     assert places.tolist() == pairs[:, 0].tolist()
 
@@ -102,9 +102,42 @@ def test_who_reads_the_highest_confidences_alone_does_not_see_whose_they_are(
 
 
 def test_in_folds_scores_are_of_everybody(store: FolderStore, releases: Releases) -> None:
-    asked = PeopleAsked(data=DATA, count=160, known=5, answers=[[stored(store, 0, 160)]])
+    asked = PeopleAsked(data=DATA, count=160, known=0, answers=[[stored(store, 0, 160)]])
     job = FitJob(attack="first-cut", release="score", evidence=asked.model_dump(mode="json"))
     attack = attacks["first-cut"](attacks["first-cut"].Parameters.model_validate({"folds": 4}))
     found = kinds["people"]().infer(attack, asked, job, releases)
     assert len(found["scores"]) == 160
     assert set((found["places"] % 40).tolist()) == set(range(40))
+    assert sorted(set(found["fold"].tolist())) == [0, 1, 2, 3]
+    assert not found["decided"].item()
+
+
+def test_who_deduces_who_is_shown_is_right_as_far_as_its_recogniser_is(
+    store: FolderStore, releases: Releases
+) -> None:
+    data, rng = load(DATA), np.random.default_rng(0)
+    pool, own, person = data.where("pool"), data.where("photographs"), data.labels["person"]
+    place = rng.normal(size=(int(person.max()) + 1, 16))
+    put_array(store, f"{digest('a')}.npy", rng.normal(size=(240, 8)).astype(np.float32))
+    found = {}
+    for name, noise in (("right", 0.0), ("wrong", 100.0), ("granted", 0.0)):
+        for part, images in (("pool", pool), ("photographs", own)):
+            vectors = place[person[images]] + noise * rng.normal(size=(len(images), 16))
+            put_array(store, f"{digest([name, part])}.npy", vectors.astype(np.float32))
+        labels = "granted" if name == "granted" else "deduced"
+        seen = {part: digest([name, part]) for part in ("pool", "photographs")}
+        asked = PeopleAsked.model_validate(
+            {"data": DATA, "count": 240, "known": 5, "answers": [[digest("a")]]}
+            | ({} if name == "granted" else {"recognised": seen})
+        )
+        job = FitJob(attack="class-based", release="features", evidence=asked.model_dump(mode="json"))
+        parameters = attacks["class-based"].Parameters.model_validate(
+            {"labels": labels, "each": 4, "known": 5}
+        )
+        found[name] = kinds["people"]().infer(attacks["class-based"](parameters), asked, job, releases)
+    assert found["right"]["labels_right"] == 1.0
+    assert found["right"]["people"] == found["granted"]["people"] == 40
+    np.testing.assert_array_equal(found["right"]["scores"], found["granted"]["scores"])
+    assert found["right"]["places"].max() < 40  # of the people whom the images are taken for
+    assert found["wrong"]["labels_right"] < 0.3
+    assert found["wrong"]["people"] < 40  # too few images are taken for some of them

@@ -1,24 +1,29 @@
-"""An attribute of people whom a teacher never saw, read from a service's answers about them."""
+"""An attribute of people whom a teacher never saw, inferred from a service's answers about them."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from leakrange.attacks import attacks
-from leakrange.attacks.kinds import kinds
+from leakrange.attacks.kinds import kinds, people_attribute
 from leakrange.attacks.kinds.cell import Needs
 from leakrange.attacks.kinds.kind import Releases
 from leakrange.attacks.kinds.people_attribute import AttributeAsked
+from leakrange.attacks.people.questions import compared, learnt_from
 from leakrange.data import load
-from leakrange.jobs.job import FitJob
+from leakrange.data.spans import span_of
+from leakrange.jobs.job import FitJob, Span, Split
 from leakrange.jobs.recipe import Crowd, DataSpec, TrainingRecipe
-from leakrange.scenario.document import ServiceSpec
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.digests import digest
+from leakrange.wire.endpoints import ServiceSpec
 from leakrange.wire.errors import InvalidInput, InvalidScenario
+from leakrange.wire.releases import ReleaseKind
 from tests.attacks.kinds.ready import MadeUp, MadeUpModel
 from tests.scenario.planned import trial
 
@@ -35,6 +40,7 @@ providers:
 defences: {none: [], noisy: [noise: {scale: 0.5}]}
 attacks:
   glasses: {kind: people-attribute, sensitive: glasses, providers: vectors, auxiliary: 60, repeats: 2}
+  distances: {kind: people-attribute, sensitive: glasses, providers: pairs, references: 5, targets: 40}
 budgets: [240, 270, 600]
 """
 
@@ -48,26 +54,33 @@ def asked(store: FolderStore, strength: float, **changes: object) -> AttributeAs
         values[:, 3] += strength * label
         names.append(digest([part, strength]))
         put_array(store, f"{names[-1]}.npy", values.astype(np.float32))
-    told = {"data": DATA, "sensitive": "glasses", "known": 60, "auxiliary": [[names[0]]]}
+    told = {"data": DATA, "sensitive": "glasses", "known": 60, "targets": 240, "auxiliary": [[names[0]]]}
     return AttributeAsked.model_validate(told | {"answers": [[names[1]]]} | changes)
 
 
-def inferred(evidence: AttributeAsked, releases: Releases) -> dict[str, np.ndarray]:
+def inferred(
+    evidence: AttributeAsked, releases: Releases, release: ReleaseKind = "features"
+) -> dict[str, np.ndarray]:
     entry = attacks["people-attribute"]
-    job = FitJob(attack=entry.name, release="features", evidence=evidence.model_dump(mode="json"))
+    job = FitJob(attack=entry.name, release=release, evidence=evidence.model_dump(mode="json"))
     parameters = entry.Parameters.model_validate({"sensitive": "glasses"})
     return kinds["people-attribute"]().infer(entry(parameters), evidence, job, releases)
 
 
-async def judged(found: dict[str, np.ndarray], members: range) -> dict[str, float]:
+async def judged(found: dict[str, np.ndarray], members: range, references: int = 0) -> dict[str, float]:
+    targets = len(found["truth"])
     model = MadeUpModel(
         recipe=TrainingRecipe(data=DATA, behaviour="honest"),
         service=ServiceSpec(kind="recognition"),
         release="softmax",
     )
-    needs = Needs(probes={"auxiliary": ["a"], "answers": ["b"], "users": ["c"]}, asked={"count": 60})
+    needs = Needs(
+        probes={"auxiliary": ["a"], "answers": ["b"], "users": ["c"]},
+        asked={"known": 60, "targets": targets, "references": references},
+    )
     ready = MadeUp(
         hidden="glasses",
+        parameters={"among": {}},
         model=model,
         needs=needs,
         probes={"auxiliary": [["a"]], "answers": [["b"]], "users": [["c"]] * 10},
@@ -75,8 +88,8 @@ async def judged(found: dict[str, np.ndarray], members: range) -> dict[str, floa
         found=found,
     )
     verdict = await kinds["people-attribute"]().judge(ready)
-    assert verdict.spent == 60 + 240
-    assert verdict.victims == 240 - len(members)
+    assert verdict.spent == (60 + targets) * max(references, 1)
+    assert verdict.victims == (found["truth"] >= 0).sum() - len(members)
     return {name: estimate.value for name, estimate in verdict.metrics.items()}
 
 
@@ -100,14 +113,82 @@ async def test_only_people_whom_the_teacher_never_saw_are_judged(
     assert (await judged(wrong, range(0)))["auc"] < 0.8
 
 
+async def test_targets_and_classes_of_other_attributes_limit_who_is_judged(
+    store: FolderStore, releases: Releases
+) -> None:
+    data = load(DATA)
+    bearded = data.labels["facial-hair"][data.where("pool")[:100]] == 1
+    found = inferred(asked(store, 4.0, targets=100, among={"facial-hair": "beard"}), releases)
+    assert len(found["scores"]) == 100
+    np.testing.assert_array_equal(found["truth"] >= 0, bearded)
+    assert (await judged(found, range(0)))["auc"] > 0.9
+
+
+@pytest.mark.parametrize("known", [0, 1])
+async def test_who_knows_pictures_of_one_class_alone_infers_that_class(
+    known: int, store: FolderStore, releases: Releases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, evidence = load(DATA), asked(store, 4.0)
+    labels = data.labels["glasses"].copy()
+    labels[data.where("public")] = known
+    monkeypatch.setattr(
+        people_attribute, "load", lambda _: replace(data, labels={**data.labels, "glasses": labels})
+    )
+    found = inferred(evidence, releases)
+    assert set(found["predicted"].tolist()) == {known}
+    assert (await judged(found, range(0)))["auc"] == 0.5
+
+
+async def test_distances_to_references_tell_what_vectors_do(store: FolderStore, releases: Releases) -> None:
+    """The distances are those of points on a line, on which glasses move a picture."""
+    data, rng, told = load(DATA), np.random.default_rng(0), {}
+    place = rng.normal(size=len(data)) + 8.0 * data.labels["glasses"]
+    spans: tuple[tuple[str, Split, int], ...] = (("auxiliary", "public", 60), ("answers", "pool", 240))
+    for role, split, pictures in spans:
+        span = Span(data=DATA, split=split, start=0, stop=pictures * 5)
+        whole, pairs = compared(span, span.stop, references=5)
+        chosen = span_of(whole)[1][np.array(pairs)]
+        name = digest([role])
+        put_array(store, f"{name}.npy", np.abs(np.diff(place[chosen], axis=1)).astype(np.float32))
+        told[role] = [[name]]
+    evidence = AttributeAsked(data=DATA, sensitive="glasses", known=60, targets=240, references=5, **told)
+    found = inferred(evidence, releases, "score")
+    np.testing.assert_array_equal(found["truth"], data.labels["glasses"][data.where("pool")])
+    assert (await judged(found, range(100), references=5))["auc"] > 0.9
+
+
+def test_each_picture_is_compared_with_every_reference_and_no_lesson_shows_one() -> None:
+    data = load(DATA)
+    person = data.labels["person"]
+    references = data.where("public")[:5]
+    assert len(set(person[references].tolist())) == 5
+    expected: tuple[tuple[Split, np.ndarray], ...] = (
+        ("pool", data.where("pool")),
+        ("public", data.where("public")[learnt_from(CROWD, 5)]),
+    )
+    for split, pictures in expected:
+        whole, pairs = compared(Span(data=DATA, split=split, start=5, stop=15), 1000, references=5)
+        first, second = span_of(whole)[1][np.array(pairs)].T
+        assert first.tolist() == np.repeat(pictures[1:3], 5).tolist()
+        assert second.tolist() == [*references, *references]
+    assert not set(person[expected[1][1]].tolist()) & set(person[references].tolist())
+    assert len(expected[1][1]) == 4 * 15
+
+
 def test_answers_that_are_too_few_are_told(store: FolderStore, releases: Releases) -> None:
-    with pytest.raises(InvalidInput, match="70 and 240 answers about 75 and 240 pictures"):
+    with pytest.raises(InvalidInput, match="70 answers about 75 pictures"):
         inferred(asked(store, 4.0, known=75), releases)
+    with pytest.raises(InvalidInput, match="have 60 and 240 pictures, not 60 and 241"):
+        inferred(asked(store, 4.0, targets=241), releases)
 
 
 def test_a_budget_answers_for_the_pool_and_then_for_the_public() -> None:
     plan = expand(parse(TEXT), lambda _spec: None)
-    counts = {each.result.id.removeprefix("vectors-s0."): each.needs.asked["count"] for each in plan.trials}
+    counts = {
+        each.result.id.removeprefix("vectors-s0."): each.needs.asked["known"]
+        for each in plan.trials
+        if each.result.provider == "vectors"
+    }
     # The pool has 240 pictures; 30 more answers are for the public, of whom 60 are known.
     assert counts == {
         "none.glasses.unaware.b270": 30,
@@ -124,6 +205,17 @@ def test_a_budget_answers_for_the_pool_and_then_for_the_public() -> None:
         "answers": ["vectors-s0.noisy.pool0"],
         "users": ["vectors-s0.noisy.users"],
     }
+    # Of 20 people five are references: pictures of the others are for learning, 5 distances for each.
+    distances = {
+        each.result.budget: each.needs.asked for each in plan.trials if each.result.provider == "pairs"
+    }
+    assert distances == {
+        240: {"known": 8, "targets": 40, "references": 5},
+        270: {"known": 14, "targets": 40, "references": 5},
+        600: {"known": 60, "targets": 40, "references": 5},
+    }
+    [probe] = [each for each in plan.probes if each.id == "pairs-s0.noisy.pool0.r5"]
+    assert (probe.references, probe.spans[-1].stop) == (5, 40 * 5)
     assert {each.result.kind for each in plan.trials} == {"people-attribute"}
     assert plan.classes["synthpeople"]["glasses"] == ["none", "glasses"]
 
@@ -131,10 +223,11 @@ def test_a_budget_answers_for_the_pool_and_then_for_the_public() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "said"),
     [
-        ("providers: vectors", "providers: pairs", "it releases score"),
-        ("sensitive: glasses", "sensitive: role", "no attribute of two classes"),
-        ("sensitive: glasses", "sensitive: hat", "no attribute 'hat'"),
-        ("[240, 270, 600]", "[240]", "buys this attack enough"),
+        ("references: 5", "references: 20", "20 references of 20 public people leave nobody"),
+        ("targets: 40", "among: {hat: red}", "no attribute 'hat' with a class 'red'"),
+        ("sensitive: glasses, providers: v", "sensitive: role, providers: v", "no attribute of two classes"),
+        ("sensitive: glasses, providers: v", "sensitive: hat, providers: v", "no attribute 'hat'"),
+        ("[240, 270, 600]", "[219]", "buys this attack enough"),
     ],
 )
 def test_what_cannot_be_is_told(before: str, after: str, said: str) -> None:

@@ -18,6 +18,7 @@ from leakrange.wire.errors import InvalidInput, NotFound
 
 DIGITS = DataSpec(name="digits", size=16, auxiliary=0.3)
 NUMBER = 300
+OWN = Span(data=DIGITS, split="auxiliary", start=0, stop=NUMBER)
 VICTIMS = [
     Span(data=DIGITS, split="test", start=0, stop=100),
     Span(data=DIGITS, split="test", start=100, stop=150),
@@ -40,8 +41,7 @@ def evidence(store: FolderStore, **changes: object) -> StudentEvidence:
         chunks.append([identity])
     fields: dict[str, object] = {
         "teacher": NetSpec(width=0.5),
-        "span": Span(data=DIGITS, split="auxiliary", start=0, stop=NUMBER),
-        "answers": chunks,
+        "answered": [{"span": OWN, "answers": chunks}],
         "victims": VICTIMS,
     }
     return StudentEvidence.model_validate(fields | changes)
@@ -64,7 +64,10 @@ def test_the_student_answers_for_the_victims_in_order(store: FolderStore, releas
 
 
 def test_answers_that_are_missing_or_too_few_are_told(store: FolderStore, releases: Releases) -> None:
+    def answered_by(chunks: list[list[str]]) -> StudentEvidence:
+        return evidence(store, answered=[{"span": OWN, "answers": chunks}])
+
     with pytest.raises(NotFound):
-        soft_outputs(evidence(store, answers=[[digest("nothing")]]), releases)
+        soft_outputs(answered_by([[digest("nothing")]]), releases)
     with pytest.raises(InvalidInput, match="learns from"):
-        soft_outputs(evidence(store, answers=[[digest(["answers", 0])]]), releases)
+        soft_outputs(answered_by([[digest(["answers", 0])]]), releases)

@@ -132,3 +132,24 @@ def test_it_runs_without_a_deep_learning_framework() -> None:
         "from leakrange.defences.output import Chain, output_defences; list(output_defences)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_class_scores_of_several_attributes_are_each_taken_by_themselves() -> None:
+    values = np.random.default_rng(3).normal(size=(4, 5)).astype(np.float32)
+    heads = (2, 3)
+    for stage in ("argmax", {"top-k": {"k": 1}}, {"temperature": 2.0}):
+        chain = Chain.parse([stage])
+        for release in ("logits", "softmax"):
+            parts = [chain.apply(part, ReleaseContext(release=release)) for part in np.split(values, [2], 1)]
+            whole = chain.apply(values, ReleaseContext(release=release, heads=heads))
+            np.testing.assert_array_equal(whole, np.concatenate(parts, axis=1))
+    bare = Chain.parse([{"top-k": {"k": 2, "rest": "bare"}}, "argmax"])
+    kept = bare.apply(values, ReleaseContext(release="logits", heads=(3, 2)))
+    np.testing.assert_array_equal(kept, [[1, 0, 1, 0]] * 4)
+    norm = Chain.parse([{"clip": {"norm": 0.5}}])
+    np.testing.assert_array_equal(
+        norm.apply(values, ReleaseContext(release="logits", heads=heads)),
+        norm.apply(values, ReleaseContext(release="logits")),
+    )
+    with pytest.raises(InvalidInput, match="5 class scores are not those of 6 classes"):
+        bare.apply(values, ReleaseContext(release="logits", heads=(3, 3)))

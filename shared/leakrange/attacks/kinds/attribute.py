@@ -1,4 +1,4 @@
-"""Attacks on an attribute of the users: an outsider learns it from answers about records of its own."""
+"""Attacks on an attribute of the users, by an outsider who has labelled records of its own."""
 
 from __future__ import annotations
 
@@ -6,21 +6,22 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from leakrange.attacks.attack import Attack, Evidence, Inference, Knowledge
+from leakrange.attacks.attack import Attack, Evidence, Inference
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Trial, Uploaded
+from leakrange.data import names
 from leakrange.data.spans import span_of
-from leakrange.jobs.job import FitJob, Span
-from leakrange.metrics import Decisions, Guesses, Ranking, measured
+from leakrange.jobs.job import FitJob, Span, Split
+from leakrange.metrics import Decisions, Guesses, Ranking, SoftOutputs, measured
 from leakrange.metrics.views import viewed
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 
-__all__ = ["AskedAbout", "AttributeKind", "affordable", "evidence_of", "judge_guesses"]
+__all__ = ["AttributeKind", "evidence_of", "judge_guesses"]
 
 
 class AttributeEvidence(BaseModel):
@@ -33,14 +34,6 @@ class AttributeEvidence(BaseModel):
     span: Span
     auxiliary: Annotated[Chunks, Field(min_length=1)]
     observed: Annotated[Chunks, Field(min_length=1)]
-
-
-class AskedAbout(BaseModel):
-    """The records that the attacker queries."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    span: Span
 
 
 @kinds.register("attribute")
@@ -64,33 +57,27 @@ class AttributeKind(Kind):
         parameters = attack.Parameters.model_validate(given)
         if sensitive not in provider.attributes:
             return f"its data has no attribute {sensitive!r}"
-        if sensitive == provider.target:
+        if sensitive in names(provider.target):
             return f"{sensitive!r} is what it is asked for"
         return Target(attack, str(sensitive), provider.attributes[sensitive].classes, parameters)
 
-    def buys(
-        self,
-        target: Target,
-        provider: Offer,  # noqa: ARG002
-        knowledge: Knowledge,
-        budget: int,
-        available: int | None = None,
-    ) -> int | None:
-        """The number of auxiliary records, each queried as often as the attacker repeats its queries."""
-        return affordable(target, budget // target.answers(knowledge), available)
-
     def plan(self, cell: Cell) -> Needs | None:
-        """An attacker who does not know the defence has learnt from undefended answers."""
-        count = self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, cell.available)
+        """An attacker who does not know the defence learns from undefended answers, one who knows that users
+        change their model from the outputs of a model that is changed in the same way."""
+        split: Split = getattr(cell.target.parameters, "records", "auxiliary")
+        available = cell.available(split)
+        count = self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, available)
         if count is None:
             return None
         unaware = cell.knowledge == "unaware"
+        span = Span(data=cell.data, split=split, start=0, stop=count)
         return Needs(
             streams=cell.uploads(cell.target.answers(cell.knowledge)),
-            probes={"auxiliary": cell.ask("auxiliary", count, undefended=unaware, by="device")},
-            asked=AskedAbout(span=Span(data=cell.data, split="auxiliary", start=0, stop=count)).model_dump(
-                mode="json"
-            ),
+            probes={"auxiliary": cell.ask(split, count, undefended=unaware, by="device")},
+            asked={
+                "span": span.model_dump(mode="json"),
+                "downloads": cell.changes_model and not unaware,
+            },
         )
 
     def infer(
@@ -102,7 +89,7 @@ class AttributeKind(Kind):
 
     async def judge(self, trial: Trial) -> Judged:
         """Compares the guesses with the labels that the users' edge clients registered."""
-        span = AskedAbout.model_validate(trial.needs.asked).span
+        span = Span.model_validate(trial.needs.asked["span"])
         found = await trial.fitted(
             AttributeEvidence(
                 sensitive=trial.hidden,
@@ -111,27 +98,12 @@ class AttributeKind(Kind):
                 observed=trial.observed,
             )
         )
-        spent = span.stop * len(trial.needs.probes["auxiliary"])
-        return judge_guesses(trial, trial.uploaded, found.inference, spent=spent)
-
-
-def affordable(target: Target, answers: int, available: int | None) -> int | None:
-    """The number of auxiliary records that an attacker can use with so many answers, of those ``available``.
-    None where this is below the attack's lower bound on ``auxiliary``."""
-    parameters = target.parameters.model_dump()
-    count = min(answers, int(parameters.get("auxiliary", answers)))
-    if available is not None:
-        count = min(count, available)
-    if "auxiliary" in parameters:
-        try:
-            type(target.parameters).model_validate({**parameters, "auxiliary": count})
-        except ValidationError:
-            return None
-    return count or None
+        asks = 0 if trial.needs.asked.get("downloads") else len(trial.needs.probes["auxiliary"])
+        return judge_guesses(trial, trial.uploaded, found.inference, spent=asks * span.stop)
 
 
 def evidence_of(evidence: AttributeEvidence, job: FitJob, releases: Releases) -> Evidence:
-    """The evidence that the job's attack is given: releases, and the labels that its threat model grants.
+    """The attack's evidence: releases, and the labels that its threat model grants.
 
     Raises `NotFound` for releases that are not stored, and `InvalidInput` for releases that do not fit
     together.
@@ -179,8 +151,12 @@ def judge_guesses(
         raise LeakrangeError(f"no user's {trial.hidden!r} is known: there is nothing to judge by")
     guesses = Guesses(guessed.predicted[known], hidden[known], trial.classes)
     ranking = Ranking(guessed.scores[known], hidden[known])
+    outcomes: list[object] = [Decisions(uploaded.decisions[:users], target[:users]), guesses, ranking]
+    if uploaded.soft is not None:
+        asked = (target[:users].reshape(users, -1) >= 0).all(axis=1)
+        outcomes.append(SoftOutputs(uploaded.soft[:users][asked], uploaded.heads))
     return Judged(
-        metrics=measured(Decisions(uploaded.decisions[:users], target[:users]), guesses, ranking),
+        metrics=measured(*outcomes),
         views=viewed(guesses, ranking),
         victims=len(known),
         spent=users if spent is None else spent,

@@ -2,62 +2,44 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from leakrange.attacks.attack import Knowledge
 from leakrange.attacks.kinds.target import Target
-from leakrange.data import Attribute
+from leakrange.data import Attribute, Names
 from leakrange.jobs.job import Split
 from leakrange.jobs.recipe import DataSpec
+from leakrange.wire.endpoints import ServiceSpec
 from leakrange.wire.releases import ReleaseKind
-from leakrange.wire.schemas import Distance
 
-__all__ = ["Cell", "Needs", "Offer", "Service"]
-
-
-class Service(Protocol):
-    """A service that a provider puts before its model."""
-
-    @property
-    def kind(self) -> str:
-        """What is asked: features, verification or recognition."""
-
-    @property
-    def distance(self) -> Distance:
-        """What a verification answers with."""
+__all__ = ["Cell", "Needs", "Offer"]
 
 
-class Offer(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Offer(ABC):
     """A provider as its scenario describes it."""
 
-    @property
-    def data(self) -> DataSpec:
-        """What its models are trained on."""
+    data: DataSpec
+    """What its models are trained on."""
+    attributes: Mapping[str, Attribute]
+    """What is known of a sample of that data."""
+    release: ReleaseKind
+    """What its answers are."""
+    target: Names
+    """The attribute that it is asked for, or several."""
+    sensitive: str | None = None
+    """The attribute that it hides, or that attackers are after. Of several `Kind.target` is offered one
+    after the other; later `Target.hidden` says which one it is."""
+    service: ServiceSpec | None = None
+    """What it puts before its model; None where users upload outputs."""
 
     @property
-    def attributes(self) -> Mapping[str, Attribute]:
-        """What is known of a sample of that data."""
-
-    @property
-    def release(self) -> ReleaseKind:
-        """What its answers are."""
-
-    @property
-    def target(self) -> str:
-        """The attribute that it is asked for."""
-
-    @property
-    def sensitive(self) -> str | None:
-        """The attribute that it hides, or that attackers are after."""
-
-    @property
-    def service(self) -> Service | None:
-        """What it puts before its model; None where users upload outputs."""
-
-    @property
+    @abstractmethod
     def decodes(self) -> bool:
         """Whether it reads a hidden attribute from what users send."""
 
@@ -78,60 +60,64 @@ class Needs(BaseModel):
     asked: dict[str, Any] = {}
 
 
-class Cell(Protocol):
+@dataclass(kw_only=True)
+class Cell(ABC):
     """One cell of a scenario's matrix. Work that several cells need is planned once."""
 
-    @property
-    def provider(self) -> Offer:
-        """The provider that is attacked."""
+    provider: Offer
+    """The provider that is attacked."""
+    target: Target
+    """What the attack is meant to infer."""
+    knowledge: Knowledge
+    """What the attacker knows of the defence."""
+    budget: int
+    """The number of answers that the attacker may use, or of uploads that it sees, in samples."""
+    policy: list[Any]
+    """The chain of output defences that the API applies; empty where it applies none."""
+    changes_devices: bool
+    """Whether the defence changes samples or the model on users' devices."""
+    changes_model: bool
+    """Whether it changes the model. An attacker with a device who knows that runs the changed model, and asks
+    nobody."""
+    devices_defend: bool
+    """Whether users' devices have defences of their own."""
 
     @property
-    def target(self) -> Target:
-        """What the attack is meant to infer."""
-
-    @property
-    def knowledge(self) -> Knowledge:
-        """What the attacker knows of the defence."""
-
-    @property
-    def budget(self) -> int:
-        """The number of answers that the attacker may use, or of uploads that it sees, in samples."""
-
-    @property
-    def available(self) -> int | None:
-        """The number of auxiliary records; None where it is not known."""
-
-    @property
+    @abstractmethod
     def data(self) -> DataSpec:
         """The data of the attacked model, in a form that does not reveal which records it was trained on."""
 
-    @property
-    def policy(self) -> list[Any]:
-        """The chain of output defences that the API applies; empty where it applies none."""
+    @abstractmethod
+    def available(self, split: Split = "auxiliary", data: DataSpec | None = None) -> int | None:
+        """The number of samples that a split of the provider's data, or of another set, holds; None where it
+        is not known."""
 
-    @property
-    def changes_devices(self) -> bool:
-        """Whether the defence changes samples or the model on users' devices."""
-
-    @property
-    def devices_defend(self) -> bool:
-        """Whether users' devices have defences of their own."""
-
+    @abstractmethod
     def uploads(self, draws: int = 1) -> list[str]:
         """The streams of users' uploads, one for each of ``draws``; a single one where all draws would be
         equal."""
 
+    @abstractmethod
     def ask(
         self,
         split: Split,
         count: int,
         *,
+        data: DataSpec | None = None,
         undefended: bool = False,
         by: Literal["attacker", "device", "users"] = "attacker",
+        references: int = 0,
     ) -> list[str]:
-        """Plans queries about the first ``count`` samples of a split (pairs of samples, for a verification),
-        one probe for each repetition, or a single one for users. An attacker with a device applies the
-        defence's changes to samples first."""
+        """Plans queries about the first ``count`` samples of a split (pairs of samples, for a verification)
+        of the provider's data or of another set, one probe for each repetition, or one alone for users. An
+        attacker with a device applies the defence's changes to samples first; where the defence changes the
+        model as well, the device downloads the model and answers by itself. With ``references``, the pairs
+        are of each sample with each of so many images of the public."""
 
+    @abstractmethod
     def shadow(self, number: int) -> str:
         """Plans the attacker's shadow model of that number; returns its id."""
+
+    @abstractmethod
+    def recogniser(self) -> str:
+        """Plans the attacker's own recogniser, a shadow that is trained on the public; returns its id."""

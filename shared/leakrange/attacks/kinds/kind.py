@@ -1,4 +1,4 @@
-"""The interface of a kind of attack. The rest of the range uses nothing else of it."""
+"""The interface of a kind of attack: all that the rest of the range knows of it."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ class Kind(ABC):
 
     name: ClassVar[str]
     leakage: ClassVar[str]
-    """The metric that tells first of all how much was found out."""
+    """The name of the main metric of what was found out."""
     on_device: ClassVar[bool] = False
-    """Whether the attacker asks with a device, and so can know what a defence does to samples there."""
+    """Whether the attacker queries with a device of its own, and so can apply a defence of samples there."""
     Evidence: ClassVar[type[BaseModel]]
-    """What a job for the fleet names as evidence."""
+    """The form of the evidence in a job for the fleet."""
 
     @abstractmethod
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
@@ -49,12 +49,20 @@ class Kind(ABC):
         that the attack does not take.
         """
 
-    @abstractmethod
     def buys(
-        self, target: Target, provider: Offer, knowledge: Knowledge, budget: int, available: int | None = None
+        self,
+        target: Target,
+        provider: Offer,  # noqa: ARG002
+        knowledge: Knowledge,
+        budget: int,
+        available: int | None = None,
     ) -> int | None:
         """The number of records whose releases a budget (in samples) buys; None where it buys too few.
-        ``available`` is the number of auxiliary records, None where it is not known."""
+        ``available`` is the number of auxiliary records, None where it is not known.
+
+        By default these are auxiliary records, each queried as often as the attacker repeats its queries.
+        """
+        return target.affordable(budget // target.answers(knowledge), available)
 
     @abstractmethod
     def plan(self, cell: Cell) -> Needs | None:

@@ -16,7 +16,7 @@ from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Shown, Trial
 from leakrange.attacks.membership.membership import MembershipEvidence
-from leakrange.data import Samples, load
+from leakrange.data import Samples, load, names
 from leakrange.data.spans import span_of
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.jobs.job import FitJob, Span
@@ -93,6 +93,8 @@ class MembershipKind(Kind):
             return f"it is a {provider.service.kind} service, to which nobody uploads anything"
         if provider.data.subset is None:
             return "its data has no 'subset', so it trains on all and nobody is no member"
+        if not isinstance(provider.target, str):
+            return "it is asked for several attributes, and the attack reads how sure it is of one"
         return Target(attack, MEMBERSHIP, MEMBERS, attack.Parameters.model_validate(given))
 
     def buys(
@@ -107,9 +109,9 @@ class MembershipKind(Kind):
     def plan(self, cell: Cell) -> Needs | None:
         """All attackers get the same answers. One who knows the defence also applies it to the outputs of its
         shadow models."""
-        if self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, cell.available) is None:
+        if self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, cell.available()) is None:
             return None
-        pool, population = _pool(cell.provider), self._population(cell.target, cell.available)
+        pool, population = _pool(cell.provider), self._population(cell.target, cell.available())
         asked = _Asked(
             records=Span(data=cell.data, split="pool", start=0, stop=pool),
             population=Span(data=cell.data, split="auxiliary", start=0, stop=population)
@@ -118,7 +120,7 @@ class MembershipKind(Kind):
             defence=[] if cell.knowledge == "unaware" else cell.policy,
         )
         return Needs(
-            streams=cell.uploads(),  # for what users get alone: one draw will do
+            streams=cell.uploads(),  # only for the honesty of the decisions: one draw is enough
             probes={"records": cell.ask("pool", pool)}
             | ({"population": cell.ask("auxiliary", population)} if population else {}),
             shadows=[cell.shadow(number) for number in range(getattr(cell.target.parameters, "shadows", 0))],
@@ -133,8 +135,9 @@ class MembershipKind(Kind):
         return {"scores": attack.score(evidence_of(evidence, job, releases)).astype(np.float32)}
 
     async def judge(self, trial: Trial) -> Judged:
-        """Compares the scores with the record that training left of its members."""
+        """Compares the scores with the record of what the model was trained on."""
         asked = _Asked.model_validate(trial.needs.asked)
+        [target] = names(trial.model.target)
         records, population = asked.records, asked.population
         own = await trial.shown(records)
         others = await trial.shown(population) if population else [None] * len(own)
@@ -142,19 +145,18 @@ class MembershipKind(Kind):
             Candidates(
                 records=records,
                 answers=trial.answered("records"),
-                target=trial.model.target,
+                target=target,
                 population=population and Population(span=population, answers=trial.answered("population")),
                 shadows=[_shadow(*each) for each in zip(own, others, strict=True)],
                 defence=asked.defence,
                 draws=len(trial.needs.probes["records"]),
             )
         )
-        target = trial.uploaded.truth(trial.model.target)
         return judge_members(
             trial,
             found.arrays["scores"],
             trial.members(records.stop),
-            utility=measured(Decisions(trial.uploaded.decisions, target)),
+            utility=measured(Decisions(trial.uploaded.decisions, trial.uploaded.truth(target))),
             spent=len(trial.needs.probes["records"])
             * (records.stop + (population.stop if population else 0)),
         )
@@ -185,18 +187,21 @@ def judge_members(
     utility: dict[str, Estimate],
     spent: int,
     person: NDArray[np.integer] | None = None,
+    fold: NDArray[np.integer] | None = None,
+    decided: bool = False,
 ) -> Judged:
     """Compares one score per record (N,), higher meaning member, with the truth (N,).
 
     ``utility`` holds the metrics of what users got under the same defence. ``spent`` is the number of answers
     that the attack used. ``person`` (N,) tells which records belong to the same person, where one may have
-    several. Raises `LeakrangeError` for a wrong number of scores, or scores that are not numbers.
+    several, and ``fold`` (N,) which model gave each score, if several did; ``decided`` whether scores above 0
+    say member. Raises `LeakrangeError` for a wrong number of scores, or scores that are not numbers.
     """
     if scores.shape != members.shape or not np.isfinite(scores).all():
         raise LeakrangeError(
             f"{trial.attack} gave {len(scores)} scores for {len(members)} records, or some that are no number"
         )
-    membership = Membership(scores, members, person, trial.seed)
+    membership = Membership(scores, members, person, fold, trial.seed, decided)
     return Judged(
         metrics=utility | measured(membership.guesses, membership),
         views=viewed(membership.guesses, membership),
@@ -206,7 +211,7 @@ def judge_members(
 
 
 def evidence_of(candidates: Candidates, job: FitJob, releases: Releases) -> MembershipEvidence:
-    """The evidence that the job's attack is given.
+    """The attack's evidence.
 
     Raises `NotFound` for releases that are not stored, and `InvalidInput` for releases that do not fit
     together.
@@ -259,11 +264,11 @@ def _shadows(
     chain = Chain.parse(candidates.defence)
     for number, shadow in enumerate(candidates.shadows):
         names = [shadow.records] + ([shadow.population] if shadow.population else [])
-        plain = releases([[name] for name in names])[: len(asked)]  # of the population a prefix will do
+        plain = releases([[name] for name in names])[: len(asked)]  # a prefix of the population is enough
         if plain.shape != released.shape[1:]:
             raise InvalidInput(f"a shadow's releases are {plain.shape}, the target's {released.shape[1:]}")
         rng = np.random.default_rng([job.seed, number])
-        # A proxy's sticky noise has a secret key: an attacker can but have a key, and noise, of its own.
+        # The key of a proxy's sticky noise is secret, so the attacker draws noise by a key of its own.
         context = ReleaseContext(
             release=job.release,
             draw=rng,

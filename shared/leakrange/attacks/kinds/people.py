@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,23 +14,24 @@ from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.labelled import Recognised, deduced, of_each
 from leakrange.attacks.kinds.membership import MEMBERS, MEMBERSHIP, judge_members
+from leakrange.attacks.kinds.served import ask_as_users, crowd_of, served_crowd, utility
 from leakrange.attacks.kinds.target import Target
-from leakrange.attacks.kinds.trial import Judged, Model, Trial
+from leakrange.attacks.kinds.trial import Judged, Trial
 from leakrange.attacks.people.folds import even_folds
-from leakrange.attacks.people.membership import PeopleAttack, PeopleEvidence
+from leakrange.attacks.people.membership import PeopleAttack, PeopleEvidence, Scored
 from leakrange.attacks.people.pairs import pair_count
-from leakrange.attacks.people.questions import asked_pairs, public_pair_count, public_pairs
-from leakrange.attacks.people.topk import revealed_scores
+from leakrange.attacks.people.questions import asked_pairs
 from leakrange.data import Samples, load
 from leakrange.data.crowd import part_sizes
-from leakrange.jobs.job import FitJob, Split
+from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import Crowd, DataSpec
-from leakrange.metrics import Estimate, accuracy, pair_distances
-from leakrange.metrics.verification import verification
+from leakrange.metrics import measured
+from leakrange.metrics.outcomes import Labels
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["PeopleAsked", "PeopleKind", "asked_by_users", "evidence_of", "in_folds", "served_right"]
+__all__ = ["PeopleAsked", "PeopleKind", "evidence_of", "in_folds"]
 
 
 class PeopleAsked(BaseModel):
@@ -37,39 +39,42 @@ class PeopleAsked(BaseModel):
     first ``known`` members and of as many others.
 
     ``undefended`` are answers without the defence, for an attacker who does not know it; it learns from
-    these. Otherwise the attacker learns from ``answers``.
+    these. Otherwise the attacker learns from ``answers``. ``recognised`` says that the attacker has to deduce
+    who is in a picture.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     data: DataSpec
     count: Annotated[int, Field(ge=1)]
-    known: Annotated[int, Field(ge=1)]
+    known: Annotated[int, Field(ge=0)]
     answers: Annotated[Chunks, Field(min_length=1)]
     undefended: Chunks = []
+    recognised: Recognised | None = None
 
 
 @kinds.register("people")
 class PeopleKind(Kind):
-    """The attacker queries a service in rounds. Each round has one question about each person of the
-    crowd."""
+    """The attacker queries a service in rounds, with one query about each person of the crowd per round."""
 
     name: ClassVar[str] = "people"
     leakage: ClassVar[str] = "auc"
     Evidence: ClassVar[type[BaseModel]] = PeopleAsked
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
-        """The crowd; the teacher was trained on half of its people."""
+        """Membership of the crowd's people; the teacher was trained on half of them."""
         parameters = attack.Parameters.model_validate(given)
-        crowd = provider.data.crowd
-        if provider.service is None or crowd is None:
-            return "it is no service that is asked about people: it has no 'service'"
+        crowd = served_crowd(provider)
+        if isinstance(crowd, str):
+            return crowd
         target = Target(attack, MEMBERSHIP, MEMBERS, parameters)
-        folds, known = target.parameters.folds, target.parameters.known
-        if folds is None and known > crowd.people - 2:
-            return f"knowing {known} of {crowd.people} members leaves nobody to ask after"
-        if folds is not None and folds > crowd.people // 2:
-            return f"{folds} folds of {crowd.people} members have not two of them each"
+        if reason := attack.refuses(parameters, provider.release):  # type: ignore[attr-defined]
+            return str(reason)
+        folds, left = target.parameters.folds, crowd.people - target.parameters.known
+        if left < 2:
+            return f"knowing {target.parameters.known} of {crowd.people} members leaves nobody to infer"
+        if folds is not None and folds > left // 2:
+            return f"{folds} folds of {left} members have not two of them each"
         fewest, most = _rounds(target, provider, crowd)
         if most < fewest:
             return f"{crowd.images} images of a person are too few for it"
@@ -83,16 +88,16 @@ class PeopleKind(Kind):
         budget: int,
         available: int | None = None,  # noqa: ARG002
     ) -> int | None:
-        """The number of questions. It is the same for each person, so that the attacker knows nobody better
-        than others."""
-        crowd = _crowd(provider.data)
+        """The number of queries: equally many about each person, since scores of people can only be compared
+        where they rest on as many answers."""
+        crowd = crowd_of(provider.data)
         fewest, most = _rounds(target, provider, crowd)
         rounds = min(budget // target.answers(knowledge) // crowd.asked, most)
         return rounds * crowd.asked if rounds >= fewest else None
 
     def plan(self, cell: Cell) -> Needs | None:
-        """An attacker who does not know the policy has asked the same questions without it. A service has no
-        devices."""
+        """An attacker who does not know the policy makes the same queries without it as well. Defences on
+        devices are not planned: a service has none."""
         before = cell.knowledge == "unaware" and bool(cell.policy)
         budget = cell.budget // 2 if before else cell.budget
         count = self.buys(cell.target, cell.provider, cell.knowledge, budget)
@@ -101,26 +106,41 @@ class PeopleKind(Kind):
         probes = {"answers": cell.ask("pool", count)}
         if before:
             probes["undefended"] = cell.ask("pool", count, undefended=True)
-        probes["users"] = cell.ask(*asked_by_users(cell.provider), by="users")
-        return Needs(probes=probes, asked={"count": count})
+        probes["users"] = ask_as_users(cell)
+        deduces = getattr(cell.target.parameters, "labels", "granted") == "deduced"
+        return Needs(probes=probes, shadows=[cell.recogniser()] if deduces else [], asked={"count": count})
 
     def infer(
         self, attack: Any, evidence: PeopleAsked, job: FitJob, releases: Releases
     ) -> dict[str, NDArray[Any]]:
-        """``scores`` float32 (T,), and their ``places`` int64 (T,) in the pool."""
+        """``scores`` float64 (T,) and their ``places`` int64 (T,) in the pool. ``chosen`` names the
+        statistics that the scores are, if any. ``people`` and ``labels_right`` are figures of `Labels`. With
+        folds, the ``fold`` int64 (T,) of each, and whether
+        scores above 0 ``decided`` (1,)."""
         told, among = evidence_of(evidence, job, releases)
-        if attack.parameters.revealed is not None and job.release == "softmax":
-            told = _revealed(told, attack.parameters.revealed)
+        each, figures = getattr(attack.parameters, "each", None), {}
+        if evidence.recognised is not None:
+            person = deduced(evidence.recognised, evidence.data, evidence.count, releases)
+            figures["labels_right"] = np.array(np.mean(person == told.person))
+            told = replace(told, person=person)
+        if each is not None:
+            told, among = of_each(told, evidence.data, each)
+            figures["people"] = np.array(float(len(told.membership)))
+        fold = None
         if attack.parameters.folds is None:
-            rows, scores = attack.score(told)
+            found = attack.score(told)
         else:
-            crowd = _crowd(evidence.data)
-            member = load(evidence.data).members()[: crowd.asked]
-            rows, scores = in_folds(attack, told, member, attack.parameters.folds)
-        return {"places": among[rows].astype(np.int64), "scores": scores.astype(np.float32)}
+            first = np.unique(told.person, return_index=True)[1]
+            found, fold = in_folds(attack, told, load(evidence.data).members()[among[first]])
+        chosen = np.array([found.chosen] if found.chosen else [], dtype=str)
+        arrays = {"places": among[found.places].astype(np.int64), "scores": found.scores, "chosen": chosen}
+        arrays |= figures
+        if fold is None:
+            return arrays
+        return {**arrays, "fold": fold, "decided": np.array([attack.decides(job.release)])}
 
     async def judge(self, trial: Trial) -> Judged:
-        """Compares the scores with the record that training left of the teacher's people."""
+        """Compares the scores with the record of whom the teacher was trained on."""
         data, count = trial.model.recipe.data, int(trial.needs.asked["count"])
         found = await trial.fitted(
             PeopleAsked(
@@ -129,84 +149,82 @@ class PeopleKind(Kind):
                 known=trial.parameters["known"],
                 answers=trial.answered("answers"),
                 undefended=trial.answered("undefended"),
+                recognised=await _recognised(trial, data, count),
             )
         )
-        crowd = _crowd(data)
-        places, draws = found.arrays["places"], trial.needs.probes
-        return judge_members(
+        crowd = crowd_of(data)
+        arrays, draws = found.arrays, trial.needs.probes
+        places, scores = arrays["places"], arrays["scores"]
+        member = trial.members(part_sizes(crowd)["pool"])[places]
+        judged = judge_members(
             trial,
-            found.arrays["scores"],
-            trial.members(part_sizes(crowd)["pool"])[places],
-            utility={"honesty": Estimate(value=served_right(trial.model, trial.answers("users")))},
+            scores,
+            member,
+            utility=utility(trial),
             spent=count * (len(draws["answers"]) + len(draws.get("undefended", ()))),
             person=places % crowd.asked,
+            fold=arrays.get("fold"),
+            decided=bool("decided" in arrays and arrays["decided"].item()),
+        )
+        figures = {name: float(arrays[name]) for name in ("people", "labels_right") if name in arrays}
+        return replace(
+            judged,
+            metrics=judged.metrics | measured(Labels(**figures)),
+            views=judged.views | _chosen(arrays, member),
         )
 
 
-def _crowd(data: DataSpec) -> Crowd:
-    if data.crowd is None:
-        raise ValueError(f"the data {data.name!r} has no crowd: check the scenario first")
-    return data.crowd
+async def _recognised(trial: Trial, data: DataSpec, count: int) -> Recognised | None:
+    """What the attacker's own recogniser makes of the images, if it has one."""
+    if not trial.needs.shadows:
+        return None
+    photographs = part_sizes(crowd_of(data))["photographs"]
+    spans = [
+        Span(data=data, split="pool", start=0, stop=count),
+        Span(data=data, split="photographs", start=0, stop=photographs),
+    ]
+    pool, own = [(await trial.shown(span))[0].releases for span in spans]
+    return Recognised(pool=pool, photographs=own)
+
+
+def _chosen(arrays: Mapping[str, NDArray[Any]], member: NDArray[np.bool_]) -> dict[str, Any]:
+    """The views "chosen", the names of the statistics that were used, and "distribution", the values of a
+    single one among members and others. Ranks in folds have none that is worth a look."""
+    chosen = arrays["chosen"].tolist() if "chosen" in arrays else []
+    if not chosen:
+        return {}
+    if "fold" in arrays:
+        return {"chosen": chosen}
+    scores = arrays["scores"]
+    values = {"members": scores[member].tolist(), "others": scores[~member].tolist()}
+    return {"chosen": chosen, "distribution": {"statistic": chosen[0], **values}}
 
 
 def _rounds(target: Target, provider: Offer, crowd: Crowd) -> tuple[int, int]:
-    """The least and the greatest number of questions about each person."""
+    """The least and the greatest number of queries about each person."""
     most = crowd.images
     if provider.service is not None and provider.service.kind == "verification":
         most = min(target.parameters.pairs, pair_count(crowd.images))
-    fewest: int = target.attack.fewest(provider.release)  # type: ignore[attr-defined]
+    fewest: int = target.attack.fewest(target.parameters, provider.release)  # type: ignore[attr-defined]
     return fewest, most
-
-
-def asked_by_users(provider: Offer) -> tuple[Split, int]:
-    """The honest users' queries: images of enrolled people for a recognition, images or pairs of the public
-    for other services. For a verification, pairs are counted."""
-    crowd, service = _crowd(provider.data), provider.service
-    split: Split = "held" if service is not None and service.kind == "recognition" else "public"
-    if service is not None and service.kind == "verification":
-        return split, public_pair_count(crowd)
-    return split, part_sizes(crowd)[split]
-
-
-def served_right(model: Model, answers: NDArray[np.floating]) -> float:
-    """The share of users' queries that a service answered correctly, in [0, 1].
-
-    For a recognition it is the accuracy on held-out images of the enrolled people. For features and distances
-    it is the accuracy of verification among the public. Its threshold is cross-validated on these answers:
-    this is what a user can reach under the defence. answers: (N, k), to all of the users' queries.
-    """
-    crowd, service = model.recipe.data.crowd, model.service
-    if crowd is None or service is None:
-        raise ValueError(f"{model.id} is no service that is asked about people")
-    if service.kind == "recognition":
-        known = np.arange(len(answers)) % crowd.students
-        return accuracy(answers.argmax(axis=1), known)
-    pairs = public_pairs(crowd)
-    if service.kind == "verification":
-        distances = answers[:, 0]
-    else:
-        first, second = pairs.places.T
-        distances = pair_distances(answers[first], answers[second], service.distance)
-    return verification(distances, pairs.same, pairs.fold).mean
 
 
 def evidence_of(
     asked: PeopleAsked, job: FitJob, releases: Releases
 ) -> tuple[PeopleEvidence, NDArray[np.int64]]:
-    """The evidence that the job's attack is given, and the place (N,) in the crowd's pool of each of its
-    answers.
+    """The attack's evidence, and the place (N,) in the crowd's pool of each answer.
 
     Raises `NotFound` for releases that are not stored, and `InvalidInput` for releases that do not fit
     together.
     """
-    crowd, data = asked.data.crowd, load(asked.data)
-    if crowd is None:
-        raise InvalidInput(f"the data {asked.data.name!r} has no crowd to ask after")
+    crowd, data = crowd_of(asked.data), load(asked.data)
     answers = releases(asked.answers)[: asked.count]
     lessons = releases(asked.undefended)[: asked.count] if asked.undefended else answers
     if len(answers) != asked.count or len(lessons) != asked.count:
         raise InvalidInput(f"{len(answers)} and {len(lessons)} answers to {asked.count} questions")
-    places = asked_pairs(crowd, asked.count)[:, 0] if job.release == "score" else np.arange(asked.count)
+    places = np.arange(asked.count)
+    if job.release == "score":
+        places = asked_pairs(crowd, asked.count, asked.data.seed)[:, 0]
     evidence = PeopleEvidence(
         releases=answers,
         lessons=lessons,
@@ -219,33 +237,46 @@ def evidence_of(
 
 
 def in_folds(
-    attack: PeopleAttack, told: PeopleEvidence, member: NDArray[np.bool_], folds: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Places in the evidence and their scores, for all people (P,); ``member`` are those that the teacher was
-    trained on. Each fold is scored by an attacker who knows the membership of all other folds.
+    attack: PeopleAttack, told: PeopleEvidence, member: NDArray[np.bool_]
+) -> tuple[Scored, NDArray[np.int64]]:
+    """The scores of all people (P,) whom the evidence says nothing about, or of their single records, and the
+    fold of each; ``member`` (P,) are those that the teacher was trained on. Each fold is scored by an
+    attacker who knows the membership of all other folds.
 
-    Scores of different folds are on different scales, so each fold's scores are replaced by their ranks, from
-    0 to 1.
+    Scores that do not decide are on different scales in different folds, so each fold's are replaced by
+    their ranks, from 0 to 1.
     """
-    fold = even_folds(member, folds, told.seed)
-    rows, scores = [], []
-    sides: tuple[Literal["left"], Literal["right"]] = ("left", "right")
-    for each in range(folds):
-        places, found = attack.score(replace(told, membership=np.where(fold == each, -1, member.astype(int))))
-        ordered = np.sort(found)
-        below, above = (np.searchsorted(ordered, found, side) for side in sides)
-        rows.append(places)
-        scores.append((below + above) / (2 * len(found)))
-    return np.concatenate(rows), np.concatenate(scores)
+    people = np.flatnonzero(~told.known)
+    people = people[np.argsort(~member[people], kind="stable")]  # the folds do not depend on the pool's order
+    number = np.full(len(member), -1)
+    number[people] = np.arange(len(people))
+    rows = np.argsort(number[told.person], kind="stable")
+    rows = rows[number[told.person[rows]] >= 0]
+    person, truth = number[told.person[rows]], member[people]
+    if attack.by_record:
+        person, truth = np.arange(len(rows)), truth[person]
+    fold = even_folds(truth, attack.parameters.folds, told.seed)
+    releases = told.releases[rows]
+    lessons = releases if told.lessons is told.releases else told.lessons[rows]
+    given = replace(told, releases=releases, lessons=lessons, person=person)
+    found = [
+        attack.score(replace(given, membership=np.where(fold == each, -1, truth.astype(int))))
+        for each in range(attack.parameters.folds)
+    ]
+    decided = attack.decides(told.release)
+    scores = [each.scores if decided else _ranks(each.scores) for each in found]
+    places = rows[np.concatenate([each.places for each in found])]
+    chosen = ", ".join(dict.fromkeys(each.chosen for each in found if each.chosen))
+    numbers = np.repeat(np.arange(len(found)), [len(each.scores) for each in found])
+    return Scored(places, np.concatenate(scores), chosen), numbers
 
 
-def _revealed(told: PeopleEvidence, count: int) -> PeopleEvidence:
-    """The evidence of an attacker who sees only the highest confidences."""
-    count = min(count, told.releases.shape[1])
-    releases = revealed_scores(told.releases, count).astype(np.float32)
-    own = told.lessons is told.releases
-    lessons = releases if own else revealed_scores(told.lessons, count).astype(np.float32)
-    return replace(told, releases=releases, lessons=lessons)
+def _ranks(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """From 0 to 1, the same for equal scores."""
+    from scipy.stats import rankdata  # here, since it takes a second, and the controller has no use for it
+
+    ranks: NDArray[np.float64] = (rankdata(scores) - 0.5) / len(scores)
+    return ranks
 
 
 def _granted(data: Samples, crowd: Crowd, known: int) -> NDArray[np.int64]:

@@ -10,17 +10,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from leakrange.attacks.attack import Attack, Evidence, Inference, Knowledge
 from leakrange.attacks.kinds import kinds
-from leakrange.attacks.kinds.attribute import affordable
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
-from leakrange.attacks.kinds.people import asked_by_users, served_right
+from leakrange.attacks.kinds.served import ask_as_users, crowd_of, served_crowd, utility
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Trial
-from leakrange.data import load
+from leakrange.attacks.people.questions import learnt_from
+from leakrange.data import load, names
 from leakrange.data.crowd import CAST, part_sizes
 from leakrange.jobs.job import FitJob
-from leakrange.jobs.recipe import DataSpec
-from leakrange.metrics import Estimate, Guesses, Ranking, measured
+from leakrange.jobs.recipe import Crowd, DataSpec
+from leakrange.metrics import Guesses, Ranking, measured
 from leakrange.metrics.views import viewed
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 
@@ -29,21 +29,29 @@ __all__ = ["AttributeAsked", "PeopleAttributeKind"]
 
 class AttributeAsked(BaseModel):
     """Answers about the first ``known`` pictures of the public, whose ``sensitive`` attribute the attacker
-    knows, and about the whole pool, for which the attacker infers it."""
+    knows, and about the first ``targets`` pictures of the pool, for which the attacker infers it.
+
+    A verification answers with the distances of each picture to those of ``references`` people of the public,
+    whose other pictures are not queried; other services have no references. Only pictures with the classes of
+    ``among`` are judged.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     data: DataSpec
     sensitive: str
     known: Annotated[int, Field(ge=1)]
+    targets: Annotated[int, Field(ge=1)]
+    references: Annotated[int, Field(ge=0)] = 0
+    among: dict[str, str] = {}
     auxiliary: Annotated[Chunks, Field(min_length=1)]
     answers: Annotated[Chunks, Field(min_length=1)]
 
 
 @kinds.register("people-attribute")
 class PeopleAttributeKind(Kind):
-    """The attacker queries pictures of the public, whose attribute it knows, and of the pool. Only people of
-    the pool whom the teacher was not trained on count."""
+    """The attacker queries pictures of the public, whose attribute it knows, and of the pool. It is judged on
+    those people of the pool whom the teacher was not trained on."""
 
     name: ClassVar[str] = "people-attribute"
     leakage: ClassVar[str] = "auc"
@@ -51,8 +59,9 @@ class PeopleAttributeKind(Kind):
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
         """An attribute of the people. Those that describe their roles in the crowd are excluded."""
-        if provider.service is None or provider.data.crowd is None:
-            return "it is no service that is asked about people: it has no 'service'"
+        crowd = served_crowd(provider)
+        if isinstance(crowd, str):
+            return crowd
         sensitive = given.get("sensitive", provider.sensitive)
         if sensitive is None:
             return "neither the attack nor the provider names a 'sensitive' attribute"
@@ -60,9 +69,16 @@ class PeopleAttributeKind(Kind):
         if sensitive not in provider.attributes:
             return f"its data has no attribute {sensitive!r}"
         classes = provider.attributes[sensitive].classes
-        if sensitive in CAST or sensitive == provider.target or len(classes) != 2:
+        if sensitive in CAST or sensitive in names(provider.target) or len(classes) != 2:
             return f"{sensitive!r} is no attribute of two classes that people have by themselves"
-        return Target(attack, str(sensitive), classes, parameters)
+        target = Target(attack, str(sensitive), classes, parameters)
+        for name, wanted in target.parameters.among.items():
+            if name not in provider.attributes or wanted not in provider.attributes[name].classes:
+                return f"its data has no attribute {name!r} with a class {wanted!r}"
+        references = _references(target, provider)
+        if references >= crowd.public:
+            return f"{references} references of {crowd.public} public people leave nobody to learn from"
+        return target
 
     def buys(
         self,
@@ -72,42 +88,45 @@ class PeopleAttributeKind(Kind):
         budget: int,
         available: int | None = None,  # noqa: ARG002
     ) -> int | None:
-        """The number of pictures of the public that the budget covers besides the whole pool."""
-        assert provider.data.crowd is not None  # else it has no target
-        sizes = part_sizes(provider.data.crowd)
-        left = budget // target.answers(knowledge) - sizes["pool"]
-        return affordable(target, left, sizes["public"]) if left > 0 else None
+        """The number of pictures of the public that the budget covers besides the targets."""
+        crowd, references = crowd_of(provider.data), _references(target, provider)
+        pictures = budget // target.answers(knowledge) // max(references, 1)
+        left = pictures - _targets(target, crowd)
+        return target.affordable(left, len(learnt_from(crowd, references))) if left > 0 else None
 
     def plan(self, cell: Cell) -> Needs | None:
-        """An attacker who does not know the policy has learnt from answers without it. A service has no
-        devices."""
-        count = self.buys(cell.target, cell.provider, cell.knowledge, cell.budget)
-        if count is None or cell.changes_devices:
+        """An attacker who does not know the policy learns from answers without it. Defences on devices are
+        not planned: a service has none."""
+        known = self.buys(cell.target, cell.provider, cell.knowledge, cell.budget)
+        if known is None or cell.changes_devices:
             return None
-        assert cell.provider.data.crowd is not None
-        pool = part_sizes(cell.provider.data.crowd)["pool"]
+        references = _references(cell.target, cell.provider)
+        targets, each = _targets(cell.target, crowd_of(cell.provider.data)), max(references, 1)
+        unaware = cell.knowledge == "unaware"
         return Needs(
             probes={
-                "auxiliary": cell.ask("public", count, undefended=cell.knowledge == "unaware"),
-                "answers": cell.ask("pool", pool),
-                "users": cell.ask(*asked_by_users(cell.provider), by="users"),
+                "auxiliary": cell.ask("public", known * each, undefended=unaware, references=references),
+                "answers": cell.ask("pool", targets * each, references=references),
+                "users": ask_as_users(cell),
             },
-            asked={"count": count},
+            asked={"known": known, "targets": targets, "references": references},
         )
 
     def infer(
         self, attack: Any, evidence: AttributeAsked, job: FitJob, releases: Releases
     ) -> dict[str, NDArray[Any]]:
-        """``predicted`` int64 (V,) and ``scores`` float32 (V, 2) for the pictures of the pool. ``truth``
-        int64 (V,), -1 where unknown, is added for the judge; the attack does not see it."""
+        """``predicted`` int64 (V,) and ``scores`` float32 (V, 2) for the targets. ``truth`` int64 (V,), -1
+        where unknown or not to be judged, is added for the judge; the attack does not see it."""
         data = load(evidence.data)
         labels, person = data.labels[evidence.sensitive], data.labels["person"]
-        public, pool = data.where("public")[: evidence.known], data.where("pool")
-        auxiliary = releases(evidence.auxiliary)[: evidence.known]
-        observed = releases(evidence.answers)[: len(pool)]
-        if len(auxiliary) != len(public) or len(observed) != len(pool):
+        open_to_all = data.where("public")[learnt_from(crowd_of(evidence.data), evidence.references)]
+        public, pool = open_to_all[: evidence.known], data.where("pool")[: evidence.targets]
+        auxiliary = _by_picture(releases(evidence.auxiliary), len(public), evidence.references)
+        observed = _by_picture(releases(evidence.answers), len(pool), evidence.references)
+        if len(public) != evidence.known or len(pool) != evidence.targets:
             raise InvalidInput(
-                f"{len(auxiliary)} and {len(observed)} answers about {len(public)} and {len(pool)} pictures"
+                f"the public and the pool have {len(public)} and {len(pool)} pictures, not {evidence.known} "
+                f"and {evidence.targets}"
             )
         known = labels[public] >= 0
         found: Inference = attack.infer(
@@ -121,36 +140,56 @@ class PeopleAttributeKind(Kind):
                 auxiliary_group=person[public][known],
             )
         )
-        return {"predicted": found.predicted, "scores": found.scores, "truth": labels[pool]}
+        judged = np.ones(len(pool), dtype=bool)
+        for name, wanted in evidence.among.items():
+            judged &= data.labels[name][pool] == data.attributes[name].classes.index(wanted)
+        truth = np.where(judged, labels[pool], -1)
+        return {"predicted": found.predicted, "scores": found.scores, "truth": truth}
 
     async def judge(self, trial: Trial) -> Judged:
         """Compares the guesses with the labels of those people whom the teacher never saw."""
-        data, count = trial.model.recipe.data, int(trial.needs.asked["count"])
-        found = await trial.fitted(
-            AttributeAsked(
-                data=data,
-                sensitive=trial.hidden,
-                known=count,
-                auxiliary=trial.answered("auxiliary"),
-                answers=trial.answered("answers"),
-            )
+        asked = AttributeAsked(
+            data=trial.model.recipe.data,
+            sensitive=trial.hidden,
+            among=trial.parameters["among"],
+            auxiliary=trial.answered("auxiliary"),
+            answers=trial.answered("answers"),
+            **trial.needs.asked,
         )
-        assert data.crowd is not None
-        truth = found.arrays["truth"]
-        judged = np.flatnonzero(~trial.members(len(truth)) & (truth >= 0))
+        found = await trial.fitted(asked)
+        crowd, truth = crowd_of(asked.data), found.arrays["truth"]
+        member = trial.members(part_sizes(crowd)["pool"])[: asked.targets]
+        judged = np.flatnonzero(~member & (truth >= 0))
         if len(judged) == 0:
             raise LeakrangeError(f"nobody's {trial.hidden!r} is known: there is nothing to judge by")
         guesses = Guesses(found.arrays["predicted"][judged], truth[judged], trial.classes)
-        person = _whole(judged % data.crowd.asked, truth[judged])
+        person = _whole(judged % crowd.asked, truth[judged])
         ranking = Ranking(found.arrays["scores"][judged], truth[judged], person)
-        utility = {"honesty": Estimate(value=served_right(trial.model, trial.answers("users")))}
         draws = len(trial.needs.probes["answers"])
         return Judged(
-            metrics=utility | measured(guesses, ranking),
+            metrics=utility(trial) | measured(guesses, ranking),
             views=viewed(guesses, ranking),
             victims=len(judged),
-            spent=draws * (count + len(truth)),
+            spent=draws * max(asked.references, 1) * (asked.known + asked.targets),
         )
+
+
+def _references(target: Target, provider: Offer) -> int:
+    """The number of people with whom each picture is compared; 0 where answers are about one picture."""
+    return int(target.parameters.references) if provider.release == "score" else 0
+
+
+def _targets(target: Target, crowd: Crowd) -> int:
+    pool = part_sizes(crowd)["pool"]
+    return min(target.parameters.targets or pool, pool)
+
+
+def _by_picture(answers: NDArray[np.float32], pictures: int, references: int) -> NDArray[np.float32]:
+    """The answers (pictures, N) about each picture; distances to all references side by side."""
+    wanted = pictures * max(references, 1)
+    if len(answers) < wanted:
+        raise InvalidInput(f"{len(answers)} answers about {pictures} pictures, which take {wanted}")
+    return answers[:wanted].reshape(pictures, -1)
 
 
 def _whole(person: NDArray[np.int64], truth: NDArray[np.int64]) -> NDArray[np.int64] | None:

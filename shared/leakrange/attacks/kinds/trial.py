@@ -1,4 +1,4 @@
-"""What a kind of attack reads to judge a trial, and what it returns."""
+"""What a kind of attack reads to judge a trial, and what it gives back."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from leakrange.attacks.attack import Inference
-from leakrange.attacks.kinds.cell import Needs, Service
-from leakrange.jobs.job import Span
+from leakrange.attacks.kinds.cell import Needs
+from leakrange.data import Names
+from leakrange.jobs.job import Span, Split
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.metrics import Estimate
+from leakrange.wire.endpoints import ServiceSpec
 from leakrange.wire.errors import LeakrangeError
+from leakrange.wire.releases import ReleaseKind
 
 __all__ = ["Fitted", "Judged", "Model", "Shown", "Trial", "Uploaded"]
 
@@ -33,19 +36,24 @@ class Judged:
 
 @dataclass(frozen=True)
 class Uploaded:
-    """A stream of uploads: the users' true classes by attribute, the decisions that they got (V,), and what
-    the provider's decoder inferred, if it has one."""
+    """A stream of uploads: the users' true classes by attribute, the decisions that they got (V,), what the
+    provider's decoder inferred, if it has one, and the outputs (V, Y) as a softmax, where they are such. Of
+    several attributes decisions are (V, A), and outputs lie side by side in ``heads``."""
 
     truths: Sequence[Mapping[str, Sequence[int]]]
     decisions: NDArray[np.int64]
     inferred: Inference | None
+    soft: NDArray[np.floating] | None = None
+    heads: Sequence[int] = ()
 
-    def truth(self, attribute: str) -> NDArray[np.int64]:
-        """The users' classes of one attribute (V,), -1 where unknown.
+    def truth(self, attribute: Names) -> NDArray[np.int64]:
+        """The users' classes of one attribute (V,), of several (V, A), -1 where unknown.
 
         Raises `LeakrangeError` where a session did not register that attribute. An edge client of another
         version may load a data set with other attributes.
         """
+        if not isinstance(attribute, str):
+            return np.stack([self.truth(name) for name in attribute], axis=1)
         for labels in self.truths:
             if attribute not in labels:
                 raise LeakrangeError(
@@ -77,76 +85,51 @@ class Shown:
     releases: str
 
 
-class Model(Protocol):
+class Model(BaseModel):
     """The model that is attacked."""
 
-    @property
-    def id(self) -> str:
-        """Its name in the plan."""
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    @property
-    def recipe(self) -> TrainingRecipe:
-        """How it was trained."""
-
-    @property
-    def release(self) -> str:
-        """What its answers are."""
-
-    @property
-    def target(self) -> str:
-        """The attribute that it is asked for."""
-
-    @property
-    def service(self) -> Service | None:
-        """What is put before it, if anything."""
+    id: str
+    """Its name in the plan."""
+    recipe: TrainingRecipe
+    release: ReleaseKind
+    """What its answers are."""
+    target: Names
+    """The attribute that it is asked for, or several."""
+    service: ServiceSpec | None = None
+    """What is put before it, if anything."""
 
 
 class Trial(Protocol):
     """A trial whose needs are met."""
 
-    @property
-    def attack(self) -> str:
-        """Its name in the scenario."""
-
-    @property
-    def hidden(self) -> str:
-        """The name of what it infers."""
-
-    @property
-    def classes(self) -> int:
-        """The number of classes of that."""
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """The parameters of the attack."""
-
-    @property
-    def budget(self) -> int:
-        """The number of answers that the attack may use, or of uploads that it sees, in samples."""
-
-    @property
-    def seed(self) -> int:
-        """The seed of the trial."""
-
-    @property
-    def needs(self) -> Needs:
-        """What was planned for it."""
-
-    @property
-    def model(self) -> Model:
-        """The model that is attacked."""
+    attack: str
+    """Its name in the scenario."""
+    hidden: str
+    """The name of what it infers."""
+    classes: int
+    """The number of classes of that."""
+    parameters: Mapping[str, Any]
+    """The parameters of the attack."""
+    budget: int
+    """The number of answers that the attack may use, or of uploads that it sees, in samples."""
+    seed: int
+    needs: Needs
+    """What was planned for it."""
+    model: Model
+    observed: list[list[str]]
+    """The identities of the releases that users uploaded: chunks, each with its draws."""
 
     @property
     def uploaded(self) -> Uploaded:
-        """The first stream of the needs."""
+        """The first stream of the needs. Raises `NotFound` where they have none."""
+        ...
 
     @property
     def users(self) -> list[Span]:
         """The samples of its sessions."""
-
-    @property
-    def observed(self) -> list[list[str]]:
-        """The identities of the releases that users uploaded: chunks, each with its draws."""
+        ...
 
     def answered(self, role: str) -> list[list[str]]:
         """The identities of the answers to the probes of a role, as for `observed`; empty where there are no
@@ -158,6 +141,11 @@ class Trial(Protocol):
     def members(self, pool: int) -> NDArray[np.bool_]:
         """Which of the ``pool`` samples the model was trained on (pool,), from the record of its training.
         Raises `LeakrangeError` where the record does not say."""
+
+    def trained(self, split: Split) -> Mapping[str, float]:
+        """The figures of the model's training, or of a student's teacher's, on a split; empty where it had no
+        such samples."""
+        ...
 
     async def shown(self, span: Span) -> list[Shown]:
         """The shadow models' releases for a span."""

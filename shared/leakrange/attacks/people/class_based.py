@@ -2,44 +2,63 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field, model_validator
 
 from leakrange.attacks import attacks
-from leakrange.attacks.people.class_scores import ClassScores, log_confidences, of_distances, of_vectors
+from leakrange.attacks.people.class_scores import ClassScores, of_distances, of_vectors
 from leakrange.attacks.people.classifiers import choose_setting, fitted_scores
 from leakrange.attacks.people.membership import (
     PeopleAttack,
     PeopleEvidence,
     PeopleParameters,
-    check_people,
+    Scored,
 )
+from leakrange.attacks.people.pair_statistics import Statistic
 from leakrange.attacks.people.projection import projected
 from leakrange.attacks.people.unsupervised import direction
 
 __all__ = ["ClassBased"]
 
+FEWEST_IMAGES = 4
+"""Of a person, so that the covariance has rank three."""
 LESSONS_EACH = 5
-"""Known people to a principal component, at least."""
-
-Floats = NDArray[np.float64]
+"""The least number of known people for each principal component."""
 
 
 class ClassBasedParameters(PeopleParameters):
     """How a person's answers become a score.
 
     ``statistic``: S of their covariance (features and recognition, Eq. 3), or one of six statistics of
-    distances. ``mixture``: a component of a Gaussian mixture. For both, the known people only decide which
+    distances: the one that ``statistic`` names, or that tells the known people apart best. ``mixture``: a
+    component of a Gaussian mixture. ``best``: any of these. For all three, the known people only decide which
     score is used and its sign. ``qda`` and ``logistic`` are classifiers fitted on the known people. They read
-    the statistics of distances, or principal components of the covariances: as many as in the paper, but at
-    most one for every five known people. ``logarithm``: reads the logarithms of a recognition's confidences,
-    which the paper's attacker does not.
+    the statistics of distances, or principal ``components`` of the covariances: unless given as many as in
+    the paper, but at most one for every five known people.
+
+    ``labels``: who is in a picture is "granted", or "deduced" by the attacker's own recogniser, which is
+    trained on the public, from up to three other photographs of each person (Algorithm 1, line 2). ``each``:
+    so many random images of each person are used, and people with fewer are left out.
     """
 
-    logarithm: bool = False
-    method: Literal["statistic", "mixture", "qda", "logistic"] = "statistic"
+    method: Literal["statistic", "mixture", "best", "qda", "logistic"] = "statistic"
+    statistic: Statistic | None = None
+    components: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    labels: Literal["granted", "deduced"] = "granted"
+    each: Annotated[int, Field(ge=FEWEST_IMAGES, le=1000)] | None = None
+
+    @model_validator(mode="after")
+    def _of_method(self) -> Self:
+        if self.statistic is not None and self.method != "statistic":
+            raise ValueError(f"method {self.method!r} takes no 'statistic'")
+        if self.components is not None and self.method not in ("qda", "logistic"):
+            raise ValueError(f"method {self.method!r} takes no 'components'")
+        if self.labels == "deduced" and self.each is None:
+            raise ValueError("'labels: deduced' needs 'each': people of as many images are compared")
+        return self
 
 
 @attacks.register("class-based")
@@ -48,7 +67,7 @@ class ClassBased(PeopleAttack):
     those of strangers."""
 
     name: ClassVar[str] = "class-based"
-    summary: ClassVar[str] = "tells a teacher's members by how the answers about each person spread"
+    summary: ClassVar[str] = "infers a teacher's members from the spread of the answers about each person"
     paper: ClassVar[str] = "FACELEAKS"
     equation: ClassVar[str] = "Algorithm 1, Eq. 3, Sections 5.1 to 5.3"
     grants: ClassVar[tuple[str, ...]] = (
@@ -59,53 +78,67 @@ class ClassBased(PeopleAttack):
     Parameters: ClassVar[type[ClassBasedParameters]] = ClassBasedParameters
 
     @classmethod
-    def fewest(cls, release: str) -> int:
-        """Six pairs, so that quartiles mean something; or four images, so that the covariance has rank
-        three."""
-        return 6 if release == "score" else 4
+    def fewest(cls, parameters: ClassBasedParameters, release: str) -> int:
+        """One pair for a mean or a median, six for other statistics, so that quartiles mean something; or
+        four images, so that the covariance has rank three."""
+        if release == "score":
+            return 1 if parameters.statistic in ("mean", "median") else 6
+        return int(parameters.each or FEWEST_IMAGES)
 
-    def score(self, evidence: PeopleEvidence) -> tuple[NDArray[np.int64], Floats]:
+    @classmethod
+    def refuses(cls, parameters: ClassBasedParameters, release: str) -> str | None:
+        """Also statistics of distances where there are none."""
+        if parameters.statistic is not None and release != "score":
+            return f"the {parameters.statistic} is a statistic of a verification's distances"
+        if parameters.components is not None and release == "score":
+            return "distances have no principal components"
+        if parameters.each is not None and release == "score":
+            return "'each' and deduced labels are of single images, not of pairs"
+        return super().refuses(parameters, release)
+
+    def decides(self, release: str) -> bool:  # noqa: ARG002
+        """Classifiers do; statistics have no threshold."""
+        return self.parameters.method in ("qda", "logistic")
+
+    def scored(self, evidence: PeopleEvidence) -> Scored:
         """A score for each person whose membership is unknown, at the place of the first answer about the
         person."""
-        check_people(evidence)
         known, asked = evidence.known, np.flatnonzero(~evidence.known)
         first = np.array([np.flatnonzero(evidence.person == person)[0] for person in asked])
         seen = self._classes(evidence, evidence.releases)
         learnt = seen if evidence.lessons is evidence.releases else self._classes(evidence, evidence.lessons)
-        if self.parameters.method in ("statistic", "mixture"):
-            return first, _by_sign(seen, learnt, known, evidence.member, self.parameters.method)
+        if not self.decides(evidence.release):
+            wanted = self._columns(seen)
+            place, sign = direction(learnt.scores[known][:, wanted], evidence.member[known])
+            column = wanted[place]
+            return Scored(first, sign * seen.scores[~known, column], seen.names[column])
         kind: Literal["qda", "logistic"] = "qda" if self.parameters.method == "qda" else "logistic"
         member = evidence.member[known]
-        components = seen.components
-        if components is not None:
-            # More of them than the lessons can bear would describe these people, and nobody else.
+        components = self.parameters.components or seen.components
+        if components is not None and self.parameters.components is None:
+            # More of them would fit the known people, and nobody else.
             components = min(components, max(2, len(member) // LESSONS_EACH))
         lessons, questions = projected(learnt.features[known], seen.features[asked], components)
         setting = choose_setting(kind, lessons, member, seed=evidence.seed)
-        return first, fitted_scores(kind, lessons, member, questions, setting, evidence.seed)
+        return Scored(first, fitted_scores(kind, lessons, member, questions, setting, evidence.seed))
 
-    def _classes(self, evidence: PeopleEvidence, releases: NDArray[np.float32]) -> ClassScores:
-        mixture = self.parameters.method == "mixture"
+    def _columns(self, seen: ClassScores) -> list[int]:
+        """The columns of scores that the method may choose from."""
+        method, statistic = self.parameters.method, self.parameters.statistic
+        return [
+            column
+            for family, own in seen.families.items()
+            for column in own
+            if method == "best" or ((family == "mixture") == (method == "mixture"))
+            if statistic in (None, family)
+        ]
+
+    def _classes(self, evidence: PeopleEvidence, releases: NDArray[np.floating]) -> ClassScores:
+        mixture = self.parameters.method in ("mixture", "best")
         order = np.argsort(evidence.person, kind="stable")
         if evidence.release == "score":
-            return of_distances(releases[order], evidence.person[order], mixture=mixture, seed=evidence.seed)
+            distances = releases[order]
+            return of_distances(distances, evidence.person[order], mixture=mixture, seed=evidence.seed)
         people = len(evidence.membership)
-        if evidence.release == "features":
-            return of_vectors("features", releases[order], people, mixture=mixture, seed=evidence.seed)
-        values = log_confidences(releases) if self.parameters.logarithm else releases
-        return of_vectors("recognition", values[order], people, mixture=mixture, seed=evidence.seed)
-
-
-def _by_sign(
-    seen: ClassScores, learnt: ClassScores, known: NDArray[np.bool_], member: NDArray[np.bool_], method: str
-) -> Floats:
-    """The column, with the sign, that separates the known people best, for all others."""
-    wanted = [
-        column
-        for family, own in seen.families.items()
-        for column in own
-        if (family == "mixture") == (method == "mixture")
-    ]
-    column, sign, _ = direction(learnt.scores[known][:, wanted], member[known])
-    scores: Floats = sign * seen.scores[~known, wanted[column]]
-    return scores
+        api = "features" if evidence.release == "features" else "recognition"
+        return of_vectors(api, releases[order], people, mixture=mixture, seed=evidence.seed)

@@ -13,16 +13,13 @@ from leakrange.attacks.people.pair_statistics import STATISTICS, class_statistic
 from leakrange.attacks.people.projection import Projection
 from leakrange.attacks.people.unsupervised import mixture_log_odds
 
-__all__ = ["ClassScores", "log_confidences", "of_distances", "of_vectors"]
+__all__ = ["ClassScores", "of_distances", "of_vectors"]
 
 NORMS = ((1.0, 1.0), (1.0, 0.0), (2.0, 1.0), (2.0, 0.0))
-"""p and λ of Eq. 3; λ = 0 leaves the variances alone."""
+"""p and λ of Eq. 3; with λ = 0 only the variances count."""
 COMPONENTS = {"features": 50, "recognition": 15}
 """Principal components of the upper triangles (Sections 5.1 and 5.3)."""
 MIXTURE = {"features": 2, "recognition": 3, "verification": 3}
-
-SMALLEST = 1e-6
-"""Of a confidence whose logarithm is taken."""
 
 Floats = NDArray[np.float64]
 
@@ -43,8 +40,8 @@ class ClassScores:
 def of_vectors(
     api: str, releases: NDArray[np.floating], people: int, *, mixture: bool = True, seed: int = 0
 ) -> ClassScores:
-    """From releases (people · m, k), person by person: S of Eq. 3 and, with ``mixture``, a Gaussian mixture
-    of the upper triangles after PCA (Sections 5.1, 5.3). Covariances are the unshrunk ones of m images."""
+    """Scores from releases (people · m, k), person by person: S of Eq. 3 and, with ``mixture``, a Gaussian
+    mixture of the upper triangles after PCA (Sections 5.1, 5.3). Covariances are unshrunk."""
     person = np.repeat(np.arange(people), len(releases) // people)
     covariances = class_covariances(releases, person)
     families = {"S": {f"S p={p:g} λ={w:g}": covariance_score(covariances, p, w) for p, w in NORMS}}
@@ -60,23 +57,16 @@ def of_vectors(
 def of_distances(
     distances: NDArray[np.floating], person: NDArray[np.int64], *, mixture: bool = True, seed: int = 0
 ) -> ClassScores:
-    """From distances (q,) between images of one ``person`` (q,) each: the statistics of Section 5.2, and a
-    mixture of all six."""
+    """Scores from distances (q,), each between two images of one ``person`` (q,): the statistics of Section
+    5.2 and, with ``mixture``, a mixture of all six."""
     statistics = class_statistics(distances.ravel(), person)[1]
-    families = {name: {name: column} for name, column in zip(STATISTICS, statistics.T, strict=True)}
+    families: dict[str, dict[str, Floats]] = {
+        name: {name: column} for name, column in zip(STATISTICS, statistics.T, strict=True)
+    }
     if mixture:
         odds = mixture_log_odds(statistics, MIXTURE["verification"], scale="each", seed=seed)
         families["mixture"] = _components(odds)
     return _joined(families, statistics, None)
-
-
-def log_confidences(releases: NDArray[np.floating]) -> NDArray[np.float64]:
-    """The logarithms of a recognition's confidences (N, C).
-
-    Confidences are mostly near 0 and 1, where they hardly distinguish images; their logarithms do.
-    """
-    logarithms: NDArray[np.float64] = np.log(np.maximum(releases, SMALLEST).astype(np.float64))
-    return logarithms
 
 
 def _components(odds: Floats) -> dict[str, Floats]:

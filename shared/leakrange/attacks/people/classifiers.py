@@ -20,8 +20,8 @@ Vectors = NDArray[np.floating]
 Mask = NDArray[np.bool_]
 
 DEFAULTS: dict[Classifier, float] = {"logistic": 0.1, "svm": 0.1, "forest": 100, "qda": 0.3}
-"""Inverse strength C of the L2 penalty, of standardised values; trees; share of the covariance that is made
-spherical."""
+"""The strength C of the logistic regression and the SVM (inverse to the L2 penalty), the number of trees, and
+the share of QDA's covariance that is made spherical."""
 GRIDS: dict[Classifier, tuple[float, ...]] = {
     "logistic": (1e-3, 1e-2, 1e-1, 1.0, 10.0),
     "svm": (1e-4, 1e-3, 1e-2, 1e-1, 1.0),
@@ -30,7 +30,7 @@ GRIDS: dict[Classifier, tuple[float, ...]] = {
 }
 """What `choose_setting` chooses from, the simplest model first."""
 ENOUGH = 50
-"""From so many records on a part of them can be spared for choosing a setting."""
+"""With fewer records, none can be spared for the choice of a setting."""
 
 
 def fitted_scores(
@@ -126,7 +126,7 @@ def _log_ratio(
         width = records.shape[1]
         covariance = class_covariance(records)
         size = max(float(np.trace(covariance)) / width, 1e-12)
-        # A trace of the identity, so that it has an inverse however few the records are.
+        # At least a little of the identity, so that there is an inverse even for few records.
         share = max(spherical, 1e-6)
         shrunk = (1 - share) * covariance + share * size * np.eye(width)
         density: NDArray[np.float64] = log_density(test, records.mean(axis=0), shrunk)

@@ -65,7 +65,7 @@ def covariance_score(covariance: Floats, p: float = 1.0, weight: float = 1.0) ->
     being "the Euclidean sum". Read here as S = (Σ_i |σ_ii|^p + λ·Σ_{i≠j} ½·|σ_ij|^p)^(1/p): the weights
     multiply the powers, and the root, which changes no order of classes and hence no AUC, keeps S in units of
     variance. p = 1 is the equation to the letter: the diagonal, plus λ times the elements above it. p = 2,
-    λ = 2 is the Frobenius norm; λ = 0 leaves the variances alone. Another reading, (Σ |w·σ|^p)^(1/p), has λ^p
+    λ = 2 is the Frobenius norm; λ = 0 counts the variances alone. Another reading, (Σ |w·σ|^p)^(1/p), has λ^p
     (and ½^p) for λ: the same family of scores with another λ.
     """
     if not p > 0 or weight < 0:
@@ -73,7 +73,7 @@ def covariance_score(covariance: Floats, p: float = 1.0, weight: float = 1.0) ->
     diagonal = np.abs(np.diagonal(covariance, axis1=-2, axis2=-1)) ** p
     variances = diagonal.sum(axis=-1)
     rest = (np.abs(covariance) ** p).sum(axis=(-2, -1)) - variances
-    # Rounding may leave less than nothing beside the diagonal.
+    # Rounding may make it slightly negative.
     score: Floats = (variances + weight * np.maximum(rest, 0.0) / 2) ** (1 / p)
     return score
 

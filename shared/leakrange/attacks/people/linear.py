@@ -1,4 +1,4 @@
-"""Attribute inference from few labelled records as an attack of the fleet (FACELEAKS Algorithm 2)."""
+"""The attack `people-attribute`: infers an attribute from few labelled pictures (FACELEAKS Section 6)."""
 
 from __future__ import annotations
 
@@ -18,26 +18,38 @@ FEWEST = 4
 
 
 class PeopleAttributeParameters(BaseModel):
-    """The attribute; the largest number of pictures of the public whose attribute the attacker knows; how
-    often an averaging attacker repeats a query."""
+    """What is inferred, and from how many answers.
+
+    ``sensitive``: the attribute. ``auxiliary``: the largest number of pictures of the public whose attribute
+    the attacker knows. ``references``: the number of people of the public, one picture each, with whom a
+    verification compares every picture. ``targets``: the number of pictures of the pool for which the
+    attribute is inferred; all by default. ``among``: only pictures with these classes of other attributes are
+    judged, such as ``source: lfw``. ``repeats``: how often an averaging attacker repeats a query.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     sensitive: str
     auxiliary: Annotated[int, Field(ge=FEWEST, le=100_000)] = 400
+    references: Annotated[int, Field(ge=1, le=1000)] = 20
+    targets: Annotated[int, Field(ge=2, le=10_000_000)] | None = None
+    among: dict[str, str] = {}
     repeats: Annotated[int, Field(ge=2, le=1000)] = 8
 
 
 @attacks.register("people-attribute")
 class PeopleAttribute(AttributeAttack):
-    """Logistic regression on a service's answers about pictures of people whose attribute is known."""
+    """Logistic regression on a service's answers about pictures of people whose attribute is known.
+
+    An attacker who happens to know pictures of one class alone infers that class for everybody.
+    """
 
     name: ClassVar[str] = "people-attribute"
-    summary: ClassVar[str] = "reads an attribute of people whom a teacher never saw from a service's answers"
+    summary: ClassVar[str] = "infers an attribute of people whom a teacher never saw from a service's answers"
     paper: ClassVar[str] = "FACELEAKS"
-    equation: ClassVar[str] = "Algorithm 2, Figure 7"
+    equation: ClassVar[str] = "Algorithm 2, Figures 7 and 8"
     kind: ClassVar[str] = "people-attribute"
-    consumes: ClassVar[tuple[str, ...]] = ("features", "softmax")
+    consumes: ClassVar[tuple[str, ...]] = ("features", "score", "softmax")
     grants: ClassVar[tuple[str, ...]] = ("queries", "pictures of other people with the attribute")
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")
     Parameters: ClassVar[type[BaseModel]] = PeopleAttributeParameters
@@ -46,12 +58,12 @@ class PeopleAttribute(AttributeAttack):
         """Scores (V, 2) are −s and s, of which s is above 0 where the second class is predicted."""
         if evidence.classes != 2:
             raise InvalidInput(f"the attack tells two classes apart, not {evidence.classes}")
-        score = attribute_scores(
-            evidence.auxiliary,
-            evidence.auxiliary_labels == 1,
-            evidence.observed,
-            evidence.auxiliary_group,
-            evidence.seed,
-        )
+        labels = evidence.auxiliary_labels == 1
+        if len(set(evidence.auxiliary_labels.tolist())) == 1:
+            score = np.full(len(evidence.observed), 1.0 if labels[0] else -1.0)
+        else:
+            score = attribute_scores(
+                evidence.auxiliary, labels, evidence.observed, evidence.auxiliary_group, evidence.seed
+            )
         scores = np.stack([-score, score], axis=1).astype(np.float32)
         return Inference((score > 0).astype(np.int64), scores)

@@ -3,37 +3,58 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.attacks.people.confidences import log_confidences, revealed_scores
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["PeopleAttack", "PeopleEvidence", "PeopleParameters", "check_people"]
+__all__ = ["PeopleAttack", "PeopleEvidence", "PeopleParameters", "Scored", "check_people"]
+
+FEWEST_KNOWN = 5
+
+Releases = NDArray[np.float32] | NDArray[np.float64]
 
 
 class PeopleParameters(BaseModel):
-    """``known``: the number of members, and the equal number of others, whose membership the attacker knows.
-    ``pairs``: the largest number of pairs of each person to query at a verification. ``repeats``: how often
-    an averaging attacker repeats a query.
+    """``known``: the number of members, and the equal number of others, whose membership the attacker knows;
+    40 unless given. ``pairs``: the largest number of pairs of each person to query at a verification.
+    ``repeats``: how often an averaging attacker repeats a query.
 
     With ``folds`` everybody's membership is inferred, as in the paper: the people are split into folds, and
-    for each fold the attacker knows the membership of everybody else. ``known`` is ignored then.
-    ``revealed``: only so many of a recognition's highest confidences are read, without their classes (Section
-    7.1).
+    for each fold the attacker knows the membership of everybody else. ``known`` people are left out then, so
+    that attacks with folds and without can be judged on the same people; nobody unless given.
+
+    ``logarithm``: reads the logarithms of a recognition's confidences, which the paper's attacker does not.
+    ``revealed``: only so many of the highest confidences are read, without their classes (Section 7.1).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    known: Annotated[int, Field(ge=5, le=100_000)] = 40
+    known: Annotated[int, Field(ge=0, le=100_000)] = 40
     folds: Annotated[int, Field(ge=2, le=100)] | None = None
-    pairs: Annotated[int, Field(ge=6, le=100_000)] = 40
+    pairs: Annotated[int, Field(ge=1, le=100_000)] = 40
+    logarithm: bool = False
     revealed: Annotated[int, Field(ge=1, le=10_000)] | None = None
     repeats: Annotated[int, Field(ge=2, le=1000)] = 8
+
+    @model_validator(mode="before")
+    @classmethod
+    def _everybody(cls, given: Any) -> Any:
+        if isinstance(given, dict) and given.get("folds") is not None:
+            return {"known": 0, **given}
+        return given
+
+    @model_validator(mode="after")
+    def _learns(self) -> Self:
+        if self.folds is None and self.known < FEWEST_KNOWN:
+            raise ValueError(f"'known' must be at least {FEWEST_KNOWN} where there are no 'folds'")
+        return self
 
 
 @dataclass(frozen=True)
@@ -47,8 +68,8 @@ class PeopleEvidence:
     or "softmax" (of a recognition).
     """
 
-    releases: NDArray[np.float32]
-    lessons: NDArray[np.float32]
+    releases: Releases
+    lessons: Releases
     person: NDArray[np.int64]
     membership: NDArray[np.int64]
     release: str
@@ -65,12 +86,18 @@ class PeopleEvidence:
         return np.asarray(self.membership == 1)
 
 
+class Scored(NamedTuple):
+    """Places in the evidence (T,), their finite scores (T,), higher meaning member, and which of several
+    statistics the scores are."""
+
+    places: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    chosen: str = ""
+
+
 class PeopleAttack(Attack):
     """An attack that infers whether a teacher was trained on a person's pictures, from the answers of a
-    student service.
-
-    ``fewest`` is the least number of images (pairs, for a verification) of each person that it needs.
-    """
+    student service."""
 
     kind: ClassVar[str] = "people"
     consumes: ClassVar[tuple[str, ...]] = ("features", "score", "softmax")
@@ -79,13 +106,47 @@ class PeopleAttack(Attack):
 
     @classmethod
     @abstractmethod
-    def fewest(cls, release: str) -> int:
-        """The least number of images, or pairs, of each person."""
+    def fewest(cls, parameters: Any, release: str) -> int:
+        """The least number of images (pairs, at a verification) of each person that it needs."""
+
+    @classmethod
+    def refuses(cls, parameters: Any, release: str) -> str | None:
+        """The reason why it cannot read that release with these parameters; None where it can."""
+        for name in ("logarithm", "revealed"):
+            if getattr(parameters, name) and release != "softmax":
+                return f"{name!r} applies to a recognition's confidences only"
+        return None
+
+    @property
+    def by_record(self) -> bool:
+        """Whether folds hold single answers instead of whole people."""
+        return False
 
     @abstractmethod
-    def score(self, evidence: PeopleEvidence) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Places in the evidence (T,), all of people whose membership is not known, and their finite scores
-        (T,), higher meaning member. Raises `InvalidInput` for evidence that cannot be used."""
+    def decides(self, release: str) -> bool:
+        """Whether a score above 0 says that a person is a member."""
+
+    def score(self, evidence: PeopleEvidence) -> Scored:
+        """The scores of all whose membership is not known. Raises `InvalidInput` for evidence that cannot be
+        used."""
+        check_people(evidence)
+        releases = self._read(evidence, evidence.releases)
+        own = evidence.lessons is evidence.releases
+        lessons = releases if own else self._read(evidence, evidence.lessons)
+        return self.scored(replace(evidence, releases=releases, lessons=lessons))
+
+    @abstractmethod
+    def scored(self, evidence: PeopleEvidence) -> Scored:
+        """As `score`, for evidence that has been checked."""
+
+    def _read(self, evidence: PeopleEvidence, releases: Releases) -> Releases:
+        """What the attacker reads of a recognition's confidences."""
+        if evidence.release != "softmax":
+            return releases
+        count = self.parameters.revealed
+        if count is not None:
+            releases = revealed_scores(releases, min(count, releases.shape[1])).astype(np.float32)
+        return log_confidences(releases) if self.parameters.logarithm else releases
 
 
 def check_people(evidence: PeopleEvidence) -> None:
@@ -99,9 +160,9 @@ def check_people(evidence: PeopleEvidence) -> None:
     if not (np.isfinite(releases).all() and np.isfinite(lessons).all()):
         raise InvalidInput("a release holds values that are not finite")
     if len(person) and person.max() >= len(evidence.membership):
-        raise InvalidInput("a release is of a person who is not among those asked after")
+        raise InvalidInput("a release belongs to a person outside the crowd")
     if min((evidence.membership == kind).sum() for kind in (-1, 0, 1)) < 2:
         raise InvalidInput(
-            "known members, known others and people to ask after are needed, two of each at least",
-            hint="let the attack know fewer people, or the crowd have more",
+            "the attack needs two known members, two known others and two people to infer, at least",
+            hint="lower 'known', or raise the 'people' of the crowd",
         )

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["STATISTICS", "class_statistics", "distance_statistics"]
+__all__ = ["STATISTICS", "Statistic", "class_statistics", "distance_statistics"]
 
-STATISTICS = (
+Statistic = Literal[
     "mean",
     "median",
     "variance",
     "mean absolute deviation",
     "median absolute deviation",
     "inter-quartile range",
-)
+]
+STATISTICS: tuple[Statistic, ...] = get_args(Statistic)
 
 
 def distance_statistics(distances: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ class Projection:
 
     @classmethod
     def fit(cls, vectors: Vectors, components: int) -> Projection:
-        """Of ``vectors`` (n, d). ``components`` is cut to the rank: at most d, and less than n.
+        """Fit ``vectors`` (n, d). ``components`` is limited to the rank: at most d, and less than n.
 
         No label is read, so the target's own vectors may be among them (FACELEAKS fits it on all).
         Raises `InvalidInput` for fewer than 2 vectors, or for equal ones.

@@ -1,4 +1,4 @@
-"""The queries about a crowd, round by round, as places in its parts. No image is loaded for it.
+"""The queries about a crowd, round by round, as places in its parts. Needs no images.
 
 Place k of a part of P people shows the person k mod P (`leakrange.data.crowd`).
 """
@@ -12,13 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.attacks.people.pairs import choose_pairs, pair_count, pairs_within
-from leakrange.data.crowd import PUBLIC_IMAGES, part_sizes
+from leakrange.data.crowd import PUBLIC_IMAGES, asked_order, part_sizes
 from leakrange.data.samples import POOL
 from leakrange.data.splits import shuffled, stream
 from leakrange.jobs.job import Span
 from leakrange.jobs.recipe import Crowd
 
-__all__ = ["FOLDS", "PublicPairs", "asked_pairs", "compared", "public_pair_count", "public_pairs"]
+__all__ = [
+    "FOLDS",
+    "PublicPairs",
+    "asked_pairs",
+    "compared",
+    "learnt_from",
+    "public_pair_count",
+    "public_pairs",
+]
 
 FOLDS = 10
 """In which the threshold of a verification is cross-validated."""
@@ -37,10 +45,14 @@ class PublicPairs:
 
 
 @lru_cache(maxsize=8)
-def asked_pairs(crowd: Crowd, count: int) -> Pairs:
-    """The first ``count`` pairs (q, 2) of places in the pool to query at a verification. Each round has one
-    pair of every person. A smaller count gives a prefix."""
-    return choose_pairs(np.arange(part_sizes(crowd)[POOL]) % crowd.asked, count)
+def asked_pairs(crowd: Crowd, count: int, seed: int) -> Pairs:
+    """The first ``count`` pairs (q, 2) of places in the pool to query at a verification, drawn by the data's
+    ``seed``. Each round has one pair of every person. A smaller count gives a prefix."""
+    place = np.argsort(asked_order(crowd, seed))  # in a round, of each number
+    person = np.repeat(np.arange(crowd.asked), crowd.images)
+    number, turn = np.divmod(choose_pairs(person, count, seed), crowd.images)
+    pairs: Pairs = turn * crowd.asked + place[number]
+    return pairs
 
 
 def public_pair_count(crowd: Crowd) -> int:
@@ -59,12 +71,33 @@ def public_pairs(crowd: Crowd) -> PublicPairs:
     return PublicPairs(pairs[kept], same[kept], fold[pairs[kept, 0]].astype(np.int64))
 
 
-def compared(span: Span, asked: int) -> tuple[Span, list[tuple[int, int]]]:
-    """The pairs of images that ``span`` numbers, of ``asked`` pairs in all: the images among which they are,
-    and of each pair the two places there. Raises `ValueError` where the data has no crowd."""
+def learnt_from(crowd: Crowd, references: int) -> NDArray[np.intp]:
+    """Places in the public of the images that an attacker can learn from: those that show none of the first
+    ``references`` people, whose first images are what other images are compared with."""
+    return np.flatnonzero(np.arange(part_sizes(crowd)["public"]) % crowd.public >= references)
+
+
+def compared(span: Span, asked: int, references: int = 0) -> tuple[Span, list[tuple[int, int]]]:
+    """The pairs of images that ``span`` numbers, of ``asked`` pairs in all: a span of images, and the two
+    places of each pair in it.
+
+    With ``references``, each image of the pool, or each that can be `learnt_from`, is compared with so many
+    images of the public, one after the other. Raises `ValueError` where the data has no crowd.
+    """
     crowd = span.data.crowd
     if crowd is None:
         raise ValueError(f"pairs of {span.data.name!r} are pairs of nobody: it has no crowd")
-    pairs = asked_pairs(crowd, asked) if span.split == POOL else public_pairs(crowd).places
-    whole = span.model_copy(update={"start": 0, "stop": part_sizes(crowd)[span.split]})
-    return whole, [(int(first), int(second)) for first, second in pairs[span.start : span.stop]]
+    sizes = part_sizes(crowd)
+    if references:
+        faces = sizes["public"] + np.arange(sizes[POOL])
+        faces = faces if span.split == POOL else learnt_from(crowd, references)
+        number = np.arange(span.start, span.stop)
+        pairs = np.stack([faces[number // references], number % references], axis=1)
+        whole = span.model_copy(update={"split": "faces", "start": 0, "stop": sizes["faces"]})
+    else:
+        every = (
+            asked_pairs(crowd, asked, span.data.seed) if span.split == POOL else public_pairs(crowd).places
+        )
+        pairs = every[span.start : span.stop]
+        whole = span.model_copy(update={"start": 0, "stop": sizes[span.split]})
+    return whole, [(int(first), int(second)) for first, second in pairs]

@@ -8,7 +8,6 @@ membership is known, never on the test classes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -18,60 +17,18 @@ from leakrange.attacks.people.gaussian import log_density
 from leakrange.metrics.roc import auc
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["Signed", "direction", "mixture_log_odds", "signed"]
+__all__ = ["direction", "mixture_log_odds"]
 
 Mask = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Signed:
-    """The scores of the test classes, with the sign chosen on the validation classes.
-
-    sign: 1 where larger means member, −1 where smaller does. column: which of several scores was taken.
-    scores: of the test classes (T,), in their order, signed so that higher means member. auc: of those; below
-    .5 where the sign is wrong on the test classes. unsigned_auc: max(auc, 1 − auc), which an attacker with
-    the right sign would reach; it is above .5 even for releases without information. validation_auc: with
-    that sign, at least .5.
-    """
-
-    sign: int
-    column: int
-    scores: Floats
-    auc: float
-    unsigned_auc: float
-    validation_auc: float
-
-
-def signed(scores: NDArray[np.floating], member: Mask, validation: Mask) -> Signed:
-    """Choose the sign of class scores (C,) on the validation classes, and measure them on all others.
-
-    ``scores`` may be (C, s), e.g. a mixture's components: then the validation classes also choose the column,
-    the one whose AUC is furthest from .5 (the first on a tie). ``member`` (C,) is used for the sign where
-    ``validation`` (C,) is set, and for the AUC elsewhere. An AUC of exactly .5 gives sign 1.
-
-    Pairs work as well, where all pairs of a class are on one side of ``validation``. Raises `InvalidInput`
-    unless both parts hold members and others.
-    """
-    table = np.asarray(scores, dtype=np.float64).reshape(len(scores), -1)
-    if len(table) != len(member) or len(table) != len(validation):
-        raise InvalidInput(f"{len(table)} scores, {len(member)} memberships, {len(validation)} of validation")
-    for part in (validation, ~validation):
-        if not 0 < member[part].sum() < part.sum():
-            raise InvalidInput("validation and test classes must both have members and non-members")
-    column, sign, learnt = direction(table[validation], member[validation])
-    turned = sign * table[~validation, column]
-    reached = auc(turned, member[~validation])
-    return Signed(sign, column, turned, reached, max(reached, 1 - reached), learnt)
-
-
-def direction(table: NDArray[np.floating], member: Mask) -> tuple[int, int, float]:
+def direction(table: NDArray[np.floating], member: Mask) -> tuple[int, int]:
     """The column of scores (C, s) whose AUC for ``member`` (C,) is furthest from .5 (the first of equals),
-    1 where larger means member there, else −1, and the AUC with that sign."""
+    and 1 where larger means member there, else −1."""
     found = np.array([auc(column, member) for column in table.T])
     column = int(np.argmax(np.abs(found - 0.5)))
-    sign = 1 if found[column] >= 0.5 else -1
-    return column, sign, float(found[column] if sign == 1 else 1 - found[column])
+    return column, 1 if found[column] >= 0.5 else -1
 
 
 def mixture_log_odds(
@@ -88,7 +45,7 @@ def mixture_log_odds(
     FACELEAKS takes 2 components for features after PCA to 50 (Section 5.1), 3 for recognition after PCA to 15
     (5.3) and 3 for the statistics of distances (5.2), and the posterior as decision threshold. Log-odds order
     classes as the posterior does, but where that is 0 or 1 in floats, they still tell classes apart. Which
-    component means member is for `signed` to learn.
+    component means member is for `direction` to learn.
 
     scale: "common" divides all features by one number, which leaves principal components in proportion;
     "each" standardises every one, for statistics in different units. regularisation: added to the variances
@@ -130,7 +87,7 @@ def mixture_log_odds(
 
 
 def _matrices(mixture: Any, components: int, covariance: str) -> list[Floats]:
-    """The components' covariances (d, d), whatever form scikit-learn keeps them in."""
+    """The components' covariances (d, d), from the form that scikit-learn has for each ``covariance``."""
     if covariance == "tied":
         return [mixture.covariances_] * components
     return [each if covariance == "full" else np.diag(each) for each in mixture.covariances_]

@@ -1,35 +1,125 @@
-"""UCI Adult, packed or as published."""
+"""UCI Adult, a census: packed, as published, and from OpenML."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from leakrange.data.adult import ADULT_ATTRIBUTES, ADULT_COLUMNS, ADULT_INPUTS, adult_labels
-from leakrange.data.catalogue import Content, datasets
+from leakrange.data.catalogue import Content, GivenSet, datasets
+from leakrange.data.hub import cache_folder
 from leakrange.data.placed import PlacedSet
-from leakrange.data.samples import SPLITS
-from leakrange.data.tables import Column, classes_of, encode, read_csv, same_rows, table
+from leakrange.data.samples import Attribute, by_name, train_or_test
+from leakrange.data.tables import (
+    Category,
+    Column,
+    Columns,
+    Quantity,
+    classes_of,
+    encode,
+    numbers,
+    read_csv,
+    same_rows,
+    table,
+)
+from leakrange.wire.errors import DataUnavailable
 
-__all__ = ["Adult"]
+__all__ = ["ADULT_COLUMNS", "Adult", "AdultFull", "HubAdult"]
+
+ADULT_COLUMNS = (
+    "age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation",
+    "relationship", "race", "sex", "capital_gain", "capital_loss", "hours_per_week", "native_country",
+    "income",
+)  # fmt: skip
+"""In the order of adult.data and adult.test."""
+
+RACES = ("White", "Black", "Asian-Pac-Islander", "Amer-Indian-Eskimo", "Other")
+MARITAL = (
+    "Divorced", "Married-AF-spouse", "Married-civ-spouse", "Married-spouse-absent", "Never-married",
+    "Separated", "Widowed",
+)  # fmt: skip
+AGES = (29, 38, 49)
+"""The ages at which groups begin after the first: quarters of the training rows, nearly."""
+
+# Means and deviations are those of the official training rows.
+EDUCATION = Quantity("education_num", 10.08068, 2.57268)
+CAPITAL_GAIN = Quantity("capital_gain", 1077.64884, 7385.17868)
+CAPITAL_LOSS = Quantity("capital_loss", 87.30383, 402.95403)
+HOURS = Quantity("hours_per_week", 40.43746, 12.34724)
+WORKCLASS = Category(
+    "workclass",
+    (
+        "?", "Federal-gov", "Local-gov", "Never-worked", "Private", "Self-emp-inc", "Self-emp-not-inc",
+        "State-gov", "Without-pay",
+    ),
+)  # fmt: skip
+OCCUPATION = Category(
+    "occupation",
+    (
+        "?", "Adm-clerical", "Armed-Forces", "Craft-repair", "Exec-managerial", "Farming-fishing",
+        "Handlers-cleaners", "Machine-op-inspct", "Other-service", "Priv-house-serv", "Prof-specialty",
+        "Protective-serv", "Sales", "Tech-support", "Transport-moving",
+    ),
+)  # fmt: skip
+COUNTRY = Category(
+    "native_country",
+    (
+        "?", "Cambodia", "Canada", "China", "Columbia", "Cuba", "Dominican-Republic", "Ecuador",
+        "El-Salvador", "England", "France", "Germany", "Greece", "Guatemala", "Haiti",
+        "Holand-Netherlands", "Honduras", "Hong", "Hungary", "India", "Iran", "Ireland", "Italy",
+        "Jamaica", "Japan", "Laos", "Mexico", "Nicaragua", "Outlying-US(Guam-USVI-etc)", "Peru",
+        "Philippines", "Poland", "Portugal", "Puerto-Rico", "Scotland", "South", "Taiwan", "Thailand",
+        "Trinadad&Tobago", "United-States", "Vietnam", "Yugoslavia",
+    ),
+)  # fmt: skip
+
+INPUTS: Sequence[Column] = (
+    WORKCLASS, EDUCATION, OCCUPATION, CAPITAL_GAIN, CAPITAL_LOSS, HOURS, COUNTRY,
+)  # fmt: skip
+"""Those of the table that hold no hidden attribute, and nothing that equals one or nearly tells it: not sex,
+race, age, marital status, nor relationship (husband, wife). Education is given as its number alone, and
+``fnlwgt`` is the census' weight, not a property of the person."""
+
+EVERY_INPUT: Sequence[Column] = (
+    Quantity("age", 38.58165, 13.64022),
+    *INPUTS,
+    Category("marital_status", MARITAL),
+    Category(
+        "relationship", ("Husband", "Not-in-family", "Other-relative", "Own-child", "Unmarried", "Wife")
+    ),
+    Category("race", RACES),
+    Category("sex", ("Female", "Male")),
+)
+"""All of the table's, hidden attributes included."""
+
+ATTRIBUTES = by_name(
+    Attribute("income", ("up to 50K", "over 50K"), "whether it exceeds 50,000 dollars a year"),
+    Attribute("gender", ("female", "male"), "the table's 'sex'"),
+    Attribute("race", RACES, "as the census names them"),
+    Attribute("race-2", ("White", "not White"), "White or any other"),
+    Attribute("age-group", ("to 28", "29-37", "38-48", "over 48"), "nearly quarters"),
+    Attribute("marital-status", MARITAL, "the seven of TAPPFL's Table 2"),
+)
 
 
 @datasets.register("adult")
 class Adult(PlacedSet):
     """48,842 people of the United States' census of 1994.
 
-    A sample holds none of the hidden attributes, and nothing that equals one: see
-    `leakrange.data.adult.ADULT_INPUTS`. ``adult-full`` holds them all.
+    A sample holds none of the hidden attributes, and nothing that equals one: see `INPUTS`. ``adult-full``
+    holds them all.
     """
 
     name = folder = "adult"
     description = "48,842 people of a census: work, education and income; gender, race, age hidden"
-    attributes = ADULT_ATTRIBUTES
-    inputs: ClassVar[Sequence[Column]] = ADULT_INPUTS
-    spec = table(ADULT_INPUTS)
+    attributes = ATTRIBUTES
+    inputs: ClassVar[Sequence[Column]] = INPUTS
+    spec = table(INPUTS)
     source = "UCI Machine Learning Repository, B. Becker and R. Kohavi, 1996; CC BY 4.0"
     official_split = True
     notes: ClassVar[tuple[str, ...]] = (
@@ -43,16 +133,109 @@ class Adult(PlacedSet):
         """Training rows, then test rows, as in the two published files."""
         if len(paths) == 1:
             found = read_csv(paths[0], (*ADULT_COLUMNS, "split"))
-            test = classes_of("split", found["split"], {"train": 0, "test": 1})
+            tested = classes_of("split", found["split"], ("train", "test")) == 1
         else:
             train, rest = (read_csv(path, ADULT_COLUMNS, header=False) for path in paths)
             found = {name: train[name] + rest[name] for name in ADULT_COLUMNS}
-            test = np.repeat([0, 1], [len(train["age"]), len(rest["age"])])
-        official = np.array([SPLITS.index("train"), SPLITS.index("test")], dtype=np.uint8)[test]
+            tested = np.arange(len(found["age"])) >= len(train["age"])
+        # in the test file incomes end in a full stop
         found["income"] = [income.rstrip(".") for income in found["income"]]
         return Content(
             values=encode(cls.inputs, found),
-            labels=adult_labels(found),
+            labels=_labels(found),
             group=same_rows(found, ADULT_COLUMNS),
-            official=official,
+            official=train_or_test(tested),
         )
+
+
+@datasets.register("adult-full")
+class AdultFull(Adult):
+    """The same people with all that the table tells of them: what is hidden can be read from the sample."""
+
+    name = "adult-full"
+    description = "the same people with every column, sex, race, age and marital status included"
+    inputs = EVERY_INPUT
+    spec = table(EVERY_INPUT)
+    notes = ("samples hold the hidden attributes themselves", *Adult.notes[1:])
+
+
+@datasets.register("hub-adult")
+class HubAdult(GivenSet):
+    """The people of ``adult``, downloaded once; OpenML does not tell which are the official test rows."""
+
+    name = "hub-adult"
+    description = "48,842 people of a census, downloaded from OpenML"
+    attributes = ATTRIBUTES
+    spec = table(INPUTS)
+    source = "adult, version 2, on OpenML; UCI Machine Learning Repository, CC BY 4.0"
+    notes = (
+        "no official split: 20 % test, drawn with the data seed",
+        "samples hold no sex, race, age, marital status or relationship: these are hidden, or tell what is",
+    )
+
+    @classmethod
+    def available(cls) -> str | None:
+        """None where scikit-learn is installed; whether OpenML can be reached shows when it is loaded."""
+        return None if find_spec("sklearn") else "scikit-learn downloads it: pip install 'leakrange[models]'"
+
+    @classmethod
+    def content(cls) -> Content:
+        """The table; the first time it is downloaded, then it is read from ``$LEAKRANGE_CACHE/openml``."""
+        from sklearn.datasets import fetch_openml
+
+        home = cache_folder()
+        # Version 2 is the one with all of the 48,842 rows as they are.
+        how = {"as_frame": False, "parser": "liac-arff", "n_retries": 1, "delay": 0.1}
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that it tries again
+                found = fetch_openml("adult", version=2, data_home=str(home), **how)
+        # However OpenML cannot be reached or its answer read, it is one of these.
+        except (OSError, ValueError, KeyError) as failed:
+            raise DataUnavailable(
+                f"data set {cls.name!r} cannot be downloaded from OpenML: {failed}",
+                hint=f"connect to the network, copy {home}/openml from a machine that has it, or use 'adult'",
+            ) from failed
+        return _from_openml(found)
+
+
+def _from_openml(found: Any) -> Content:
+    """The people in what scikit-learn's ``fetch_openml`` gives, its names as numbers of ``categories``.
+
+    Raises `DataUnavailable` where columns are missing or hold other values.
+    """
+    places = {name.replace("-", "_"): i for i, name in enumerate(found.feature_names)}
+    missing = [name for name in ADULT_COLUMNS[:-1] if name not in places]
+    if missing:
+        raise DataUnavailable(
+            f"OpenML's adult lacks the columns: {', '.join(missing)}", hint="use 'adult', which is packed"
+        )
+    named = {name.replace("-", "_"): values for name, values in found.categories.items()}
+    columns = {name: _text(found.data[:, places[name]], named.get(name)) for name in ADULT_COLUMNS[:-1]}
+    columns["income"] = [str(income) for income in found.target]
+    return Content(
+        values=encode(INPUTS, columns),
+        labels=_labels(columns),
+        group=same_rows(columns, ADULT_COLUMNS),
+    )
+
+
+def _text(values: Any, names: list[str] | None) -> list[str]:
+    """A column as the published files write it; a name that is not known is "?"."""
+    if names is None:
+        return [f"{value:.0f}" for value in values]
+    return ["?" if np.isnan(value) else names[int(value)] for value in values]
+
+
+def _labels(found: Columns) -> dict[str, NDArray[np.int64]]:
+    """Labels of `ATTRIBUTES` from the table's columns. Raises `DataUnavailable` for values that the table
+    does not have."""
+    race = classes_of("race", found["race"], RACES)
+    return {
+        "income": classes_of("income", found["income"], ("<=50K", ">50K")),
+        "gender": classes_of("sex", found["sex"], ("Female", "Male")),
+        "race": race,
+        "race-2": (race > 0).astype(np.int64),
+        "age-group": np.searchsorted(AGES, numbers("age", found["age"]), side="right").astype(np.int64),
+        "marital-status": classes_of("marital_status", found["marital_status"], MARITAL),
+    }

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import MappingProxyType
 
 from leakrange.data.catalogue import Content, datasets
 from leakrange.data.placed import PlacedSet
-from leakrange.data.samples import Attribute
+from leakrange.data.samples import Attribute, by_name
 from leakrange.data.tables import Quantity, classes_of, encode, read_csv, same_rows, table
 
 __all__ = ["BankChurn"]
@@ -32,12 +31,10 @@ class BankChurn(PlacedSet):
 
     name = folder = "bank_churn"
     description = "10,000 customers of a bank, who stayed or left; gender and country hidden"
-    attributes = MappingProxyType(
-        {
-            "exited": Attribute("exited", ("stayed", "left"), "whether the customer left the bank"),
-            "gender": Attribute("gender", ("female", "male")),
-            "geography": Attribute("geography", COUNTRIES, "the customer's country"),
-        }
+    attributes = by_name(
+        Attribute("exited", ("stayed", "left"), "whether the customer left the bank"),
+        Attribute("gender", ("female", "male")),
+        Attribute("geography", COUNTRIES, "the customer's country"),
     )
     spec = table(INPUTS)
     source = "Churn_Modelling.csv, a table that circulates widely; no licence stated, origin undocumented"
@@ -56,11 +53,9 @@ class BankChurn(PlacedSet):
         return Content(
             values=encode(INPUTS, found),
             labels={
-                "exited": classes_of("Exited", found["Exited"], {"0": 0, "1": 1}),
-                "gender": classes_of("Gender", found["Gender"], {"Female": 0, "Male": 1}),
-                "geography": classes_of(
-                    "Geography", found["Geography"], {name: i for i, name in enumerate(COUNTRIES)}
-                ),
+                "exited": classes_of("Exited", found["Exited"], ("0", "1")),
+                "gender": classes_of("Gender", found["Gender"], ("Female", "Male")),
+                "geography": classes_of("Geography", found["Geography"], COUNTRIES),
             },
             group=same_rows(found, COLUMNS),
         )

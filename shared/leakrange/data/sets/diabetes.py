@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
-from types import MappingProxyType
 
 import numpy as np
 
 from leakrange.data.catalogue import Content, GivenSet, datasets
-from leakrange.data.samples import Attribute
+from leakrange.data.samples import Attribute, by_name
 from leakrange.data.tables import Quantity, table
 
 __all__ = ["Diabetes"]
@@ -34,12 +33,10 @@ class Diabetes(GivenSet):
 
     name = "diabetes"
     description = "442 real diabetes patients, shipped with scikit-learn; sex and age hidden"
-    attributes = MappingProxyType(
-        {
-            "progression": Attribute("progression", ("slow", "fast"), "against the median, a year later"),
-            "sex": Attribute("sex", ("1", "2"), "as the source numbers them, without saying which is which"),
-            "age-group": Attribute("age-group", ("under 40", "40-54", "55 or older")),
-        }
+    attributes = by_name(
+        Attribute("progression", ("slow", "fast"), "against the median, a year later"),
+        Attribute("sex", ("1", "2"), "as the source numbers them, without saying which is which"),
+        Attribute("age-group", ("under 40", "40-54", "55 or older")),
     )
     spec = table(INPUTS)
     source = "scikit-learn load_diabetes: Efron, Hastie, Johnstone and Tibshirani, 2004"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data.catalogue import Content, datasets
 from leakrange.data.placed import PlacedSet
-from leakrange.data.samples import Attribute
+from leakrange.data.samples import Attribute, by_name
 from leakrange.data.tables import Columns, Quantity, classes_of, encode, numbers, read_csv, same_rows, table
 
 __all__ = ["Hmda"]
@@ -45,15 +44,13 @@ class Hmda(PlacedSet):
 
     name = folder = "hmda"
     description = "160,338 mortgages, high-priced or not; the borrower's race, gender and age hidden"
-    attributes = MappingProxyType(
-        {
-            "high-priced": Attribute("high-priced", ("no", "yes"), "1.5 points above comparable ones"),
-            "race": Attribute("race", ("White", "Black", "Asian", "American Indian", "Pacific islander")),
-            "race-2": Attribute("race-2", ("White", "not White"), "as in TAPPFL's Loans table"),
-            "ethnicity": Attribute("ethnicity", ("not Hispanic", "Hispanic")),
-            "gender": Attribute("gender", ("female", "male")),
-            "age-group": Attribute("age-group", ("under 62", "62 or older")),
-        }
+    attributes = by_name(
+        Attribute("high-priced", ("no", "yes"), "1.5 points above comparable ones"),
+        Attribute("race", ("White", "Black", "Asian", "American Indian", "Pacific islander")),
+        Attribute("race-2", ("White", "not White"), "as in TAPPFL's Loans table"),
+        Attribute("ethnicity", ("not Hispanic", "Hispanic")),
+        Attribute("gender", ("female", "male")),
+        Attribute("age-group", ("under 62", "62 or older")),
     )
     spec = table(INPUTS)
     source = "public HMDA records, hmda_train_preprocessed of P. Hall's GWU_rml; CC BY 4.0"
@@ -91,7 +88,7 @@ def _as_packed(found: dict[str, list[str]], intro: str) -> None:
 def _labels(found: Columns) -> dict[str, NDArray[np.int64]]:
     race = _one_of(found, RACES)
     return {
-        "high-priced": classes_of(TARGET, found[TARGET], {"0": 0, "1": 1}),
+        "high-priced": classes_of(TARGET, found[TARGET], ("0", "1")),
         "race": race,
         "race-2": np.minimum(race, 1),
         "ethnicity": _one_of(found, ("non_hispanic", "hispanic")),

@@ -1,18 +1,109 @@
-"""Human motion with other people in the test than in the training."""
+"""HMP, human motion primitives: windows of a wrist's acceleration, packed or as the authors' folders."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data.catalogue import datasets
-from leakrange.data.motion import PEOPLE, MotionSet
-from leakrange.data.samples import SPLITS
+from leakrange.data.catalogue import Content, datasets
+from leakrange.data.packed import AGAIN, read_arrays, require_classes, require_range
+from leakrange.data.placed import PlacedSet
+from leakrange.data.samples import Attribute, by_name, train_or_test
+from leakrange.wire.errors import DataUnavailable
+from leakrange.wire.samples import SampleSpec
 
-__all__ = ["Hmp"]
+__all__ = ["ACTIVITIES", "MALE", "PEOPLE", "STRIDE", "WINDOW", "Hmp", "HmpRecordings"]
 
-TESTED = ("f3", "f4", "m2", "m3")
-"""Two women and two men with a fifth of all windows, who do twelve of the fourteen things between them."""
+WINDOW = 128
+"""Steps of a sample, as PASS cuts its motion data: four seconds."""
+STRIDE = 64
+RATE = 32.0
+LEVELS = 63
+ACTIVITIES = (
+    "brush_teeth", "climb_stairs", "comb_hair", "descend_stairs", "drink_glass", "eat_meat", "eat_soup",
+    "getup_bed", "liedown_bed", "pour_water", "sitdown_chair", "standup_chair", "use_telephone", "walk",
+)  # fmt: skip
+PEOPLE = (*(f"f{i}" for i in range(1, 6)), *(f"m{i}" for i in range(1, 12)))
+"""Five women and eleven men."""
+MALE = np.array([person.startswith("m") for person in PEOPLE])
+NAME = re.compile(r"Accelerometer-([0-9-]{19})-([a-z_]+)-([fm][0-9]+)\.txt")
+LAYOUT = MappingProxyType(
+    {
+        "signal": ("uint8", 2),
+        "offset": ("int64", 1),
+        "activity": ("uint8", 1),
+        "person": ("uint8", 1),
+        "activities": ("str", 1),
+        "people": ("str", 1),
+        "start": ("str", 1),
+    }
+)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """``signal``: uint8 (steps, 3), levels 0..63 of -1.5 g to 1.5 g."""
+
+    activity: int
+    person: int
+    start: str
+    signal: NDArray[np.uint8]
+
+    def windows(self) -> NDArray[np.uint8]:
+        """uint8 (n, `WINDOW`, 3): windows that overlap by half; none of a recording that is shorter."""
+        begins = range(0, len(self.signal) - WINDOW + 1, STRIDE)
+        return np.stack([self.signal[i : i + WINDOW] for i in begins]) if begins else self.signal[:0, None]
+
+
+class MotionSet(PlacedSet):
+    """Windows of 838 recordings of 16 people, who do 14 everyday things."""
+
+    folder = "hmp"
+    tested: ClassVar[tuple[str, ...]] = ()
+    """The people of the official test; where there are none the split is drawn."""
+    attributes = by_name(
+        Attribute("activity", ACTIVITIES, "what is done"),
+        Attribute("gender", ("female", "male"), "of who does it"),
+        Attribute("person", PEOPLE, "who does it"),
+    )
+    # Mean and deviation of every axis over all recordings.
+    spec = SampleSpec(
+        encoding="series",
+        shape=(WINDOW, 3),
+        dtype="float32",
+        scale=(0.579, 0.366, 0.395),
+        offset=(0.562, -0.874, -1.247),
+        rate=RATE,
+    )
+    source = "Bruno, Mastrogiovanni and Sgorbissa, University of Genoa, 2014; for one's own research only"
+    layouts = (("hmp.npz",), ("HMP_Dataset",))
+
+    @classmethod
+    def opened(cls, paths: tuple[Path, ...]) -> Content:
+        """The windows by activity, person and time; the group of a window is its recording."""
+        found = _from_folder(paths[0]) if paths[0].is_dir() else _from_file(paths[0])
+        found = sorted(found, key=lambda each: (each.activity, each.person, each.start))
+        cuts = [each.windows() for each in found]
+        count = [len(each) for each in cuts]
+        if not any(count):
+            raise DataUnavailable(f"{paths[0]}: no recording has {WINDOW} steps", hint=AGAIN)
+        levels = np.concatenate([each for each in cuts if len(each)])
+        activity = np.repeat([each.activity for each in found], count)
+        person = np.repeat([each.person for each in found], count)
+        tested = np.isin(person, [PEOPLE.index(name) for name in cls.tested])
+        return Content(
+            values=(levels.astype(np.float32) * np.float32(3 / LEVELS) - np.float32(1.5)),
+            labels={"activity": activity, "gender": MALE[person].astype(np.int64), "person": person},
+            group=np.repeat(np.arange(len(found)), count),
+            official=train_or_test(tested) if cls.tested else None,
+        )
 
 
 @datasets.register("hmp")
@@ -25,6 +116,9 @@ class Hmp(MotionSet):
 
     name = "hmp"
     description = "everyday motions at the wrist; the gender of people not seen before is hidden"
+    tested = ("f3", "f4", "m2", "m3")
+    """Two women and two men with a fifth of all windows, who do twelve of the fourteen things between
+    them."""
     official_split = True
     notes = (
         "the split is Leakrange's own: f3, f4, m2 and m3 are test, whoever is asked after",
@@ -32,8 +126,75 @@ class Hmp(MotionSet):
         "nobody in the test eats; a window's group is its recording",
     )
 
-    @classmethod
-    def official(cls, person: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Test for windows of the four, training for the others."""
-        tested = np.isin(person, [PEOPLE.index(name) for name in TESTED])
-        return np.where(tested, SPLITS.index("test"), SPLITS.index("train")).astype(np.uint8)
+
+@datasets.register("hmp-recordings")
+class HmpRecordings(MotionSet):
+    """For recognising a person: recordings, not people, are held out."""
+
+    name = "hmp-recordings"
+    description = "everyday motions at the wrist; which of 16 known people moves is hidden"
+    notes = (
+        "no official split: 20 % test, drawn by recording with the data seed",
+        "f1 has 2,807 of the 5,721 windows, and some people do but one thing",
+        "gender is told by the person here: for gender take 'hmp', whose test people are not seen before",
+    )
+
+
+def _from_file(path: Path) -> list[Recording]:
+    arrays = read_arrays(path, LAYOUT)
+    require_classes("activities", arrays["activities"], ACTIVITIES)
+    require_classes("people", arrays["people"], PEOPLE)
+    ends, signal = arrays["offset"], arrays["signal"]
+    if len(ends) < 2 or ends[0] < 0 or ends[-1] > len(signal) or (np.diff(ends) <= 0).any():
+        raise DataUnavailable(f"{path}: the offsets do not cut the signal into recordings", hint=AGAIN)
+    _levels(path, signal)
+    activity = require_range("activity", arrays["activity"], 0, len(ACTIVITIES) - 1)
+    person = require_range("person", arrays["person"], 0, len(PEOPLE) - 1)
+    start = arrays["start"].tolist()
+    if not len(activity) == len(person) == len(start) == len(ends) - 1:
+        raise DataUnavailable(f"{path}: activity, person and start are not one each a recording", hint=AGAIN)
+    return [
+        Recording(int(activity[i]), int(person[i]), start[i], signal[ends[i] : ends[i + 1]])
+        for i in range(len(start))
+    ]
+
+
+def _from_folder(folder: Path) -> list[Recording]:
+    """What the archive unpacks: a folder an activity, a text file a recording. Its folders ``..._MODEL``,
+    which hold copies, and other files are passed over."""
+    found = []
+    for path in folder.glob("*/Accelerometer-*.txt"):
+        name = NAME.fullmatch(path.name)
+        if name is None or path.parent.name.endswith("_MODEL"):
+            continue
+        activity, person = _known(path, name[2], ACTIVITIES), _known(path, name[3], PEOPLE)
+        found.append(Recording(activity, person, name[1], _signal(path)))
+    if not found:
+        raise DataUnavailable(
+            f"{folder} holds no recordings such as Walk/Accelerometer-2011-03-24-09-51-07-walk-f1.txt",
+            hint="unpack the archive HMP_Dataset there as it is",
+        )
+    return found
+
+
+def _known(path: Path, name: str, names: Sequence[str]) -> int:
+    if name not in names:
+        raise DataUnavailable(f"{path}: {name!r} is none of {', '.join(names)}", hint=AGAIN)
+    return names.index(name)
+
+
+def _signal(path: Path) -> NDArray[np.uint8]:
+    """Lines of three levels. Raises `DataUnavailable` for anything else."""
+    try:
+        found = np.array(path.read_text(encoding="ascii").split(), dtype=np.int64)
+    except (OSError, ValueError) as broken:
+        raise DataUnavailable(f"{path} cannot be read: {broken}", hint=AGAIN) from broken
+    if not len(found) or len(found) % 3:
+        raise DataUnavailable(f"{path} does not hold three numbers a line", hint=AGAIN)
+    return _levels(path, found.reshape(-1, 3))
+
+
+def _levels(path: Path, found: NDArray[np.int64] | NDArray[np.uint8]) -> NDArray[np.uint8]:
+    if found.shape[1] != 3 or found.min() < 0 or found.max() > LEVELS:
+        raise DataUnavailable(f"{path} does not hold three levels 0..{LEVELS} a step", hint=AGAIN)
+    return found.astype(np.uint8)

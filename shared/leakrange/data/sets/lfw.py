@@ -8,7 +8,7 @@ import numpy as np
 
 from leakrange.data.catalogue import Outline, datasets
 from leakrange.data.packed import Arrays, PackedSet, require_range
-from leakrange.data.samples import Attribute
+from leakrange.data.samples import Attribute, by_name
 from leakrange.wire.samples import SampleSpec
 
 __all__ = ["LFW"]
@@ -20,13 +20,12 @@ PEOPLE = 5747
 class LFW(PackedSet):
     """13,231 faces of 5,747 people with gender."""
 
-    name = packed = "lfw"
+    name = folder = "lfw"
+    layouts = (("lfw.npz",),)
     description = "13,231 faces of 5,747 people with gender and identity"
-    attributes = MappingProxyType(
-        {
-            "gender": Attribute("gender", ("female", "male"), "0 female, 1 male; -1 for 9 images"),
-            "identity": Attribute("identity", tuple(f"person-{i}" for i in range(PEOPLE)), "who is shown"),
-        }
+    attributes = by_name(
+        Attribute("gender", ("female", "male"), "0 female, 1 male; -1 for 9 images"),
+        Attribute("identity", tuple(f"person-{i}" for i in range(PEOPLE)), "who is shown"),
     )
     spec = SampleSpec.picture(64, 64, 3)
     source = "LFW, University of Massachusetts Amherst; research use, the photographs belong to their owners"
@@ -34,15 +33,7 @@ class LFW(PackedSet):
         "no training split is official: 20 % test, drawn by group of near-copies with the data seed",
         "most people have one image; people may be on both sides of the split",
     )
-    layout = MappingProxyType(
-        {
-            "jpeg": ("uint8", 1),
-            "offset": ("int64", 1),
-            "identity": ("int32", 1),
-            "gender": ("int8", 1),
-            "group": ("int32", 1),
-        }
-    )
+    layout = MappingProxyType({"identity": ("int32", 1), "gender": ("int8", 1), "group": ("int32", 1)})
 
     @classmethod
     def unpack(cls, arrays: Arrays) -> Outline:

@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-import numpy as np
-
 from leakrange.data.catalogue import Content, DataSet, datasets
 from leakrange.data.folders import (
-    cast_pictures,
+    cast_content,
     data_folder,
-    draw_pictures,
     person_folders,
     text_lines,
 )
@@ -79,26 +76,22 @@ class LFWPeople(DataSet):
     def read(cls, spec: DataSpec) -> Content:
         """The people as ``spec.seed`` casts them, at ``spec.size``.
 
-        Raises as `cast_pictures` does, and `DataUnavailable` for broken lists of genders.
+        Raises as `cast_content` does, and `DataUnavailable` for broken lists of genders.
         """
         root = _folder()
         if root is None:
             raise DataUnavailable(f"data set {cls.name!r} cannot be loaded: {cls.available()}")
         folders = {name: [folder] for name, folder in person_folders(root).items()}
-        albums = draw_pictures(folders, PEOPLE, CASTING, spec.seed)
-        paths = [path for album in albums.values() for path in album]
-        person = np.repeat(np.arange(len(albums)), [len(album) for album in albums.values()])
         known = _genders(root)
-        gender = np.array([known.get(path.name, -1) for path in paths], dtype=np.int64)
-        guide = gender if known else None
-        shown = cast_pictures(paths, spec.size or cls.spec.shape[0], person, CASTING, spec.seed, guide)
-        roles = shown.roles
         nobody = (f"without {' and '.join(LISTS)}: nobody's gender is known",)
-        return Content(
-            values=shown.images,
-            labels=roles.labels() | {"gender": gender[roles.kept]},
-            group=shown.group,
-            official=roles.official(),
+        return cast_content(
+            folders,
+            PEOPLE,
+            CASTING,
+            spec,
+            spec.size or cls.spec.shape[0],
+            {"gender": lambda path: known.get(path.name, -1)},
+            by_gender=bool(known),
             notes=(f"read from the folder {root.name}", *(() if known else nobody)),
         )
 

@@ -9,7 +9,7 @@ import numpy as np
 from leakrange.data.catalogue import Content, DataSet, Outline, datasets
 from leakrange.data.people import Casting, Roles, cast, people_attributes
 from leakrange.data.samples import Attribute
-from leakrange.data.sets.celeba_sub import CelebASub
+from leakrange.data.sets.celeba import CelebASub
 from leakrange.data.sets.lfw import LFW
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.samples import SampleSpec

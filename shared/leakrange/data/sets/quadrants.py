@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
 import numpy as np
 
 from leakrange.data.catalogue import Content, DataSet, datasets
-from leakrange.data.samples import Attribute
+from leakrange.data.samples import Attribute, by_name
 from leakrange.data.splits import shuffled, stream
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.samples import SampleSpec
@@ -51,21 +49,14 @@ class Quadrants(DataSet):
 
     name = "quadrants"
     description = "points of a square with two independent attributes, each linearly separable (HBC Fig. 2)"
-    attributes = MappingProxyType(
-        {
-            "y": Attribute("y", ("left", "right"), "sign of the first coordinate"),
-            "s": Attribute("s", ("below", "above"), "sign of the second coordinate"),
-        }
+    attributes = by_name(
+        Attribute("y", ("left", "right"), "sign of the first coordinate"),
+        Attribute("s", ("below", "above"), "sign of the second coordinate"),
     )
     spec = SampleSpec(encoding="vector", shape=(2,), dtype="uint8", scale=127.5, offset=-1.0)
     source = "drawn by Leakrange from a seed; HBC Fig. 2 shows such points without giving their formula"
     default_count = 20_000
     notes = ("points of a square, with a margin of .05 around both axes",)
-
-    @classmethod
-    def available(cls) -> str | None:
-        """None: drawing needs nothing but NumPy."""
-        return None
 
     @classmethod
     def read(cls, spec: DataSpec) -> Content:

@@ -30,11 +30,6 @@ class SynthFaces(DataSet):
     notes = (f"drawn faces of {IDENTITIES} invented people: easier than photographs, and nobody's likeness",)
 
     @classmethod
-    def available(cls) -> str | None:
-        """None: drawing needs nothing but NumPy."""
-        return None
-
-    @classmethod
     def read(cls, spec: DataSpec) -> Content:
         """``spec.count`` pictures at ``spec.size``, the same for the same ``spec.seed``."""
         traits, labels = sample(spec.count or cls.default_count, spec.seed)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
-
 import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data.catalogue import Content, DataSet, Outline, datasets
-from leakrange.data.samples import Attribute
+from leakrange.data.samples import Attribute, by_name
 from leakrange.data.splits import stream
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.samples import SampleSpec
@@ -34,22 +32,15 @@ class SynthMotion(DataSet):
 
     name = "synthmotion"
     description = "drawn motion of a wrist: activity, hand and gait are independent"
-    attributes = MappingProxyType(
-        {
-            "activity": Attribute("activity", ("rest", "walk", "climb", "run"), "told by the tempo"),
-            "hand": Attribute("hand", ("left", "right"), "told by the direction of the second axis"),
-            "gait": Attribute("gait", ("smooth", "sharp"), "told by the shape of the wave"),
-        }
+    attributes = by_name(
+        Attribute("activity", ("rest", "walk", "climb", "run"), "told by the tempo"),
+        Attribute("hand", ("left", "right"), "told by the direction of the second axis"),
+        Attribute("gait", ("smooth", "sharp"), "told by the shape of the wave"),
     )
     spec = SampleSpec(encoding="series", shape=(STEPS, 3), dtype="float32", rate=RATE)
     source = "drawn by Leakrange from a seed; nobody moved"
     default_count = 4000
     notes = ("drawn motion: much easier than a sensor's",)
-
-    @classmethod
-    def available(cls) -> str | None:
-        """None: drawing needs nothing but NumPy."""
-        return None
 
     @classmethod
     def read(cls, spec: DataSpec) -> Content:

@@ -40,11 +40,6 @@ class SynthPeople(DataSet):
     notes = SynthFaces.notes
 
     @classmethod
-    def available(cls) -> str | None:
-        """None: drawing needs nothing but NumPy."""
-        return None
-
-    @classmethod
     def read(cls, spec: DataSpec) -> Content:
         """The people as ``spec.seed`` draws and casts them."""
         drawn = SynthFaces.read(cls._drawn(spec))

@@ -6,13 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-import numpy as np
-
 from leakrange.data.catalogue import Content, DataSet, datasets
 from leakrange.data.folders import (
-    cast_pictures,
+    cast_content,
     data_folder,
-    draw_pictures,
     person_folders,
     text_lines,
 )
@@ -83,26 +80,20 @@ class VGGFace2(DataSet):
     def read(cls, spec: DataSpec) -> Content:
         """The people as ``spec.seed`` draws and casts them, at ``spec.size``.
 
-        Raises as `cast_pictures` does, and `DataUnavailable` for broken metadata.
+        Raises as `cast_content` does, and `DataUnavailable` for broken metadata.
         """
         root = data_folder(FOLDER)
         if root is None:
             raise DataUnavailable(f"data set {cls.name!r} cannot be loaded: {cls.available()}")
-        albums = draw_pictures(_folders(root), PEOPLE, CASTING, spec.seed)
-        paths = [path for album in albums.values() for path in album]
-        person = np.repeat(np.arange(len(albums)), [len(album) for album in albums.values()])
         known = _genders(root / METADATA)
-        gender = np.array([known.get(name, -1) for name in albums], dtype=np.int64)[person]
-        guide = gender if known else None
-        shown = cast_pictures(paths, spec.size or cls.spec.shape[0], person, CASTING, spec.seed, guide)
-        roles = shown.roles
-        part = np.array([PARTS.index(path.parent.parent.name) for path in paths], dtype=np.int64)
-        return Content(
-            values=shown.images,
-            labels=roles.labels() | {"gender": gender[roles.kept], "part": part[roles.kept]},
-            group=shown.group,
-            official=roles.official(),
-            notes=() if known else (f"without {METADATA}: nobody's gender is known",),
+        own = {
+            "gender": lambda path: known.get(path.parent.name, -1),
+            "part": lambda path: PARTS.index(path.parent.parent.name),
+        }
+        notes = () if known else (f"without {METADATA}: nobody's gender is known",)
+        size = spec.size or cls.spec.shape[0]
+        return cast_content(
+            _folders(root), PEOPLE, CASTING, spec, size, own, by_gender=bool(known), notes=notes
         )
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 from typing_extensions import override
 
-from leakrange.defences.input.base import InputDefence, input_defences
+from leakrange.defences.input import InputDefence, input_defences
 from leakrange.defences.stages import Parameters
 from leakrange.wire.samples import SampleSpec
 

@@ -2,6 +2,28 @@
 registered defence; listing them needs no deep learning framework.
 """
 
-from leakrange.defences.model.base import ModelDefence, model_defences
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from leakrange.defences.stages import Defence, P
+from leakrange.registry import Registry
+
+if TYPE_CHECKING:
+    from leakrange.nets.classifier import Classifier
 
 __all__ = ["ModelDefence", "model_defences"]
+
+
+class ModelDefence(Defence[P]):
+    """A change of a classifier that is deterministic: the same file gives the same model on every device.
+    Subclasses set the class variables and register themselves in `model_defences`.
+    """
+
+    @abstractmethod
+    def apply(self, classifier: Classifier) -> Classifier:
+        """A changed copy, in eval mode; ``classifier`` stays as it is."""
+
+
+model_defences: Registry[type[ModelDefence[Any]]] = Registry("model defence", "leakrange.defences.model")

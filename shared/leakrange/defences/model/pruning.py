@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from leakrange.defences.model.base import ModelDefence, model_defences
+from leakrange.defences.model import ModelDefence, model_defences
 from leakrange.defences.stages import Parameters
 
 if TYPE_CHECKING:

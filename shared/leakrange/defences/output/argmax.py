@@ -25,6 +25,7 @@ class Argmax(OutputDefence[Nothing]):
     summary = "release the decision alone, as a one-hot vector"
     consumes = CLASS_SCORES
     vectors = True
+    by_head = True
 
     @override
     def apply(self, values: Values, context: ReleaseContext) -> Values:

@@ -1,4 +1,4 @@
-"""What an output defence is, what it is told about the release, and the registry of all of them."""
+"""What an output defence is, what it may know about a release, and the registry of all of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ReleaseContext:
     release: the kind. draw: source of fresh noise. sticky_key: a secret of whoever runs the defence. digests:
     one per sample, naming the *query* (model, endpoint, canonical input), so that the same query gets the
     same sticky noise wherever it stands in a batch. stage: the place in the policy, told by the chain; it
-    keeps two noises apart.
+    keeps two noises apart. heads: the numbers of classes of a model that answers for several attributes.
     """
 
     release: Release
@@ -39,6 +39,7 @@ class ReleaseContext:
     sticky_key: bytes = b""
     digests: Sequence[bytes] | None = None
     stage: bytes = b""
+    heads: Sequence[int] = ()
 
 
 class OutputDefence(Defence[P]):
@@ -47,9 +48,11 @@ class OutputDefence(Defence[P]):
     """
 
     consumes: ClassVar[frozenset[Release]] = ANY_RELEASE
-    """Release kinds on which it means something; a policy refuses the others."""
+    """The kinds of release that it takes; a policy refuses the others."""
     vectors: ClassVar[bool] = False
-    """Whether it takes vectors alone; without, releases of any rank."""
+    """Whether it takes vectors alone, and not releases of any rank."""
+    by_head: ClassVar[bool] = False
+    """Whether it compares class scores, so that it works on those of each attribute by themselves."""
 
     @property
     def needs_digests(self) -> bool:

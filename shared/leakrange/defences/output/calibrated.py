@@ -9,10 +9,10 @@ import numpy as np
 from pydantic import Field
 from typing_extensions import override
 
-from leakrange.defences.output.base import OutputDefence, Parameters, ReleaseContext, Values, output_defences
+from leakrange.defences.output.base import Parameters, ReleaseContext, Values, output_defences
 from leakrange.defences.output.clip import clip_norm
 from leakrange.defences.output.gaussian_mechanism import gaussian_sigma
-from leakrange.defences.output.sticky import fresh_noise, sticky_noise
+from leakrange.defences.output.sticky import StickyOrFresh
 
 __all__ = ["CalibratedNoise"]
 
@@ -30,7 +30,7 @@ class CalibratedNoiseParameters(Parameters):
 
 
 @output_defences.register("calibrated-noise")
-class CalibratedNoise(OutputDefence[CalibratedNoiseParameters]):
+class CalibratedNoise(StickyOrFresh[CalibratedNoiseParameters]):
     """Clip each sample's values to Euclidean norm ``clip``, then add N(0, σ²) to each of them.
 
     σ is the least that makes the answer to one query (ε, δ)-differentially private for replacing the input
@@ -56,21 +56,15 @@ class CalibratedNoise(OutputDefence[CalibratedNoiseParameters]):
 
     @property
     @override
-    def deterministic(self) -> bool:
-        """True when sticky."""
-        return self.parameters.sticky
-
-    @property
-    @override
-    def needs_digests(self) -> bool:
-        """True when sticky."""
+    def sticky(self) -> bool:
+        """See `StickyOrFresh.sticky`."""
         return self.parameters.sticky
 
     @override
     def apply(self, values: Values, context: ReleaseContext) -> Values:
         """(B, ...) -> (B, ...). Raises `ValueError` where sticky noise lacks its key or a sample's digest."""
-        source = sticky_noise if self.parameters.sticky else fresh_noise
-        return clip_norm(values, self.parameters.clip) + self.sigma * source(_normal, values.shape, context)
+        noise = self.noise(_normal, values.shape, context)
+        return clip_norm(values, self.parameters.clip) + self.sigma * noise
 
 
 def _normal(generator: np.random.Generator, shape: tuple[int, ...]) -> Values:

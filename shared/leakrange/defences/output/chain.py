@@ -12,19 +12,18 @@ from numpy.typing import NDArray
 
 from leakrange.defences.output.base import (
     ANY_RELEASE,
+    CLASS_SCORES,
     OutputDefence,
     Release,
     ReleaseContext,
     output_defences,
 )
-from leakrange.defences.stages import InvalidChain, kind_of, mistake, read_stage
-from leakrange.registry import UnknownName
+from leakrange.defences.stages import InvalidChain, begun, canonical, read_stage
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
+from leakrange.wire.heads import parted
 
 __all__ = ["Chain", "InvalidChain"]
-
-MAX_STAGES = 16
 
 
 @dataclass(frozen=True)
@@ -39,21 +38,15 @@ class Chain:
 
         E.g. ``[{round: {decimals: 1}}, {temperature: 2}, argmax]``. Raises `InvalidChain` with every mistake.
         """
-        if not isinstance(spec, list):
-            raise InvalidChain([mistake([], f"a chain is a list of defences, not {kind_of(spec)}")])
-        mistakes: list[dict[str, Any]] = []
-        if len(spec) > MAX_STAGES:
-            mistakes.append(mistake([], f"at most {MAX_STAGES} defences in a chain, not {len(spec)}"))
-        stages = [stage for index, item in enumerate(spec) if (stage := _stage(item, index, mistakes))]
+        mistakes = begun(spec)
+        read = [read_stage(item, index, output_defences, mistakes) for index, item in enumerate(spec)]
         if mistakes:
             raise InvalidChain(mistakes)
-        return cls(tuple(stages))
+        return cls(tuple(stage for stage in read if stage))
 
     def spec(self) -> list[dict[str, Any]]:
-        """The canonical form, which `parse` reads: every parameter that is set, defaults included."""
-        return [
-            {name: stage.parameters.model_dump(mode="json", exclude_none=True)} for name, stage in self.stages
-        ]
+        """The canonical form, which `parse` reads."""
+        return canonical(self.stages)
 
     def digest(self) -> str:
         """The policy's identity (SHA-256, hex): the same for all spellings of the same chain."""
@@ -89,6 +82,11 @@ class Chain:
                 )
         return None
 
+    @property
+    def by_head(self) -> bool:
+        """Whether a stage needs to know the heads of class scores."""
+        return any(stage.by_head for _, stage in self.stages)
+
     @cached_property
     def _places(self) -> tuple[bytes, ...]:
         policy = self.digest()
@@ -97,22 +95,23 @@ class Chain:
     def apply(self, values: NDArray[np.floating[Any]], context: ReleaseContext) -> NDArray[np.float32]:
         """Run finite values (B, ...) through every stage; the result is finite too.
 
-        Computed in float64, released in float32. Raises `InvalidInput` for a release kind or a rank that a
-        stage cannot take, so that nothing slips through undefended.
+        Computed in float64, released in float32. Raises `InvalidInput` for a release kind, a rank or heads
+        that a stage cannot take, so that nothing slips through undefended.
         """
         if reason := self.refuse(context.release, values.ndim - 1):
             raise InvalidInput(reason)
+        heads = context.heads if context.release in CLASS_SCORES else ()
+        if heads and sum(heads) != values.shape[1]:
+            raise InvalidInput(f"{values.shape[1]} class scores are not those of {sum(heads)} classes")
         current = np.asarray(values, dtype=np.float64)
         for (_, stage), place in zip(self.stages, self._places, strict=True):
-            current = stage.apply(current, dataclasses.replace(context, stage=place))
+            told = dataclasses.replace(context, stage=place)
+            if not stage.by_head:
+                current = stage.apply(current, told)
+                continue
+            parts = [stage.apply(part, told) for part in parted(current, heads)]
+            heads = tuple(part.shape[1] for part in parts)  # a stage may keep fewer
+            current = np.concatenate(parts, axis=1)
         limits = np.finfo(np.float32)
         # Adding 0 makes 0 of -0, whose sign would tell that of a value that was rounded to nothing.
         return np.clip(current, limits.min, limits.max).astype(np.float32) + np.float32(0)
-
-
-def _stage(item: Any, index: int, mistakes: list[dict[str, Any]]) -> tuple[str, OutputDefence[Any]] | None:
-    try:
-        return read_stage(item, index, output_defences, mistakes)
-    except UnknownName as unknown:
-        mistakes.append(mistake([index], str(unknown), unknown.allowed))
-        return None

@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
-from leakrange.defences.output.base import OutputDefence, Parameters, ReleaseContext, Values, output_defences
-from leakrange.defences.output.sticky import fresh_noise, sticky_noise
+from leakrange.defences.output.base import Parameters, ReleaseContext, Values, output_defences
+from leakrange.defences.output.sticky import StickyOrFresh
 
 __all__ = ["Noise"]
 
@@ -23,7 +24,7 @@ class NoiseParameters(Parameters):
 
 
 @output_defences.register("noise")
-class Noise(OutputDefence[NoiseParameters]):
+class Noise(StickyOrFresh[NoiseParameters]):
     """Add noise to every element.
 
     multiplicative: the deviation is scale·|x| (FACELEAKS Section 7, N(x, ηx), η = scale). A noisy softmax is
@@ -40,19 +41,14 @@ class Noise(OutputDefence[NoiseParameters]):
     shorthand = "scale"
 
     @property
-    def deterministic(self) -> bool:
-        """True when sticky."""
-        return self.parameters.sticky
-
-    @property
-    def needs_digests(self) -> bool:
-        """True when sticky."""
+    @override
+    def sticky(self) -> bool:
+        """See `StickyOrFresh.sticky`."""
         return self.parameters.sticky
 
     def apply(self, values: Values, context: ReleaseContext) -> Values:
         """(B, ...) -> (B, ...). Raises `ValueError` where sticky noise lacks its key or a sample's digest."""
-        source = sticky_noise if self.parameters.sticky else fresh_noise
-        noise = source(self._draw, values.shape, context)
+        noise = self.noise(self._draw, values.shape, context)
         if self.parameters.mode == "multiplicative":
             noise = noise * np.abs(values)
         return values + self.parameters.scale * noise

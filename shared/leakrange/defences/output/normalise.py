@@ -1,4 +1,4 @@
-"""Bringing a release that noise moved back to where releases of its kind lie."""
+"""Scaling features back to length 1 and a softmax back to sum 1, which noise has changed."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ class Normalise(OutputDefence[Nothing]):
     summary = "scale features to length 1, and a softmax to sum 1, as noise leaves neither"
     consumes = NORMED
     vectors = True
+    by_head = True
 
     @override
     def apply(self, values: Values, context: ReleaseContext) -> Values:

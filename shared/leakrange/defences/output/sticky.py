@@ -1,23 +1,48 @@
-"""Where a defence's noise comes from: drawn afresh for each answer, or fixed by each query."""
+"""Noise that is drawn afresh for each answer, or decided by the query."""
 
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Callable
 
 import numpy as np
+from typing_extensions import override
 
-from leakrange.defences.output.base import ReleaseContext, Values
+from leakrange.defences.output.base import OutputDefence, ReleaseContext, Values
+from leakrange.defences.stages import P
 
-__all__ = ["Draw", "fresh_noise", "sticky_noise"]
+__all__ = ["Draw", "StickyOrFresh", "sticky_noise"]
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Values]
 """Draws noise of a shape from a generator."""
 
 
-def fresh_noise(draw: Draw, shape: tuple[int, ...], context: ReleaseContext) -> Values:
-    """Noise of ``shape`` (B, ...) that nothing but the context's source decides."""
-    return draw(context.draw, shape)
+class StickyOrFresh(OutputDefence[P]):
+    """A defence whose noise is sticky, or drawn afresh for each answer."""
+
+    @property
+    @abstractmethod
+    def sticky(self) -> bool:
+        """Whether a query that is repeated gets the same noise."""
+
+    @property
+    @override
+    def deterministic(self) -> bool:
+        """True when sticky."""
+        return self.sticky
+
+    @property
+    @override
+    def needs_digests(self) -> bool:
+        """True when sticky."""
+        return self.sticky
+
+    def noise(self, draw: Draw, shape: tuple[int, ...], context: ReleaseContext) -> Values:
+        """Noise of ``shape`` (B, ...). Raises as `sticky_noise` does."""
+        if self.sticky:
+            return sticky_noise(draw, shape, context)
+        return draw(context.draw, shape)
 
 
 def sticky_noise(draw: Draw, shape: tuple[int, ...], context: ReleaseContext) -> Values:
@@ -25,7 +50,7 @@ def sticky_noise(draw: Draw, shape: tuple[int, ...], context: ReleaseContext) ->
     the policy.
 
     Repeating a query gives the same noise, so averaging gains nothing. Raises `ValueError` where the key or a
-    sample's digest lacks.
+    sample's digest is missing.
     """
     if not context.sticky_key:
         raise ValueError("sticky noise needs a secret key")

@@ -36,6 +36,7 @@ class Temperature(OutputDefence[TemperatureParameters]):
     summary = "divide logits by a temperature, or do the same to a softmax"
     consumes = CLASS_SCORES
     vectors = True
+    by_head = True
     shorthand = "t"
 
     def apply(self, values: Values, context: ReleaseContext) -> Values:

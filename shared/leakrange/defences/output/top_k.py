@@ -44,6 +44,7 @@ class TopK(OutputDefence[TopKParameters]):
     summary = "keep the k highest class scores, with the rest renormalised away, zeroed or left out"
     consumes = CLASS_SCORES
     vectors = True
+    by_head = True
     shorthand = "k"
 
     def apply(self, values: Values, context: ReleaseContext) -> Values:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from leakrange.nets import Architecture, nets
-from leakrange.wire.samples import Encoding, SampleSpec
+from leakrange.nets import Architecture, nets, scaled
+from leakrange.wire.samples import SampleSpec
 
 if TYPE_CHECKING:
-    from leakrange.nets.classifier import Classifier
+    from torch import nn
 
 __all__ = ["Conv2d"]
 
@@ -29,13 +29,12 @@ class Conv2d(Architecture):
     have an order, as the bands of a spectrum have.
     """
 
-    name: ClassVar[str] = "conv-2d"
-    version: ClassVar[int] = 1
-    summary: ClassVar[str] = "small strided convolutions, for pictures and spectra of speech"
-    paper: ClassVar[str] = "none"
-    table: ClassVar[str] = "none"
-    encodings: ClassVar[tuple[Encoding, ...]] = ("picture", "series")
-    smallest: ClassVar[int] = 2 * FEWEST
+    name = "conv-2d"
+    summary = "small strided convolutions, for pictures and spectra of speech"
+    paper = "none"
+    table = "none"
+    encodings = ("picture", "series")
+    smallest = 2 * FEWEST
 
     @classmethod
     def misfit(cls, spec: SampleSpec) -> str | None:
@@ -44,16 +43,13 @@ class Conv2d(Architecture):
             return f"net {cls.name!r} takes series of {cls.smallest} channels or more, not {spec.shape[1]}"
         return super().misfit(spec)
 
-    @staticmethod
-    def build(spec: SampleSpec, classes: int, width: float = 1.0) -> Classifier:
-        """A freshly initialised net. Raises `ValueError` for what `misfit` names."""
+    @classmethod
+    def layers(cls, spec: SampleSpec, classes: int, width: float) -> tuple[nn.Module, nn.Module, int]:
+        """See `Architecture.layers`."""
         from torch import nn
 
-        from leakrange.nets.classifier import Classifier
         from leakrange.nets.dropout import Dropout
 
-        if reason := Conv2d.misfit(spec):
-            raise ValueError(reason)
         layers: list[nn.Module] = []
         if spec.encoding == "series":
             (breadth, height), before = spec.shape, 1
@@ -61,15 +57,15 @@ class Conv2d(Architecture):
         else:
             height, breadth, before = spec.shape
         for block in range((min(height, breadth) // FEWEST).bit_length() - 1):
-            after = max(1, round(WIDTHS[min(block, len(WIDTHS) - 1)] * width))
+            after = scaled(WIDTHS[min(block, len(WIDTHS) - 1)], width)
             layers += [
                 nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False),
                 nn.BatchNorm2d(after),
                 nn.ReLU(inplace=True),
             ]
             height, breadth, before = (height + 1) // 2, (breadth + 1) // 2, after
-        features = max(1, round(FEATURES * width))
+        features = scaled(FEATURES, width)
         flat = before * height * breadth
         last = [Dropout(DROPOUT), nn.Linear(flat, features), nn.ReLU(inplace=True)]
         body = nn.Sequential(*layers, nn.Flatten(), *last)
-        return Classifier(body, nn.Linear(features, classes), spec=spec, features=features, classes=classes)
+        return body, nn.Linear(features, classes), features

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from leakrange.nets import Architecture, nets
-from leakrange.wire.samples import Encoding, SampleSpec
+from leakrange.nets import Architecture, nets, scaled
+from leakrange.wire.samples import SampleSpec
 
 if TYPE_CHECKING:
-    from leakrange.nets.classifier import Classifier
+    from torch import nn
 
 __all__ = ["HbcClassifier"]
 
@@ -27,30 +27,26 @@ class HbcClassifier(Architecture):
     from 16.
     """
 
-    name: ClassVar[str] = "hbc"
-    version: ClassVar[int] = 1
-    summary: ClassVar[str] = "four strided convolutions and two linear layers, about 250 thousand parameters"
-    paper: ClassVar[str] = "HBC"
-    table: ClassVar[str] = "Table 12"
-    encodings: ClassVar[tuple[Encoding, ...]] = ("picture",)
-    smallest: ClassVar[int] = 16
+    name = "hbc"
+    summary = "four strided convolutions and two linear layers, about 250 thousand parameters"
+    paper = "HBC"
+    table = "Table 12"
+    encodings = ("picture",)
+    smallest = 16
 
-    @staticmethod
-    def build(spec: SampleSpec, classes: int, width: float = 1.0) -> Classifier:
-        """A freshly initialised net; 248,834 parameters for (64, 64, 3), two classes, width 1."""
+    @classmethod
+    def layers(cls, spec: SampleSpec, classes: int, width: float) -> tuple[nn.Module, nn.Module, int]:
+        """See `Architecture.layers`; 248,834 parameters for (64, 64, 3), two classes, width 1."""
         from torch import nn
 
-        from leakrange.nets.classifier import Classifier
         from leakrange.nets.dropout import Dropout
 
-        if reason := HbcClassifier.misfit(spec):
-            raise ValueError(reason)
         height, breadth, channels = spec.shape
         blocks = min(BLOCKS, min(height, breadth).bit_length() - 3)
         layers: list[nn.Module] = []
         before = channels
         for full in (*WIDTHS[: blocks - 1], WIDTHS[-1]):
-            after = max(1, round(full * width))
+            after = scaled(full, width)
             layers += [
                 nn.Conv2d(before, after, kernel_size=2, stride=2),
                 nn.BatchNorm2d(after),
@@ -58,8 +54,8 @@ class HbcClassifier(Architecture):
                 Dropout(0.2),
             ]
             before = after
-        features = max(1, round(FEATURES * width))
+        features = scaled(FEATURES, width)
         flat = before * (height >> blocks) * (breadth >> blocks)
         body = nn.Sequential(*layers, nn.Flatten(), nn.Linear(flat, features), nn.LeakyReLU(0.01))
         head = nn.Sequential(Dropout(0.5), nn.Linear(features, classes))
-        return Classifier(body, head, spec=spec, features=features, classes=classes)
+        return body, head, features

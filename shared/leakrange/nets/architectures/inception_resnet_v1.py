@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from leakrange.nets import Architecture, nets
-from leakrange.wire.samples import Encoding, SampleSpec
+from leakrange.nets import Architecture, nets, scaled
+from leakrange.wire.samples import SampleSpec
 
 if TYPE_CHECKING:
-    from leakrange.nets.classifier import Classifier
+    from torch import nn
 
 __all__ = ["InceptionResNetV1"]
 
@@ -22,25 +22,26 @@ class InceptionResNetV1(Architecture):
     Published weights are taken by `leakrange.providers.published.load_published`.
     """
 
-    name: ClassVar[str] = "inception-resnet-v1"
-    version: ClassVar[int] = 1
-    summary: ClassVar[str] = "the paper's face recogniser, 160×160 pixels, an embedding of 512 values"
-    paper: ClassVar[str] = "FACELEAKS"
-    table: ClassVar[str] = "Section 3.2"
-    encodings: ClassVar[tuple[Encoding, ...]] = ("picture",)
-    smallest: ClassVar[int] = 80
+    name = "inception-resnet-v1"
+    summary = "the paper's face recogniser, 160×160 pixels, an embedding of 512 values"
+    paper = "FACELEAKS"
+    table = "Section 3.2"
+    encodings = ("picture",)
+    smallest = 80
 
-    @staticmethod
-    def build(spec: SampleSpec, classes: int, width: float = 1.0) -> Classifier:
-        """A freshly initialised net; ``width`` scales its channels. Raises `ValueError` for images under 80
-        pixels a side."""
+    @classmethod
+    def misfit(cls, spec: SampleSpec) -> str | None:
+        """As of any net; names the size that the paper has."""
+        reason = super().misfit(spec)
+        return reason and f"{reason} (the paper's faces have 160)"
+
+    @classmethod
+    def layers(cls, spec: SampleSpec, classes: int, width: float) -> tuple[nn.Module, nn.Module, int]:
+        """See `Architecture.layers`."""
         from torch import nn
 
-        from leakrange.nets.classifier import Classifier
         from leakrange.nets.inception import InceptionResNetBody
 
-        if reason := InceptionResNetV1.misfit(spec):
-            raise ValueError(f"{reason} (the paper's faces have 160)")
-        features = max(1, round(FEATURES * width))
-        body = InceptionResNetBody(spec.shape[2], features, lambda full: max(1, round(full * width)))
-        return Classifier(body, nn.Linear(features, classes), spec=spec, features=features, classes=classes)
+        features = scaled(FEATURES, width)
+        body = InceptionResNetBody(spec.shape[2], features, lambda full: scaled(full, width))
+        return body, nn.Linear(features, classes), features

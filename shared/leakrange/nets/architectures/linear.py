@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from leakrange.nets import Architecture, nets
-from leakrange.wire.samples import Encoding, SampleSpec
+from leakrange.wire.samples import SampleSpec
 
 if TYPE_CHECKING:
-    from leakrange.nets.classifier import Classifier
+    from torch import nn
 
 __all__ = ["LinearClassifier"]
 
@@ -23,27 +23,20 @@ class LinearClassifier(Architecture):
     channel): a ``features`` release of this net gives the input away.
     """
 
-    name: ClassVar[str] = "linear"
-    version: ClassVar[int] = 1
-    summary: ClassVar[str] = (
-        "softmax regression on the values; logistic regression where there are two classes"
-    )
-    paper: ClassVar[str] = "HBC"
-    table: ClassVar[str] = "Section 3.1"
-    encodings: ClassVar[tuple[Encoding, ...]] = ("picture", "series", "table", "vector")
-    smallest: ClassVar[int] = 1
+    name = "linear"
+    summary = "softmax regression on the values; logistic regression where there are two classes"
+    paper = "HBC"
+    table = "Section 3.1"
+    encodings = ("picture", "series", "table", "vector")
+    smallest = 1
 
-    @staticmethod
-    def build(spec: SampleSpec, classes: int, width: float = 1.0) -> Classifier:
-        """A freshly initialised net of (values + 1)·classes parameters. There is no hidden layer: raises
+    @classmethod
+    def layers(cls, spec: SampleSpec, classes: int, width: float) -> tuple[nn.Module, nn.Module, int]:
+        """See `Architecture.layers`; (values + 1)·classes parameters. There is no hidden layer: raises
         `ValueError` for a ``width`` other than 1."""
         from torch import nn
-
-        from leakrange.nets.classifier import Classifier
 
         if width != 1.0:
             raise ValueError(f"net 'linear' has no layers to scale: its width is 1, not {width:g}")
         features = math.prod(spec.shape)
-        return Classifier(
-            nn.Flatten(), nn.Linear(features, classes), spec=spec, features=features, classes=classes
-        )
+        return nn.Flatten(), nn.Linear(features, classes), features

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
-from leakrange.nets import Architecture, nets
-from leakrange.wire.samples import Encoding, SampleSpec
+from leakrange.nets import Architecture, nets, scaled
+from leakrange.wire.samples import SampleSpec
 
 if TYPE_CHECKING:
-    from leakrange.nets.classifier import Classifier
+    from torch import nn
 
 __all__ = ["Residual"]
 
@@ -27,29 +27,30 @@ class Residual(Architecture):
     the head is one linear layer on them. Width .5 trains on a CPU.
     """
 
-    name: ClassVar[str] = "residual"
-    version: ClassVar[int] = 1
-    summary: ClassVar[str] = "a small residual net for faces, with an embedding of 256 values at width 1"
-    paper: ClassVar[str] = "FACELEAKS"
-    table: ClassVar[str] = "in place of Section 3.2's, which wants a GPU"
-    encodings: ClassVar[tuple[Encoding, ...]] = ("picture",)
-    smallest: ClassVar[int] = 32
+    name = "residual"
+    summary = "a small residual net for faces, with an embedding of 256 values at width 1"
+    paper = "FACELEAKS"
+    table = "in place of Section 3.2's, which wants a GPU"
+    encodings = ("picture",)
+    smallest = 32
 
-    @staticmethod
-    def build(spec: SampleSpec, classes: int, width: float = 1.0) -> Classifier:
-        """A freshly initialised net. Raises `ValueError` for a side that 16 does not divide, or under 32."""
+    @classmethod
+    def misfit(cls, spec: SampleSpec) -> str | None:
+        """As of any net; and 16 has to divide the sides."""
+        if (reason := super().misfit(spec)) or not any(side % 16 for side in spec.shape[:2]):
+            return reason
+        return f"net {cls.name!r} takes sides of 32, 48, 64, ... pixels, not {spec.shape[0]}×{spec.shape[1]}"
+
+    @classmethod
+    def layers(cls, spec: SampleSpec, classes: int, width: float) -> tuple[nn.Module, nn.Module, int]:
+        """See `Architecture.layers`."""
         from torch import nn
 
-        from leakrange.nets.classifier import Classifier
         from leakrange.nets.dropout import Dropout
         from leakrange.nets.residual import ResidualBlock
 
-        if reason := Residual.misfit(spec):
-            raise ValueError(reason)
         height, breadth, channels = spec.shape
-        if height % 16 or breadth % 16:
-            raise ValueError(f"net 'residual' takes sides of 32, 48, 64, ... pixels, not {height}×{breadth}")
-        widths = [max(1, round(full * width)) for full in WIDTHS]
+        widths = [scaled(full, width) for full in WIDTHS]
         layers: list[nn.Module] = [
             nn.Conv2d(channels, widths[0], 3, stride=2, padding=1, bias=False),
             nn.BatchNorm2d(widths[0]),
@@ -62,8 +63,8 @@ class Residual(Architecture):
                 nn.ReLU(inplace=True),
                 ResidualBlock(after),
             ]
-        features = max(1, round(FEATURES * width))
+        features = scaled(FEATURES, width)
         flat = widths[-1] * (height // 16) * (breadth // 16)
         embedding = [Dropout(DROPOUT), nn.Linear(flat, features, bias=False), nn.BatchNorm1d(features)]
         body = nn.Sequential(*layers, nn.Flatten(), *embedding)
-        return Classifier(body, nn.Linear(features, classes), spec=spec, features=features, classes=classes)
+        return body, nn.Linear(features, classes), features

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from leakrange.data.samples import Attribute
-from leakrange.providers.behaviour import Behaviour, Beta, Judgement, Parameters, Release, share_equal
+from leakrange.providers.behaviour import (
+    Behaviour,
+    CuriousParameters,
+    Judgement,
+    Parameters,
+    Release,
+    Role,
+    share_equal,
+)
 from leakrange.providers.behaviours import behaviours
-from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,13 +21,6 @@ if TYPE_CHECKING:
     from leakrange.providers.decoders.argmax import ArgmaxDecoder
 
 __all__ = ["Convex"]
-
-
-class ConvexParameters(Parameters):
-    """Target and sensitive attribute, and the weights β^y, β^s of Eq. 12."""
-
-    sensitive: str
-    beta: Beta = Beta()
 
 
 @behaviours.register("curious/convex")
@@ -39,21 +37,8 @@ class Convex(Behaviour):
     paper: ClassVar[str] = "HBC"
     equation: ClassVar[str] = "Section 3.1, Eq. 12"
     releases: ClassVar[tuple[Release, ...]] = ("softmax", "logits")
-    Parameters: ClassVar[type[Parameters]] = ConvexParameters
-
-    @classmethod
-    def check(cls, parameters: Any, attributes: Mapping[str, Attribute]) -> None:
-        """Besides the names: y and s must be binary."""
-        super().check(parameters, attributes)
-        for role in ("target", "sensitive"):
-            name = getattr(parameters, role)
-            classes = len(attributes[name].classes)
-            if classes != 2:
-                raise InvalidInput(
-                    f"behaviour 'curious/convex' is for two binary attributes; "
-                    f"{name!r} has {classes} classes",
-                    hint="use behaviour 'curious/parameterized', or attributes of two classes",
-                )
+    Parameters: ClassVar[type[Parameters]] = CuriousParameters
+    binary: ClassVar[tuple[Role, ...]] = ("target", "sensitive")
 
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
         """Eq. 12."""
@@ -70,9 +55,7 @@ class Convex(Behaviour):
         """β^y·honesty + β^s·curiosity, both by the greatest output."""
         assert sensitive is not None
         answer = logits.argmax(dim=1)
-        honesty, curiosity = share_equal(answer, target), share_equal(answer, sensitive)
-        beta = self.parameters.beta
-        return Judgement(honesty, curiosity, beta.y * honesty + beta.s * curiosity)
+        return self.weighed(share_equal(answer, target), share_equal(answer, sensitive))
 
     def decoder(self) -> ArgmaxDecoder:
         """The greatest output; nothing of it is learned."""

@@ -51,8 +51,8 @@ class Honest(Behaviour):
     several: ClassVar[tuple[Role, ...]] = ("target",)
 
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:  # noqa: ARG002
-        """Cross-entropy on the target, and β^x of the outputs' entropy; nobody asks for the sensitive
-        labels."""
+        """Cross-entropy on the target, and β^x of the outputs' entropy; the sensitive
+        labels are not used."""
         from leakrange.nets.heads import mean_loss, soft
         from leakrange.providers.losses import entropy, target_loss
 

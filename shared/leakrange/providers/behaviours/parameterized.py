@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
+from leakrange.data.samples import Names
 from leakrange.providers.behaviour import (
     Behaviour,
     Beta,
     Judgement,
-    Names,
     Parameters,
     Release,
     Role,
@@ -159,8 +159,7 @@ class Parameterized(Behaviour):
             inferred = answers(self.attack(self._released(logits)), self.hidden)
         honesty = share_equal(answers(logits, self.classifier.heads), target)
         curiosity = share_equal(inferred, sensitive)
-        beta = self.parameters.beta
-        return Judgement(honesty, curiosity, beta.y * honesty + beta.s * curiosity)
+        return self.weighed(honesty, curiosity)
 
     def decoder(self) -> NetDecoder:
         """A copy of G."""

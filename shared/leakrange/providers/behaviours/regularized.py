@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from leakrange.data.samples import Attribute
-from leakrange.providers.behaviour import Behaviour, Beta, Judgement, Parameters, Release, share_equal
+from leakrange.providers.behaviour import (
+    Behaviour,
+    CuriousParameters,
+    Judgement,
+    Parameters,
+    Release,
+    Role,
+    share_equal,
+)
 from leakrange.providers.behaviours import behaviours
-from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -16,13 +21,6 @@ if TYPE_CHECKING:
     from leakrange.providers.decoders.threshold import ThresholdDecoder
 
 __all__ = ["Regularized"]
-
-
-class RegularizedParameters(Parameters):
-    """Target and sensitive attribute, and the weights β^y, β^s of Eq. 3."""
-
-    sensitive: str
-    beta: Beta = Beta()
 
 
 @behaviours.register("curious/regularized")
@@ -38,21 +36,10 @@ class Regularized(Behaviour):
     paper: ClassVar[str] = "HBC"
     equation: ClassVar[str] = "Eq. 3, 4"
     releases: ClassVar[tuple[Release, ...]] = ("softmax",)
-    Parameters: ClassVar[type[Parameters]] = RegularizedParameters
+    Parameters: ClassVar[type[Parameters]] = CuriousParameters
+    binary: ClassVar[tuple[Role, ...]] = ("sensitive",)
 
     tau: float = 0.0
-
-    @classmethod
-    def check(cls, parameters: Any, attributes: Mapping[str, Attribute]) -> None:
-        """Besides the names: s must be binary."""
-        super().check(parameters, attributes)
-        classes = len(attributes[parameters.sensitive].classes)
-        if classes != 2:
-            raise InvalidInput(
-                f"behaviour 'curious/regularized' hides a binary attribute; "
-                f"{parameters.sensitive!r} has {classes} classes",
-                hint="use behaviour 'curious/parameterized', or an attribute of two classes",
-            )
 
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
         """Eq. 3."""
@@ -73,8 +60,7 @@ class Regularized(Behaviour):
         entropies = entropy(logits.softmax(dim=1)).cpu().numpy()
         self.tau, curiosity = most_accurate_threshold(entropies, sensitive.cpu().numpy())
         honesty = share_equal(logits.argmax(dim=1), target)
-        beta = self.parameters.beta
-        return Judgement(honesty, curiosity, beta.y * honesty + beta.s * curiosity)
+        return self.weighed(honesty, curiosity)
 
     def decoder(self) -> ThresholdDecoder:
         """The threshold of the last `judge`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,16 +32,6 @@ class ArgmaxDecoder(Decoder):
 
     def __init__(self, outputs: int) -> None:
         self.outputs = self.classes = outputs
-
-    @property
-    def config(self) -> ArgmaxConfig:
-        """See `Decoder.config`."""
-        return ArgmaxConfig(outputs=self.outputs)
-
-    @classmethod
-    def build(cls, config: ArgmaxConfig) -> Self:
-        """See `Decoder.build`."""
-        return cls(config.outputs)
 
     def infer(self, releases: NDArray[np.floating], kind: str) -> Inferred:
         """See `Decoder.infer`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,16 +40,6 @@ class ThresholdDecoder(Decoder):
     def __init__(self, tau: float, outputs: int) -> None:
         self.tau = tau
         self.outputs = outputs
-
-    @property
-    def config(self) -> ThresholdConfig:
-        """See `Decoder.config`."""
-        return ThresholdConfig(tau=self.tau, outputs=self.outputs)
-
-    @classmethod
-    def build(cls, config: ThresholdConfig) -> Self:
-        """See `Decoder.build`."""
-        return cls(config.tau, config.outputs)
 
     def infer(self, releases: NDArray[np.floating], kind: str) -> Inferred:
         """See `Decoder.infer`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Self
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,16 +48,6 @@ class VertexDecoder(Decoder):
         self.outputs = outputs
         self.classes = classes
         self.beta_s = beta_s
-
-    @property
-    def config(self) -> VertexConfig:
-        """See `Decoder.config`."""
-        return VertexConfig(outputs=self.outputs, classes=self.classes, beta_s=self.beta_s)
-
-    @classmethod
-    def build(cls, config: VertexConfig) -> Self:
-        """See `Decoder.build`."""
-        return cls(config.outputs, config.classes, config.beta_s)
 
     def infer(self, releases: NDArray[np.floating], kind: str) -> Inferred:
         """See `Decoder.infer`."""

@@ -7,7 +7,7 @@ from leakrange.report.charts.drawing import Axis, Picture, picture, points, rule
 from leakrange.report.findings import Findings, Subject, leak, leaked, level
 from leakrange.scenario.results import Summary
 
-__all__ = ["KNOWLEDGES", "adaptivity", "place_of"]
+__all__ = ["adaptivity", "place_of"]
 
 NARROWEST = 0.1
 """The axis spans at least this share of 1, so that mere noise does not look like a gap."""

@@ -49,6 +49,8 @@ GUIDE = [3.0, 3.0]
 """The dashes of reference lines."""
 PLACES = list(range(len(SERIES)))
 TEXT = 12.5
+WIDTH = 176
+"""Pixels for the names on an axis below a chart."""
 FONT = "Liberation Sans"
 """By which texts are measured: it comes with vl-convert, so that charts are the same on every machine."""
 
@@ -94,32 +96,22 @@ class Axis:
     about: int = 5
     """How many ticks Vega is to choose."""
 
-    def x(self, field: str = "x") -> alt.X:
-        """The axis below the chart, of that field of the rows."""
+    def x(self) -> alt.X:
+        """The axis below the chart, of the rows' x."""
         if self.names is not None:
-            own = alt.Axis(grid=False, labelAngle=0, ticks=False)
-            return alt.X(f"{field}:N", title=self.title, sort=list(self.names), axis=own)
-        return alt.X(shorthand=self._field(field), title=self.title, scale=self._scale(), axis=self._marks())
+            limit = WIDTH / len(self.names)
+            own = alt.Axis(grid=False, labelAngle=0, labelLimit=limit, ticks=False)
+            return alt.X("x:N", title=self.title, sort=list(self.names), axis=own)
+        return alt.X("x:Q", title=self.title, scale=self._scale(), axis=self._marks())
 
-    def y(self, field: str = "y") -> alt.Y:
-        """The axis to the left; its title stands above, where it can be read without turning the head."""
-        above: dict[str, Any] = {
-            "titleAngle": 0,
-            "titleAnchor": "end",
-            "titleAlign": "left",
-            "titleX": -40,
-            "titleY": -14,
-        }
+    def y(self) -> alt.Y:
+        """The axis to the left, of the rows' y; its title stands above it, upright."""
+        above: dict[str, Any] = {"titleAngle": 0, "titleAnchor": "end", "titleAlign": "left"}
+        above |= {"titleX": -40, "titleY": -14}
         if self.names is not None:
-            own = alt.Axis(grid=False, labelLimit=92, ticks=False, **above)
-            return alt.Y(f"{field}:N", title=self.title or None, sort=list(self.names), axis=own)
-        return alt.Y(
-            shorthand=self._field(field), title=self.title, scale=self._scale(), axis=self._marks(**above)
-        )
-
-    @staticmethod
-    def _field(field: str) -> str:
-        return f"{field}:Q"
+            own = alt.Axis(grid=False, labelLimit=82, ticks=False, **above)
+            return alt.Y("y:N", title=self.title or None, sort=list(self.names), axis=own)
+        return alt.Y("y:Q", title=self.title, scale=self._scale(), axis=self._marks(**above))
 
     def _scale(self) -> alt.Scale:
         ends: dict[str, Any] = {} if self.ends is None else {"domain": list(self.ends)}
@@ -146,12 +138,8 @@ class Layer:
     rows: Rows
 
 
-def _bare() -> alt.Chart:
-    return alt.Chart(alt.NamedData(name="rows"))
-
-
-def _colour(field: str = "colour") -> alt.Color:
-    return alt.Color(f"{field}:O", scale=alt.Scale(domain=PLACES, range=list(SERIES)), legend=None)
+BARE = alt.Chart(alt.NamedData(name="rows"))
+COLOUR = alt.Color("colour:O", scale=alt.Scale(domain=PLACES, range=list(SERIES)), legend=None)
 
 
 def _numbered(rows: Rows) -> list[dict[str, Any]]:
@@ -167,11 +155,11 @@ def lines(
     rows; ``muted`` ones are grey."""
     own: dict[str, Any] = {"strokeWidth": width, "opacity": 0.45 if faint else 0.95, "clip": True}
     told: dict[str, Any] = {} if faint else {"description": alt.Description("tip:N")}
-    told["color"] = alt.value(MUTED) if muted else _colour()
+    told["color"] = alt.value(MUTED) if muted else COLOUR
     dash = alt.StrokeDash(
         "dash:O", scale=alt.Scale(domain=PLACES, range=[list(each) for each in DASHES]), legend=None
     )
-    marks = _bare().mark_line(aria=not faint, **own)
+    marks = BARE.mark_line(aria=not faint, **own)
     encoded = marks.encode(x=x.x(), y=y.y(), detail="line:N", order="order:Q", strokeDash=dash, **told)
     return Layer(encoded, [{"dash": 0, **row, "order": n} for n, row in enumerate(_numbered(rows))])
 
@@ -179,8 +167,8 @@ def lines(
 def points(rows: Rows, x: Axis, y: Axis, *, size: float = 62.0) -> Layer:
     """Marks at rows of x, y, colour, marker and tip."""
     shape = alt.Shape("marker:O", scale=alt.Scale(domain=PLACES, range=list(SHAPES)), legend=None)
-    marks = _bare().mark_point(filled=True, size=size, opacity=0.88, clip=True)
-    encoded = marks.encode(x=x.x(), y=y.y(), color=_colour(), shape=shape, description="tip:N")
+    marks = BARE.mark_point(filled=True, size=size, opacity=0.88, clip=True)
+    encoded = marks.encode(x=x.x(), y=y.y(), color=COLOUR, shape=shape, description="tip:N")
     return Layer(encoded, [{"marker": 0, **row} for row in _numbered(rows)])
 
 
@@ -190,19 +178,19 @@ def rules(rows: Rows, x: Axis | None, y: Axis | None, *, guide: bool = False) ->
     look: dict[str, Any] = {"strokeWidth": 1.0, "opacity": 0.65}
     if guide:
         look = {"strokeWidth": 1.2, "strokeDash": GUIDE, "color": MUTED}
-    encoded: dict[str, Any] = {} if guide else {"color": _colour()}
+    encoded: dict[str, Any] = {} if guide else {"color": COLOUR}
     fields = {field for row in rows for field in row}
     if x is not None:
         encoded |= {"x": x.x()} | ({"x2": "x2:Q"} if "x2" in fields else {})
     if y is not None:
         encoded |= {"y": y.y()} | ({"y2": "y2:Q"} if "y2" in fields else {})
-    return Layer(_bare().mark_rule(aria=False, clip=True, **look).encode(**encoded), _numbered(rows))
+    return Layer(BARE.mark_rule(aria=False, clip=True, **look).encode(**encoded), _numbered(rows))
 
 
 def bars(rows: Rows, x: Axis, y: Axis, *, opacity: float = 0.75) -> Layer:
     """Bars from 0 up to y, between x and x2, of rows with a colour and a tip."""
-    marks = _bare().mark_rect(opacity=opacity)
-    encoded = marks.encode(x=x.x(), x2="x2:Q", y=y.y(), y2="y2:Q", color=_colour(), description="tip:N")
+    marks = BARE.mark_rect(opacity=opacity)
+    encoded = marks.encode(x=x.x(), x2="x2:Q", y=y.y(), y2="y2:Q", color=COLOUR, description="tip:N")
     return Layer(encoded, [{"y2": 0, **row} for row in _numbered(rows)])
 
 
@@ -210,15 +198,15 @@ def cells(rows: Rows, x: Axis, y: Axis) -> list[Layer]:
     """A cell at each row's names x and y, the fuller the greater its ``share`` of 1, its text and tip."""
     full = alt.Opacity("share:Q", scale=alt.Scale(domain=[0, 1], range=[0.03, 0.6]), legend=None)
     placed: dict[str, Any] = {"x": x.x(), "y": y.y()}
-    filled = _bare().mark_rect(color=SERIES[1]).encode(opacity=full, description="tip:N", **placed)
-    texts = _bare().mark_text(color=INK, fontSize=TEXT, aria=False).encode(text="text:N", **placed)
+    filled = BARE.mark_rect(color=SERIES[1]).encode(opacity=full, description="tip:N", **placed)
+    texts = BARE.mark_text(color=INK, fontSize=TEXT, aria=False).encode(text="text:N", **placed)
     return [Layer(filled, rows), Layer(texts, rows)]
 
 
 def area(rows: Rows, x: Axis, y: Axis) -> Layer:
     """Bands between y and y2 along x, of rows with a ``line`` and a colour."""
-    marks = _bare().mark_area(opacity=0.18, aria=False, clip=True)
-    return Layer(marks.encode(x=x.x(), y=y.y(), y2="y2:Q", color=_colour(), detail="line:N"), _numbered(rows))
+    marks = BARE.mark_area(opacity=0.18, aria=False, clip=True)
+    return Layer(marks.encode(x=x.x(), y=y.y(), y2="y2:Q", color=COLOUR, detail="line:N"), _numbered(rows))
 
 
 def picture(

@@ -44,7 +44,7 @@ def _plane(findings: Findings, task: tuple[str, str, str, str]) -> Picture | Non
         f"Plane of {x.title} and {y.title} on {data}. {said}.",
         [rules(guide, None, y, guide=True), rules(across, x, y), rules(upright, x, y), points(rows, x, y)],
         size=(350, 310),
-        margins=(32, 14, 46, 54),
+        margins=(32, 28, 46, 54),
         note="" if chance is None else f"dashed: chance, {figure(chance, shown[0][1].metric.unit)}",
         keys=[Key(name, marker=index) for index, name in names.items()],
     )

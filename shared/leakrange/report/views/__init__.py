@@ -18,12 +18,11 @@ __all__ = ["View", "views"]
 
 @dataclass(frozen=True)
 class View:
-    """A section of the report: its title, what it shows in a sentence or two, how one thing of it is called,
-    and what draws the picture of a subject, or gives None where there is nothing to draw."""
+    """A section of the report: its title, what it shows in a sentence or two, and what draws the picture of a
+    subject, or gives None where there is nothing to draw."""
 
     title: str
     lead: str
-    one: str
     draw: Callable[[Findings, Subject], Picture | None]
 
 

@@ -12,7 +12,7 @@ from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
 
 LEGIBLE = 12
-"""Up to so many classes every cell has its count written in it."""
+"""Up to so many classes are written with their names, and every cell with its count."""
 
 
 def _draw(findings: Findings, subject: Subject) -> Picture | None:
@@ -25,12 +25,14 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
     if row is None or not matrices or len({each.shape for each in matrices}) > 1:
         return None
     counts = sum(matrices[1:], start=matrices[0])
-    names = [str(place) for place in range(len(counts))]
+    known = findings.results.classes.get(subject.data, {}).get(subject.sensitive, [])
+    named = len(known) == len(counts) <= LEGIBLE
+    names = known if named else [str(place) for place in range(len(counts))]
     rows: list[dict[str, Any]] = []
     for true, line in enumerate(counts.tolist()):
         for guessed, number in enumerate(line):
             share = number / max(1, sum(line))
-            tip = f"class {true} taken for {guessed}: {number:,}, {percent(share)} of its samples"
+            tip = f"{names[true]} taken for {names[guessed]}: {number:,}, {percent(share)} of its samples"
             own = {"x": names[guessed], "y": names[true], "share": share, "tip": tip}
             rows.append({**own, "text": f"{number:,}" if len(names) <= LEGIBLE else ""})
     title = findings.label(subject)
@@ -40,6 +42,7 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
         f"Confusion matrix of {title} on {subject.data}: {percent(told)} of {counts.sum():,} are right.",
         cells(rows, Axis("guessed class", names=names), Axis("true class", names=names)),
         size=(300, 270),
+        margins=(30, 12, 44, 98 if named else 46),
         note=f"{row.attack} ({row.knowledge}); budget {row.budget}",
     )
 
@@ -49,7 +52,6 @@ views.register("confusion")(
         "Confusion",
         "Which class the strongest attack on undefended outputs took for which, at the largest budget, all "
         "seeds together. A row is a true class; the fuller a cell, the greater its share of the row.",
-        "confusion matrix",
         _draw,
     )
 )

@@ -72,7 +72,6 @@ views.register("roc")(
         "The strongest attack on each provider and defence at the largest budget. Thick: mean over seeds; "
         "thin: single seeds; dashed: guessing. Of more than two classes it is the mean of their curves, each "
         "class against the rest, as the AUC is.",
-        "ROC curve",
         _draw,
     )
 )

@@ -46,7 +46,7 @@ class Reconstruction(Kind):
         return budget if available is None else min(budget, available)
 
     def plan(self, cell: Cell) -> Needs | None:
-        count = self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, cell.available)
+        count = self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, cell.available())
         own = Span(data=cell.data, split="auxiliary", start=0, stop=count)
         return Needs(
             streams=cell.uploads(),

@@ -1,0 +1,183 @@
+"""``leakrange reproduce PAPER``: the trials of a paper's tables, run by a range, and their page."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from pydantic import ValidationError
+
+from clients.cli.commands.reproduce.writing import prepare, write
+from clients.cli.connection import Connection, connect, state_folder
+from clients.cli.console import note
+from clients.cli.embedded.launcher import Settings as RangeSettings
+from clients.cli.embedded.launcher import detach, stop
+from clients.cli.exits import CliError, Exit
+from clients.cli.options import State, Url
+from clients.cli.progress import watch
+from leakrange.registry import unknown
+from leakrange.wire.errors import LeakrangeError
+
+if TYPE_CHECKING:
+    from leakrange.papers import Paper
+    from leakrange.papers.cells import Cells
+    from leakrange.papers.trials import Batch
+
+__all__ = ["reproduce"]
+
+Name = Annotated[str, typer.Argument(metavar="PAPER", help="hbc or faceleaks, or a paper of a plugin")]
+Table = Annotated[
+    list[str] | None,
+    typer.Option(help="a table, or some rows of it: 3:Y=3,S=2|5 (repeatable; default: all)"),
+]
+Rows = Annotated[str, typer.Option(help="rows of every table: classifier=raw|soft,beta_y=0.7")]
+Chosen = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="a setting of the paper: NAME=VALUE (repeatable; a wrong one lists them)"),
+]
+Seeds = Annotated[int | None, typer.Option(min=1, help="how often to measure (default: as the paper)")]
+Store = Annotated[Path, typer.Option(help="folder of cells: what it has is not measured again")]
+Workers = Annotated[int, typer.Option(min=1, max=64, help="of the range, if this command stands one up")]
+Out = Annotated[Path | None, typer.Option("--out", help="file for the tables (Markdown)")]
+Page = Annotated[Path | None, typer.Option(help="file for a page (HTML)")]
+Quick = Annotated[bool, typer.Option("--quick", help="a few rows, little training, 1 seed: does it run?")]
+Show = Annotated[bool, typer.Option("--show", help="run nothing: the page of the cells in the store")]
+
+
+def reproduce(
+    name: Name,
+    table: Table = None,
+    rows: Rows = "",
+    chosen: Chosen = None,
+    seeds: Seeds = None,
+    store: Store = Path(".leakrange/reproduce"),
+    state: State = None,
+    url: Url = None,
+    workers: Workers = 1,
+    output: Out = None,
+    page: Page = None,
+    quick: Quick = False,
+    show: Show = False,
+) -> None:
+    """Measure the tables of a paper again, by trials of a range: paper, ours and the difference.
+
+    The range is the one of --state or --url, else one is stood up for this and kept in the store. Interrupt
+    it whenever you like: what the range has stored is neither trained nor asked again.
+    """
+    from leakrange.papers import papers
+    from leakrange.papers.cells import Cells
+    from leakrange.papers.trials import batches
+
+    if name not in papers:
+        hint = f"there are {', '.join(papers)}"
+        raise CliError(unknown("paper", name, papers), code=Exit.USAGE, hint=hint)
+    entry = papers[name]
+    if quick and (table or rows):
+        raise CliError("--quick has rows of its own: leave out --table and --rows", code=Exit.USAGE)
+    prepare(store, output, page)
+    cells = Cells(store)
+    tables = list(entry.quick) if quick else table or list(entry.tables)
+    seeds = seeds or (1 if quick else entry.seeds)
+    try:
+        given = {**(entry.quick_settings if quick else {}), **_given(chosen or [])}
+        paper = entry(_settings(entry, given))
+        kept = entry.select(tables, rows)
+        missing = [each for each in paper.wanted(kept, seeds) if cells.get(paper.cell(each)) is None]
+        if missing and not show:
+            planned = _checked(paper, batches(missing))
+            note(f"{len(missing)} trials in {len(planned)} runs")
+            with _range(state, url, store / "range", workers) as connection:
+                for batch in planned:
+                    _run(connection, paper, batch, cells)
+        found = paper.document(kept, seeds, cells, shlex.join(["leakrange", *sys.argv[1:]]))
+    except LeakrangeError as error:
+        raise CliError(error.detail, code=Exit.USAGE, hint=error.hint) from error
+    write(found, output, page)
+
+
+def _given(chosen: list[str]) -> dict[str, str]:
+    found = {}
+    for one in chosen:
+        name, equals, value = one.partition("=")
+        if not equals:
+            raise CliError(f"--set {one}: write NAME=VALUE", code=Exit.USAGE)
+        found[name] = value
+    return found
+
+
+def _settings(entry: type[Paper], given: dict[str, Any]) -> Any:
+    try:
+        return entry.Settings.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise CliError(
+            f"--set {name}={first['input']}: {first['msg']}",
+            code=Exit.USAGE,
+            hint=f"the settings are {', '.join(entry.Settings.model_fields)}",
+        ) from error
+
+
+def _checked(paper: Paper, planned: list[Batch]) -> list[Batch]:
+    """The runs, once all their scenarios are found to be sound: before hours are spent on the first. Raises
+    `CliError`."""
+    from leakrange.scenario.language import parse
+    from leakrange.wire.errors import InvalidScenario
+
+    for batch in planned:
+        try:
+            parse(batch.scenario(paper.name))
+        except InvalidScenario as error:
+            lines = tuple(f"{each['path']}: {each['message']}" for each in error.mistakes)
+            hint = "choose other settings with --set, or other rows"
+            raise CliError("a range cannot run this", code=Exit.USAGE, hint=hint, lines=lines) from error
+    return planned
+
+
+@contextmanager
+def _range(state: Path | None, url: str | None, own: Path, workers: int) -> Iterator[Connection]:
+    """The range that was named; else one in the folder ``own``, for as long as the block lasts."""
+    if state is not None or url is not None or os.environ.get("LEAKRANGE_URL"):
+        yield connect(state, url)
+        return
+    folder = state_folder(own)
+    if folder.held():
+        yield connect(own, None)
+        return
+    note("standing up a range")
+    detach(RangeSettings(folder, 0, workers), starting=lambda _: None)
+    try:
+        yield connect(own, None)
+    finally:
+        stop(folder, note)
+
+
+def _run(connection: Connection, paper: Paper, batch: Batch, cells: Cells) -> None:
+    """Have the range run the scenario of a batch, and keep a cell for each of its trials that is done. Raises
+    `CliError` where one is not."""
+    from leakrange.scenario.results import RunResults
+
+    text = json.dumps(batch.scenario(paper.name)).encode()
+    run = connection.operate("POST", "/v1/runs", content=text, media_type="application/json").json()["id"]
+    try:
+        watch(connection, run)
+    except KeyboardInterrupt:
+        raise CliError(
+            "interrupted", code=Exit.INTERRUPTED, hint="the same command goes on where this one ended"
+        ) from None
+    failed = None
+    results = RunResults.model_validate_json(connection.get(f"/v1/runs/{run}/results").content)
+    for trial, result in batch.found(results):
+        if result.state == "done":
+            cells.put(paper.cell(trial), paper.kept(result))
+        else:
+            failed = failed or result.error or f"the trial {result.id} of run {run} was {result.state}"
+    if failed:
+        raise CliError(failed, code=Exit.FAILED, hint="the same command goes on where this one ended")

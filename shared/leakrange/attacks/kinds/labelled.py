@@ -1,0 +1,67 @@
+"""Who is in each picture that an attacker asked about, as the attacker sees it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict
+
+from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.served import crowd_of
+from leakrange.attacks.people.classes import equal_images
+from leakrange.attacks.people.identities import deduce_identities
+from leakrange.attacks.people.membership import PeopleEvidence
+from leakrange.data import load
+from leakrange.data.crowd import asked_order
+from leakrange.jobs.recipe import DataSpec
+from leakrange.wire.errors import InvalidInput
+
+__all__ = ["Recognised", "deduced", "of_each"]
+
+
+class Recognised(BaseModel):
+    """The features that the attacker's own recogniser gives for the pool, and for the attacker's photographs
+    of the people in it: identities of stored releases."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    pool: str
+    photographs: str
+
+
+def deduced(seen: Recognised, spec: DataSpec, count: int, releases: Releases) -> NDArray[np.int64]:
+    """Whom the attacker takes each of the first ``count`` images of the pool for: a place in a round.
+
+    Whoever the attacker has no photograph of cannot be named. Raises `NotFound` for releases that are not
+    stored, `InvalidInput` for releases that do not fit.
+    """
+    asked, data = crowd_of(spec).asked, load(spec)
+    pool, photographs = data.where("pool"), data.where("photographs")
+    images, references = releases([[seen.pool]])[:count], releases([[seen.photographs]])
+    if len(images) != count or len(references) != len(photographs):
+        raise InvalidInput(
+            f"{len(images)} and {len(references)} features of {count} images and {len(photographs)}"
+        )
+    place = np.arange(len(photographs)) % asked
+    person = data.labels["person"]
+    shown = person[photographs] == person[pool[place]]  # the others stand for photographs that there are not
+    return deduce_identities(images, references[shown], place[shown]).person
+
+
+def of_each(told: PeopleEvidence, spec: DataSpec, each: int) -> tuple[PeopleEvidence, NDArray[np.int64]]:
+    """The evidence with ``each`` random images of every person that has enough, who are numbered anew; and
+    for every image the first place in the pool of the person that it is taken for."""
+    crowd = crowd_of(spec)
+    order = asked_order(crowd, spec.seed)
+    turn, place = np.divmod(np.arange(len(told.person)), crowd.asked)
+    rows = np.lexsort((turn, order[place]))  # so that the choice does not depend on the pool's order
+    kept = np.sort(rows[equal_images(order[told.person][rows], each, told.seed)])
+    people, person = np.unique(told.person[kept], return_inverse=True)
+    releases = told.releases[kept]
+    lessons = releases if told.lessons is told.releases else told.lessons[kept]
+    evidence = replace(
+        told, releases=releases, lessons=lessons, person=person, membership=told.membership[people]
+    )
+    return evidence, people[person]

@@ -1,0 +1,212 @@
+"""CelebA: a packed subset with identities, the whole set from the Hugging Face hub, and of both the part on
+which hair colour is defined."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.data.catalogue import Content, GivenSet, Outline, datasets
+from leakrange.data.hub import HubSet
+from leakrange.data.packed import Arrays, PackedSet, require_classes, require_range
+from leakrange.data.samples import SPLITS, Attribute, by_name
+from leakrange.jobs.recipe import DataSpec
+from leakrange.wire.samples import SampleSpec
+
+__all__ = ["CELEBA_NAMES", "CelebASub", "CelebASubHair", "CelebASubOtherHair", "HubCelebA", "HubCelebAHair"]
+
+CELEBA_NAMES = (
+    "5_o_Clock_Shadow", "Arched_Eyebrows", "Attractive", "Bags_Under_Eyes", "Bald", "Bangs", "Big_Lips",
+    "Big_Nose", "Black_Hair", "Blond_Hair", "Blurry", "Brown_Hair", "Bushy_Eyebrows", "Chubby",
+    "Double_Chin", "Eyeglasses", "Goatee", "Gray_Hair", "Heavy_Makeup", "High_Cheekbones", "Male",
+    "Mouth_Slightly_Open", "Mustache", "Narrow_Eyes", "No_Beard", "Oval_Face", "Pale_Skin", "Pointy_Nose",
+    "Receding_Hairline", "Rosy_Cheeks", "Sideburns", "Smiling", "Straight_Hair", "Wavy_Hair",
+    "Wearing_Earrings", "Wearing_Hat", "Wearing_Lipstick", "Wearing_Necklace", "Wearing_Necktie", "Young",
+)  # fmt: skip
+"""CelebA's own names, in its order; here they are written ``5-o-clock-shadow``, ..., ``young``."""
+HAIR = ("Black_Hair", "Blond_Hair", "Brown_Hair")
+NO_HAIR_COLOUR = "only images with none or several of black, blond and brown hair"
+ONE_HAIR_COLOUR = "only images with exactly one of black, blond and brown hair"
+PEOPLE, HUB_PEOPLE = 299, 10_177
+PARTS = tuple(SPLITS.index(name) for name in ("train", "validation", "test"))
+"""CelebA's partition 0, 1, 2 as indices into `SPLITS`."""
+
+
+def _ours(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+def _attributes(people: int) -> Mapping[str, Attribute]:
+    """All attributes of a CelebA set that shows so many people."""
+    marks = [
+        Attribute(_ours(name), ("female", "male") if name == "Male" else ("no", "yes"), f"CelebA's {name}")
+        for name in CELEBA_NAMES
+    ]
+    hair = Attribute("hair-color", ("black", "blond", "brown"), "-1 unless exactly one of them is marked")
+    return by_name(
+        *marks, hair, Attribute("identity", tuple(f"person-{i}" for i in range(people)), "who is shown")
+    )
+
+
+def _labels(
+    marks: Mapping[str, NDArray[np.int64]], identity: NDArray[np.int64]
+) -> dict[str, NDArray[np.int64]]:
+    """Labels of all attributes, int64 (N,) each, from 0/1 per CelebA name and the person's number.
+
+    Hair colour is that of HBC, Section 5.4 and Appendix F.1.
+    """
+    hair = np.stack([marks[name] for name in HAIR])
+    colour = np.where(hair.sum(axis=0) == 1, hair.argmax(axis=0), -1)
+    return {_ours(name): marks[name] for name in CELEBA_NAMES} | {"hair-color": colour, "identity": identity}
+
+
+@datasets.register("celeba_sub")
+class CelebASub(PackedSet):
+    """6,230 faces of 299 people with CelebA's 40 attributes."""
+
+    name = folder = "celeba_sub"
+    layouts = (("celeba_sub.npz",),)
+    description = "6,230 faces of 299 people with CelebA's 40 attributes, hair colour and identity"
+    attributes = _attributes(PEOPLE)
+    spec = SampleSpec.picture(64, 64, 3)
+    source = "CelebA, MMLAB, The Chinese University of Hong Kong; non-commercial research, no redistribution"
+    official_split = True
+    notes: ClassVar[tuple[str, ...]] = (
+        "6,230 of CelebA's 202,599 images (3 %), aligned and cropped anew: not the set of published tables",
+        "official partition; no person is on both sides of it, so identity cannot be learned here",
+        "CelebA's attributes are known to be noisy",
+    )
+    layout = MappingProxyType(
+        {
+            "identity": ("int32", 1),
+            "attr": ("uint8", 2),
+            "attr_names": ("str", 1),
+            "part": ("uint8", 1),
+            "group": ("int32", 1),
+        }
+    )
+
+    @classmethod
+    def unpack(cls, arrays: Arrays) -> Outline:
+        """Attributes, official partition and groups of near-copies."""
+        require_classes("attr_names", arrays["attr_names"], CELEBA_NAMES)
+        attr = require_range("attr", arrays["attr"], 0, 1)
+        marks = {name: attr[:, i].copy() for i, name in enumerate(CELEBA_NAMES)}
+        part = require_range("part", arrays["part"], 0, len(PARTS) - 1)
+        return Outline(
+            labels=_labels(marks, require_range("identity", arrays["identity"], 0, PEOPLE - 1)),
+            group=arrays["group"].astype(np.int64),
+            official=np.array(PARTS, dtype=np.uint8)[part],
+        )
+
+
+@datasets.register("hub-celeba")
+class HubCelebA(HubSet):
+    """202,599 faces of 10,177 people with 40 attributes."""
+
+    name = "hub-celeba"
+    description = "CelebA: 202,599 faces of 10,177 people with 40 attributes, downloaded"
+    attributes = _attributes(HUB_PEOPLE)
+    spec = SampleSpec.picture(64, 64, 3)
+    source = "flwrlabs/celeba on the Hugging Face hub; CelebA release agreement, non-commercial research only"
+    hub_id = "flwrlabs/celeba"
+    config = "img_align+identity+attr"
+    parts = MappingProxyType({"train": "train", "valid": "validation", "test": "test"})
+    label_columns = ("celeb_id", *CELEBA_NAMES)
+    crop = 148
+    notes: ClassVar[tuple[str, ...]] = (
+        "the middle 148 x 148 pixels of the aligned images, shrunk to 64 x 64",
+        "official partition with its own validation images; no person is on both sides of it",
+        "CelebA's attributes are known to be noisy",
+    )
+
+    @classmethod
+    def labels(cls, columns: Mapping[str, list[Any]]) -> dict[str, NDArray[np.int64]]:
+        """Attributes and people; CelebA numbers its people from 1."""
+        marks = {name: np.array(columns[name]).astype(np.int64) for name in CELEBA_NAMES}
+        person = np.array(columns["celeb_id"]).astype(np.int64) - 1
+        return _labels(marks, require_range("celeb_id", person, 0, HUB_PEOPLE - 1))
+
+
+class _ByHair(GivenSet):
+    """The images of a ``whole`` set whose hair colour is ``known``, as HBC's CelebA tables use them, or all
+    others. The whole set is what is remembered, or downloaded."""
+
+    whole: ClassVar[type[GivenSet]]
+    known: ClassVar[bool] = True
+
+    @classmethod
+    def content(cls) -> Content:
+        """Those of the whole set's content."""
+        every = cls.whole.content()
+        return cls._cut(every).with_values(every.values[cls._kept(every)])
+
+    @classmethod
+    def outline(cls, spec: DataSpec) -> Outline:
+        """What is told of them."""
+        return cls._cut(cls.whole.outline(spec))
+
+    @classmethod
+    def _kept(cls, every: Outline) -> NDArray[np.bool_]:
+        return np.asarray((every.labels["hair-color"] >= 0) == cls.known)
+
+    @classmethod
+    def _cut(cls, every: Outline) -> Outline:
+        kept = cls._kept(every)
+        return Outline(
+            labels={name: values[kept] for name, values in every.labels.items()},
+            group=None if every.group is None else every.group[kept],
+            official=None if every.official is None else every.official[kept],
+            notes=every.notes,
+        )
+
+
+@datasets.register("celeba_sub-hair")
+class CelebASubHair(_ByHair, CelebASub):
+    """The part of `celeba_sub` on which hair colour is defined."""
+
+    name = "celeba_sub-hair"
+    whole = CelebASub
+    description = "celeba_sub, only images with exactly one of black, blond and brown hair"
+    notes = (*CelebASub.notes, ONE_HAIR_COLOUR)
+
+
+@datasets.register("celeba_sub-other-hair")
+class CelebASubOtherHair(_ByHair, CelebASub):
+    """The images that HBC's CelebA tables leave out: those marked with no hair colour, or with several."""
+
+    name = "celeba_sub-other-hair"
+    whole = CelebASub
+    known = False
+    description = "celeba_sub, only images with none or several of black, blond and brown hair"
+    notes = (*CelebASub.notes, NO_HAIR_COLOUR)
+
+
+@datasets.register("hub-celeba-hair")
+class HubCelebAHair(_ByHair, HubCelebA):
+    """The part of CelebA on which hair colour is defined."""
+
+    name = "hub-celeba-hair"
+    whole = HubCelebA
+    description = "CelebA, only images with exactly one of black, blond and brown hair, downloaded"
+    notes = (*HubCelebA.notes, ONE_HAIR_COLOUR)
+
+    @classmethod
+    def cached(cls) -> Path:
+        """The file of the whole set."""
+        return HubCelebA.cached()
+
+
+@datasets.register("hub-celeba-other-hair")
+class HubCelebAOtherHair(HubCelebAHair):
+    """The images that HBC's CelebA tables leave out: those marked with no hair colour, or with several."""
+
+    name = "hub-celeba-other-hair"
+    known = False
+    description = "CelebA, only images with none or several of black, blond and brown hair, downloaded"
+    notes = (*HubCelebA.notes, NO_HAIR_COLOUR)

@@ -1,0 +1,1 @@
+"""FACELEAKS: inference attacks on face recognition services."""

@@ -1,0 +1,299 @@
+"""FACELEAKS as trials of a range: Tables 1 to 3, Figures 3 to 8, and Sections 3, 5, 6 and 7."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from leakrange.papers import papers
+from leakrange.papers.cells import Cell
+from leakrange.papers.paper import Measured, Paper, PaperSettings
+from leakrange.papers.pictures import against, rocs
+from leakrange.papers.targets import Row
+from leakrange.papers.trials import PaperTrial
+from leakrange.report.charts.drawing import Picture
+from leakrange.report.views.distribution import distribution
+
+__all__ = ["FaceLeaks", "FaceLeaksSettings"]
+
+FOLDS = 5
+COMPONENTS = MappingProxyType({"features": 50, "recognition": 15})
+"""Of the covariances, read by a classifier; distances have few statistics, which are read all."""
+DELTA = 1e-5
+CLIP = MappingProxyType({"features": 1.0, "verification": 2.0, "recognition": 1.0})
+"""No answer is longer: feature vectors are normalised, two of them are at most 2 apart, probabilities add up
+to 1."""
+PICTURED = (
+    ("first-cut", ("distance", "logistic"), "person"),
+    ("class-based", ("mean", "S"), ""),
+    ("class-based", ("logistic", "qda"), "person"),
+)
+"""Of each service one attack without, and one with auxiliary data, beside single answers."""
+RECORDS = 400
+"""Pictures whose attribute is inferred, and of which it is known where another number is varied."""
+
+Count = Annotated[int, Field(ge=1)]
+
+
+class FaceLeaksSettings(PaperSettings):
+    """The people and the teacher, and who is attacked.
+
+    ``images`` of each person are queried. The attacker knows the membership of ``validated`` members and as
+    many others; ``tested`` of either side are judged. ``pairs`` of each person are queried at a verification.
+    ``public`` people are the services' users; a recognition learns ``students`` from ``enrolled`` images of
+    each. An averaging attacker makes each query ``repeats`` times. The ``attribute`` is inferred of
+    people whom the teacher does not know.
+    """
+
+    data: str = "people"
+    size: Annotated[int, Field(ge=16, le=512)] | None = None
+    width: Annotated[float, Field(gt=0.0, le=2.0)] = 0.5
+    epochs: Count = 4
+    batch: Count = 64
+    images: Count = 15
+    validated: Count = 40
+    tested: Count = 60
+    pairs: Count = 40
+    public: Count = 250
+    students: Count = 20
+    enrolled: Count = 10
+    repeats: Annotated[int, Field(ge=2)] = 8
+    attribute: str = "gender"
+
+
+@papers.register("faceleaks")
+class FaceLeaks(Paper):
+    """Membership and attributes of people, through features, verification and recognition services."""
+
+    name = "faceleaks"
+    title = "FaceLeaks"
+    about = (
+        "A teacher learns to tell its members apart. Its students (a features, a verification and a "
+        "recognition service) are asked over HTTP, each attacker under a budget. Members and others are "
+        "different people; members are asked about in images that the teacher has learned. Figures are means "
+        "and deviations over the seeds, each of which casts the people anew and trains a teacher of its own. "
+        "Signs, and which of several scores is used, are learnt on people apart from those who are judged."
+    )
+    figures = ("honesty", "verification_threshold", "teacher_accuracy", "auc", "precision", "recall", "f1")
+    tables: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "3": "Section 3: the teacher and its students",
+            "1-2": "Tables 1 and 2: first-cut membership inference",
+            "5": "Sections 5.1 to 5.4: membership inference, AUC",
+            "budget": "Verification under a budget: the mean distance of some pairs of each person",
+            "labels": "Algorithm 1, line 2: class labels that the attacker deduces",
+            "7": "Section 7 and Table 3: defences, class-based inference without auxiliary data",
+            "6": "Section 6: an attribute of people whom the teacher does not know",
+            "8a": "Figure 8: an attribute from distances to some pictures",
+            "8b": "Figure 8: an attribute from the confidences of a student of some people",
+        }
+    )
+    labels = ("API", "defence", "attack")
+    seeds = 5
+    quick = ("3:service=features", "5:method=S|mean|distance", "7:defence=|round 1", "6:number=10,among=")
+    quick_settings: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {"data": "synthpeople", "size": 32, "width": 0.25, "epochs": 3, "images": 12, "tested": 40}
+        | {"validated": 20, "pairs": 20, "students": 10, "public": 40, "repeats": 2}
+        | {"attribute": "facial-hair"}
+    )
+    percent, decimals = False, 3
+    views = ("roc", "distribution")
+    Settings = FaceLeaksSettings
+    settings: FaceLeaksSettings
+
+    def trial(self, row: Row, seed: int) -> PaperTrial:
+        """A student service of the seed's teacher, its defence, and the attack on it."""
+        data, provider, attack = self._data(row), self._provider(row), self._attack(row)
+        return PaperTrial(seed=seed, data=data, provider=provider, attack=attack, defence=_defence(row))
+
+    def _data(self, row: Row) -> dict[str, Any]:
+        chosen = self.settings
+        asked = {"people": chosen.validated + chosen.tested, "images": chosen.images, "public": chosen.public}
+        crowd = asked | {"students": int(row["students"] or chosen.students), "enrolled": chosen.enrolled}
+        people = {"name": chosen.data, "auxiliary": 0.0, "crowd": crowd}  # cast anew by the trial's seed
+        return people if chosen.size is None else people | {"size": chosen.size}
+
+    def _provider(self, row: Row) -> dict[str, Any]:
+        chosen, raw = self.settings, {"kind": row["service"], "normalised": False}
+        return {
+            "behaviour": "honest",
+            "target": "identity",
+            "net": {"name": "residual", "width": chosen.width},
+            "schedule": {"epochs": chosen.epochs, "batch": chosen.batch},
+            "service": raw if row["features"] == "raw" else row["service"],
+        }
+
+    def _attack(self, row: Row) -> dict[str, Any]:
+        attack: dict[str, Any] = {"kind": row["attack"]}
+        attack |= {"knowledge": row["knowledge"]} if row["knowledge"] else {}
+        attack |= {"repeats": self.settings.repeats} if row["knowledge"] == "averaging" else {}
+        if row["attack"] == "people-attribute":
+            return attack | self._attribute(row)
+        attack["known"] = self.settings.validated
+        pairs = int(row["number"] or self.settings.pairs)
+        attack |= {"pairs": pairs} if row["service"] == "verification" else {}
+        attack |= {"logarithm": True} if row["logarithm"] else {}
+        attack |= {"revealed": int(row["revealed"])} if row["revealed"] else {}
+        attack |= {"folds": FOLDS} if row["folds_by"] else {}
+        attack |= {"labels": row["labels"], "each": self.settings.images // 2} if row["labels"] else {}
+        return attack | (_first_cut(row) if row["attack"] == "first-cut" else _class_based(row))
+
+    def _attribute(self, row: Row) -> dict[str, Any]:
+        number = int(row["number"])
+        asked = {"auxiliary": RECORDS, "references": number} if row.table == "8a" else {"auxiliary": number}
+        among = {"among": {"source": row["among"]}} if row["among"] else {}
+        return {"sensitive": self.settings.attribute, "targets": RECORDS, **asked, **among}
+
+    def label(self, row: Row) -> list[str]:
+        """The service, how it is defended, and who attacks it."""
+        service = ", ".join(filter(None, (row["service"], row["features"])))
+        people = f" of {row['students']} people" if row["students"] else ""
+        said = [text.format(row[name]) for name, text in _SAID.items() if row[name] and row.table != "3"]
+        return [service + people, row["defence"] or "none", ", ".join(said)]
+
+    def shown(self, table: str, rows: Sequence[Row]) -> list[str]:  # noqa: ARG002
+        """What the table is about."""
+        shown = {"3": self.figures[:3], "1-2": self.figures[4:]}
+        return list(shown.get(table, ("auc",)))
+
+    def notes(self, table: str) -> tuple[str, ...]:
+        """What stands beside an AUC."""
+        if table == "5":
+            return ("95 % interval, seed 0", "unsigned", "TPR at 0.1 % FPR", "TPR at 1 % FPR")
+        beside = {"7": ("unsigned", "TPR at 1 % FPR", "utility"), "labels": ("people", "labels right")}
+        return beside.get(table, ())
+
+    def note(self, row: Row, measured: Measured) -> list[str]:
+        """The same of one row."""
+        cells = measured[row]
+        if row.table == "5":
+            low, high = (cells[0].get(f"auc_{end}") if cells else None for end in ("low", "high"))
+            interval = "–" if low is None else f"[{low:.3f}, {high:.3f}]"
+            return [interval, *_means(cells, "unsigned_auc", "tpr_at_0001", "tpr_at_001")]
+        if row.table == "7":
+            return _means(cells, "unsigned_auc", "tpr_at_001", "honesty")
+        return _means(cells, "people", "labels_right") if row.table == "labels" else []
+
+    def remark(self, table: str) -> str:
+        """How a table is to be read."""
+        return _REMARKS.get(table, "")
+
+    def pictures(self, table: str, measured: Measured) -> list[Picture]:
+        """Figures 3 to 8, as far as their rows are measured."""
+        shown = {row: cells for row, cells in measured.items() if cells}
+        if table == "5":
+            return [*_rocs(shown), *_distributions(shown)]
+        lines: dict[str, dict[float, Sequence[Cell]]] = {}
+        for row, cells in shown.items():
+            if not row["among"]:
+                number = row.number("students" if table == "8b" else "number")
+                lines.setdefault(row["service"], {})[number] = cells
+        return [against(self.tables[table], _COUNTED[table], lines)] if lines and table in _COUNTED else []
+
+    def differences(self, measured: Measured) -> list[str]:
+        """The teacher, the people, how they are asked, and what was measured when others were asked."""
+        chosen = self.settings
+        earlier = any("earlier" in cell for cells in measured.values() for cell in cells)
+        return [
+            f"teacher: net 'residual', width {chosen.width:g}, {chosen.epochs} epochs on {chosen.data}; "
+            "the paper's: Inception-ResNet-v1 at 160×160, 512 features, 8,631 people of VGGFace2",
+            f"attacked: {chosen.tested} members and {chosen.tested} others, {chosen.images} images each (and "
+            f"{chosen.validated} of either for signs); the paper's: 200 and 200, 50 images each",
+            f"covariances of {chosen.images} images: not shrunk; mixtures and classifiers see them after PCA",
+            f"verification: {chosen.pairs} pairs of each person are asked; the paper asks all of 1,225",
+            "noise η: a standard deviation of η·|x|, then features to length 1 and softmax to sum 1",
+            *([_EARLIER] if earlier else []),
+        ]
+
+
+_EARLIER = (
+    "Section 6, Figure 8, deduced labels and the honesty of services were measured with other pictures "
+    "of the same people than a range draws now: measured again, they differ by chance"
+)
+_SAID = MappingProxyType(
+    {"attack": "{}", "method": "{}", "folds_by": "folds by {}", "logarithm": "of logarithms"}
+    | {"knowledge": "{}", "revealed": "the {} highest", "labels": "{} labels", "number": "{}"}
+    | {"among": "pictures of {}"}
+)
+_COUNTED = MappingProxyType(
+    {"budget": "pairs of each person", "6": "auxiliary records", "8a": "reference pictures"}
+    | {"8b": "classes of the student"}
+)
+_REMARKS = MappingProxyType(
+    {
+        "3": "Verification is of people whom the teacher never saw, recognition of other images.",
+        "1-2": "Folds by record let a classifier see other images of the very person that it is asked about: "
+        "what it then has is the person, not the membership.",
+        "5": "Intervals are over people, since answers about one person are no independent witnesses.",
+        "labels": "As many images of each class are used; classes with fewer are left out.",
+        "7": "The score and its sign are learnt on undefended answers by the unaware attacker, on defended "
+        "ones by the aware, on means of repeated answers by the averaging one. Utility is the accuracy of "
+        "recognition, or of verification by the threshold that suits the defended answers. The paper's "
+        "figures for top-k are told for a whole range of k.",
+        "6": "By logistic regression. The paper draws curves and prints no figure.",
+    }
+)
+
+
+def _defence(row: Row) -> list[Any]:
+    """The chain that the row names by one word and one number."""
+    name, _, number = row["defence"].partition(" ")
+    if name in ("noise", "sticky"):
+        noise = {"scale": float(number), "mode": "multiplicative"}
+        chain: list[Any] = [{"noise": noise | ({"sticky": True} if name == "sticky" else {})}]
+        return chain if row["service"] == "verification" else [*chain, "normalise"]
+    if name == "calibrated":
+        return [
+            {"calibrated-noise": {"epsilon": float(number), "delta": DELTA, "clip": CLIP[row["service"]]}}
+        ]
+    if name == "top-k":
+        return [{"top-k": {"k": int(number), "rest": "zero"}}]
+    return [{"round": {"figures": int(number)}}] if name else []
+
+
+def _first_cut(row: Row) -> dict[str, Any]:
+    attack = {"folds_by": "record"} if row["folds_by"] == "record" else {}
+    return attack if row["method"] == "distance" else {"classifier": row["method"], **attack}
+
+
+def _class_based(row: Row) -> dict[str, Any]:
+    method = row["method"]
+    if method in ("qda", "logistic"):
+        components = COMPONENTS.get(row["service"])
+        return {"method": method, **({"components": components} if components else {})}
+    if method in ("mixture", "best"):
+        return {"method": method}
+    return {} if method in ("S", "any") else {"statistic": method}
+
+
+def _means(cells: Sequence[Cell], *names: str) -> list[str]:
+    found = ([cell[name] for cell in cells if name in cell] for name in names)
+    return [f"{float(np.mean(values)):.3f}" if values else "–" for values in found]
+
+
+def _rocs(shown: Measured) -> list[Picture]:
+    drawn = []
+    for service in dict.fromkeys(row["service"] for row in shown):
+        own = {
+            f"{row['attack']}: {row['method']}{', auxiliary data' if folds and place else ''}": cells
+            for place, (attack, methods, folds) in enumerate(PICTURED)
+            for row, cells in shown.items()
+            if row["service"] == service and row["features"] != "raw" and not row["logarithm"]
+            if row["attack"] == attack and row["method"] in methods
+            if row["folds_by"] == folds or row["method"] == "distance"
+            if all("roc" in cell for cell in cells)
+        }
+        drawn += [rocs(f"ROC curves, {service}", own)] if own else []
+    return drawn
+
+
+def _distributions(shown: Measured) -> list[Picture]:
+    return [
+        distribution(f"Distribution, {row['service']} {row['features']}".strip(), **cells[0]["distribution"])
+        for row, cells in shown.items()
+        if row["method"] in ("S", "mean") and not row["logarithm"] and "distribution" in cells[0]
+    ]

@@ -1,0 +1,175 @@
+"""The interface of a paper: its rows, the trial that measures each, and how its page reads."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from leakrange.metrics import described
+from leakrange.papers.cells import Cell, Cells
+from leakrange.papers.targets import Row, read_rows, select
+from leakrange.papers.trials import PaperTrial
+from leakrange.report.charts.drawing import Picture
+from leakrange.report.document import Column, Document, Line, Section
+from leakrange.scenario.results import TrialResult
+
+__all__ = ["Measured", "Paper", "PaperSettings"]
+
+Measured = Mapping[Row, Sequence[Cell]]
+"""The cells of each row, one for each seed that was measured."""
+
+
+class PaperSettings(BaseModel):
+    """What whoever reproduces a paper may choose."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Paper(ABC):
+    """A paper under the settings of one reproduction.
+
+    The figures of its tables stand in ``targets.csv`` beside its module, under the names of the metrics that
+    measure them. ``version`` is raised when the same trials give other figures than before.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    about: ClassVar[str]
+    version: ClassVar[int] = 1
+    figures: ClassVar[tuple[str, ...]]
+    """Metrics that its tables hold, in their order."""
+    tables: ClassVar[Mapping[str, str]]
+    """Titles of the tables by name, in the order of the page."""
+    labels: ClassVar[tuple[str, ...]]
+    seeds: ClassVar[int]
+    """How often the paper measured."""
+    quick: ClassVar[tuple[str, ...]]
+    """Small rows of every kind, for a look that takes minutes."""
+    quick_settings: ClassVar[Mapping[str, Any]]
+    percent: ClassVar[bool] = True
+    """Whether it writes shares in percent."""
+    decimals: ClassVar[int] = 2
+    views: ClassVar[tuple[str, ...]] = ()
+    """Views of trials that its pictures are drawn from: cells keep them beside the metrics."""
+    Settings: ClassVar[type[PaperSettings]]
+
+    def __init__(self, settings: Any) -> None:
+        self.settings = settings
+
+    @classmethod
+    def rows(cls) -> tuple[Row, ...]:
+        """Every row, in the paper's order."""
+        return _rows(cls.__module__.rpartition(".")[0], cls.figures)
+
+    @classmethod
+    def select(cls, chosen: Iterable[str], filters: str = "") -> list[Row]:
+        """The rows of the ``chosen`` tables, each of which may bring a filter of its own: ``3:Y=3,S=2|5``.
+        Raises `InvalidInput` where a table has none."""
+        kept: list[Row] = []
+        for one in chosen:
+            table, _, own = one.partition(":")
+            kept += select(cls.rows(), table, ",".join(filter(None, (own, filters))))
+        return kept
+
+    @abstractmethod
+    def trial(self, row: Row, seed: int) -> PaperTrial:
+        """The trial that measures a row under one seed."""
+
+    @abstractmethod
+    def label(self, row: Row) -> list[str]:
+        """What stands before a row's figures."""
+
+    def notes(self, table: str) -> tuple[str, ...]:  # noqa: ARG002
+        """What a table's columns behind the figures are called."""
+        return ()
+
+    def note(self, row: Row, measured: Measured) -> list[str]:  # noqa: ARG002
+        """What stands behind a row's figures."""
+        return []
+
+    def remark(self, table: str) -> str:  # noqa: ARG002
+        """What is said above a table."""
+        return ""
+
+    def pictures(self, table: str, measured: Measured) -> list[Picture]:  # noqa: ARG002
+        """What is drawn below a table."""
+        return []
+
+    def differences(self, measured: Measured) -> list[str]:  # noqa: ARG002
+        """The settings in which ours differ from the paper's."""
+        return []
+
+    def shown(self, table: str, rows: Sequence[Row]) -> list[str]:  # noqa: ARG002
+        """The figures of a table: those that it prints."""
+        return [name for name in self.figures if any(name in row.figures for row in rows)]
+
+    def wanted(self, rows: Iterable[Row], seeds: int) -> list[PaperTrial]:
+        """The trials of those rows, seed by seed: an early end leaves whole tables. Each once."""
+        most = {row: self.most(row, seeds) for row in rows}
+        trials = [
+            self.trial(row, seed)
+            for seed in range(max(most.values(), default=0))
+            for row in most
+            if seed < most[row]
+        ]
+        return list({str(trial.identity()): trial for trial in trials}.values())
+
+    def most(self, row: Row, seeds: int) -> int:  # noqa: ARG002
+        """How many seeds a row takes where ``seeds`` are asked for."""
+        return seeds
+
+    def cell(self, trial: PaperTrial) -> list[Any]:
+        """The name of a trial's cell."""
+        return [self.name, trial.identity(), self.version]
+
+    def kept(self, result: TrialResult) -> Cell:
+        """What is kept of a trial that is done: metrics, the ends of their intervals, and its `views`."""
+        cell: Cell = {name: found.value for name, found in result.metrics.items()}
+        for name, found in result.metrics.items():
+            if found.low is not None and found.high is not None:
+                cell |= {f"{name}_low": found.low, f"{name}_high": found.high}
+        return cell | {name: result.views[name] for name in self.views if name in result.views}
+
+    def document(self, rows: Sequence[Row], seeds: int, cells: Cells, command: str) -> Document:
+        """The page of those rows; what was not measured is left open."""
+        measured: dict[Row, list[Cell]] = {}
+        for row in rows:
+            found = (cells.get(self.cell(self.trial(row, seed))) for seed in range(self.most(row, seeds)))
+            measured[row] = [cell for cell in found if cell is not None]
+        sections = [
+            self._section(table, [row for row in measured if row.table == table], measured)
+            for table in self.tables
+            if any(row.table == table for row in measured)
+        ]
+        return Document(self.title, command, self.about, self.differences(measured), sections)
+
+    def _section(self, table: str, rows: Sequence[Row], measured: Measured) -> Section:
+        figures = self.shown(table, rows)
+        lines = [
+            Line(
+                self.label(row),
+                [self._column(row, name, measured[row]) for name in figures],
+                [*self.note(row, measured), str(len(measured[row]))],
+            )
+            for row in rows
+        ]
+        names = [described(name).title for name in figures]
+        notes = (*self.notes(table), "seeds")
+        drawn = self.pictures(table, {row: measured[row] for row in rows})
+        return Section(self.tables[table], self.labels, names, notes, lines, self.remark(table), drawn)
+
+    def _column(self, row: Row, name: str, cells: Sequence[Cell]) -> Column:
+        scale = 100.0 if self.percent and described(name).unit == "share" else 1.0
+        ours = [scale * cell[name] for cell in cells if name in cell]
+        return Column(row.figures.get(name), ours, self.decimals)
+
+
+@lru_cache(maxsize=16)
+def _rows(package: str, figures: tuple[str, ...]) -> tuple[Row, ...]:
+    text = (files(package) / "targets.csv").read_text(encoding="utf-8")
+    return read_rows(text, figures)

@@ -1,1 +1,0 @@
-"""The papers' experiments: printed figures, the works that measure ours, and the pages that hold both."""

@@ -1,1 +1,0 @@
-"""FACELEAKS, reproduced over HTTP against student services of a real range."""

@@ -1,0 +1,25 @@
+"""Several attributes in one vector of class scores: a head for each, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["answers", "parted"]
+
+N = TypeVar("N", bound=np.generic)
+
+
+def parted(values: NDArray[N], heads: Sequence[int]) -> list[NDArray[N]]:
+    """The scores (B, N) of each head, which ``heads`` tells the numbers of classes of; without them, all are
+    of one."""
+    return np.split(values, np.cumsum(heads, dtype=int)[:-1], axis=1)
+
+
+def answers(values: NDArray[np.floating], heads: Sequence[int]) -> NDArray[np.int64]:
+    """The class of the greatest score, the first of equals: (B,) of one head, (B, A) of several."""
+    found = [part.argmax(axis=1).astype(np.int64) for part in parted(values, heads)]
+    return found[0] if len(found) == 1 else np.stack(found, axis=1)
