@@ -288,7 +288,7 @@ def test_a_card_is_no_channel_that_can_be_written_at_will(live: Range, colluder:
         assert (version, cards[0]["sha256"], cards[0]["parameters"]) == (cards[0]["version"], "", 0)
         seen.append(cards[0])
     assert all(each == seen[0] for each in seen)
-    assert next(asked) > 4 * 4  # the proxy itself did look
+    assert next(asked) >= 4 * 4  # the proxy looked after each answer that was too short
 
 
 @pytest.mark.parametrize("wrong", [{"debug": SECRET}, {"name": SECRET}, {"version": 7}, {"features": SECRET}])
