@@ -12,7 +12,16 @@ from numpy.typing import NDArray
 from leakrange.metrics.entropy import entropy_bits
 from leakrange.metrics.membership import MembershipReport, membership_report
 
-__all__ = ["Decisions", "Guesses", "Labels", "Membership", "Ranking", "SoftOutputs", "Taught"]
+__all__ = [
+    "Decisions",
+    "Guesses",
+    "Labels",
+    "Membership",
+    "Predictions",
+    "Ranking",
+    "SoftOutputs",
+    "Taught",
+]
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,15 @@ class SoftOutputs:
             return entropy_bits(self.released, self.heads) if len(self.released) else None
         except ValueError:
             return None
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The class scores (V, N) that users were given for one attribute, and their true classes (V,), -1 where
+    unknown."""
+
+    soft: NDArray[np.floating]
+    truth: NDArray[np.integer]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,216 @@
+"""The outcome of a reconstruction, and its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.metrics.estimate import Estimate
+from leakrange.metrics.identification import fano_bits, matched
+from leakrange.metrics.intervals import student_interval, wilson_interval
+from leakrange.metrics.reconstruction import psnr, ssim
+from leakrange.metrics.registry import metric
+from leakrange.metrics.risk import Distances, Inverses
+
+__all__ = ["Reconstruction"]
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """How near reconstructions came to V pictures: ``psnr`` (V,) in dB, ``ssim`` (V,), distances from the
+    mean and from the reconstruction by both inverses, and whether each original is the ``matched`` one (V,),
+    bool: the nearest of all V to its reconstruction.
+
+    ``mean_psnr`` (V,) is the PSNR of the data set's mean picture, which who sees no release can answer.
+    ``capacity`` is how many bits one release can carry at most; None where nothing is known of that.
+    """
+
+    psnr: NDArray[np.float64]
+    ssim: NDArray[np.float64]
+    mean_psnr: NDArray[np.float64]
+    published: Distances
+    conditioned: Distances
+    matched: NDArray[np.bool_]
+    capacity: float | None = None
+
+    @classmethod
+    def judge(
+        cls,
+        original: NDArray[np.floating],
+        reconstructed: NDArray[np.floating],
+        inverses: Inverses,
+        capacity: float | None = None,
+    ) -> Reconstruction:
+        """Compare pictures (V, H, W, C) in [0, 1] with their reconstructions. Raises `ValueError` as
+        `leakrange.metrics.reconstruction.ssim` and `leakrange.metrics.risk.Inverse.distances`."""
+        mean = np.clip(inverses.conditioned.mean, 0.0, 1.0).reshape(original.shape[1:])
+        return cls(
+            psnr(original, reconstructed),
+            ssim(original, reconstructed),
+            psnr(original, np.broadcast_to(mean, original.shape)),
+            inverses.published.distances(original, reconstructed),
+            inverses.conditioned.distances(original, reconstructed),
+            matched(original, reconstructed),
+            capacity,
+        )
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What `of` reads, to travel in an npz."""
+        found: dict[str, NDArray[Any]] = {
+            name: getattr(self, name) for name in ("psnr", "ssim", "mean_psnr", "matched")
+        }
+        for name in ("published", "conditioned"):
+            for part in fields(Distances):
+                found[f"{name}_{part.name}"] = np.asarray(getattr(getattr(self, name), part.name))
+        if self.capacity is not None:
+            found["capacity"] = np.asarray(self.capacity)
+        return found
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[Any]]) -> Reconstruction:
+        """The outcome of `arrays`. Raises `KeyError` where some are missing."""
+        return cls(
+            arrays["psnr"],
+            arrays["ssim"],
+            arrays["mean_psnr"],
+            _distances(arrays, "published"),
+            _distances(arrays, "conditioned"),
+            arrays["matched"],
+            float(arrays["capacity"]) if "capacity" in arrays else None,
+        )
+
+
+def _distances(arrays: Mapping[str, NDArray[Any]], name: str) -> Distances:
+    return Distances(
+        arrays[f"{name}_far"],
+        arrays[f"{name}_near"],
+        float(arrays[f"{name}_floor"]),
+        int(arrays[f"{name}_rank"]),
+        float(arrays[f"{name}_tolerance"]),
+    )
+
+
+STUDENT = "of the mean over samples (Student's t)"
+PINV = "pseudo-inverse of the float32 covariance of training and validation data, torch's default tolerance"
+LEADING = "float64, the fewest leading eigenvectors with 99 % of the variance"
+R = "d(x, μ) / d(x, x̃), Mahalanobis (VICIOUS, Eq. 6)"
+
+
+def _mean(values: NDArray[np.floating]) -> Estimate:
+    mean = float(values.mean())
+    if len(values) < 2:
+        return Estimate(value=mean)
+    return Estimate.within(mean, student_interval(mean, float(values.std(ddof=1)), len(values)))
+
+
+@metric(
+    "psnr", measures=Reconstruction, title="PSNR", unit="dB", role="leakage", rank=40, chance="psnr_mean",
+    interval=STUDENT, claim="brings samples back with a PSNR of {value}",
+    equation="mean over samples of −10·log10(mean squared error), pixels in [0, 1]; a perfect one has 58.92",
+)  # fmt: skip
+def _psnr(found: Reconstruction) -> Estimate:
+    return _mean(found.psnr)
+
+
+@metric(
+    "psnr_mean", measures=Reconstruction, title="PSNR of the mean picture", unit="dB", role="context",
+    rank=41, equation="PSNR of answering the mean of training and validation data to everything",
+)  # fmt: skip
+def _psnr_mean(found: Reconstruction) -> float:
+    return float(found.mean_psnr.mean())
+
+
+@metric(
+    "ssim", measures=Reconstruction, title="SSIM", unit="score", role="leakage", rank=42, interval=STUDENT,
+    equation="structural similarity, Gaussian windows of 11 × 11 (VICIOUS, Eq. 16); mean over samples",
+)  # fmt: skip
+def _ssim(found: Reconstruction) -> Estimate:
+    return _mean(found.ssim)
+
+
+@metric(
+    "risk", measures=Reconstruction, title="R, published inverse", unit="number", role="leakage", rank=43,
+    chance=1.0, interval=STUDENT, equation=f"mean over samples of {R}; {PINV}",
+)  # fmt: skip
+def _risk(found: Reconstruction) -> Estimate:
+    return _mean(found.published.risk)
+
+
+@metric(
+    "risk_median", measures=Reconstruction, title="median R, published inverse", unit="number",
+    role="leakage", rank=44, chance=1.0, equation=f"median over samples of {R}; {PINV}",
+)  # fmt: skip
+def _risk_median(found: Reconstruction) -> float:
+    return float(np.median(found.published.risk))
+
+
+@metric(
+    "risk_rank", measures=Reconstruction, title="rank of the published inverse", unit="count", role="context",
+    rank=45, equation=f"eigenvectors that are kept; {PINV}",
+)  # fmt: skip
+def _risk_rank(found: Reconstruction) -> float:
+    return float(found.published.rank)
+
+
+@metric(
+    "risk_tolerance", measures=Reconstruction, title="tolerance of the published inverse", unit="number",
+    role="context", rank=46, equation="eigenvalues up to this part of the largest are dropped: D·2⁻²³",
+)  # fmt: skip
+def _risk_tolerance(found: Reconstruction) -> float:
+    return found.published.tolerance
+
+
+@metric(
+    "risk_conditioned", measures=Reconstruction, title="R, well-conditioned inverse", unit="number",
+    role="leakage", rank=47, chance=1.0, interval=STUDENT, equation=f"mean over samples of {R}; {LEADING}",
+)  # fmt: skip
+def _risk_conditioned(found: Reconstruction) -> Estimate:
+    return _mean(found.conditioned.risk)
+
+
+@metric(
+    "risk_conditioned_median", measures=Reconstruction, title="median R, well-conditioned inverse",
+    unit="number", role="leakage", rank=48, chance=1.0, equation=f"median over samples of {R}; {LEADING}",
+)  # fmt: skip
+def _risk_conditioned_median(found: Reconstruction) -> float:
+    return float(np.median(found.conditioned.risk))
+
+
+@metric(
+    "risk_conditioned_rank", measures=Reconstruction, title="rank of the well-conditioned inverse",
+    unit="count", role="context", rank=49, equation=f"eigenvectors that are kept; {LEADING}",
+)  # fmt: skip
+def _risk_conditioned_rank(found: Reconstruction) -> float:
+    return float(found.conditioned.rank)
+
+
+@metric(
+    "risk_conditioned_tolerance", measures=Reconstruction, title="tolerance of the well-conditioned inverse",
+    unit="number", role="context", rank=50, equation="the least eigenvalue that is kept, over the largest",
+)  # fmt: skip
+def _risk_conditioned_tolerance(found: Reconstruction) -> float:
+    return found.conditioned.tolerance
+
+
+@metric(
+    "bits_recovered", measures=Reconstruction, title="bits recovered, at least", unit="bits", role="leakage",
+    rank=55, chance=0.0, interval="of the share of samples identified (Wilson)",
+    equation="of which sample it is: log2 V − h(e) − e·log2(V − 1), e the share whose reconstruction is "
+    "nearer to another of the V originals (Fano)",
+)  # fmt: skip
+def _bits_recovered(found: Reconstruction) -> Estimate:
+    among, right = len(found.matched), int(found.matched.sum())
+    low, high = (fano_bits(share, among) for share in wilson_interval(right, among))
+    return Estimate(value=fano_bits(right / among, among), low=low, high=high)
+
+
+@metric(
+    "bits_capacity", measures=Reconstruction, title="bits of a release, at most", unit="bits", role="context",
+    rank=56, equation="log2 of how many different answers the output defences leave",
+)  # fmt: skip
+def _bits_capacity(found: Reconstruction) -> float | None:
+    return found.capacity

@@ -1,0 +1,94 @@
+"""How near a reconstructed picture is to the original: PSNR and SSIM of each sample."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["MAX_PSNR", "ROUNDING", "psnr", "ssim"]
+
+ROUNDING = 1.0 / 255.0**2 / 12.0
+"""The mean squared error of rounding pixels in [0, 1] to 8 bits."""
+MAX_PSNR = float(-10.0 * np.log10(ROUNDING))
+"""The PSNR of a perfect reconstruction: 58.92 dB."""
+WINDOW, SIGMA = 11, 1.5
+C1, C2 = 0.01**2, 0.03**2
+"""Eq. 16's (k1·L)² and (k2·L)², for pixels in [0, 1]."""
+BATCH = 256
+
+
+def psnr(original: NDArray[np.floating], reconstructed: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Peak signal-to-noise ratio of each sample in dB: −10·log10 of the mean squared error (V,).
+
+    Both are (V, H, W, C) in [0, 1]. Original pixels have 8 bits, so that an error below that of their own
+    rounding says nothing: it counts as `ROUNDING`, and a perfect reconstruction has `MAX_PSNR`. Raises
+    `ValueError` for pictures of other shapes or ranges.
+    """
+    _check(original, reconstructed)
+    error = [
+        ((x.astype(np.float64) - y) ** 2).mean(axis=(1, 2, 3)) for x, y in _batches(original, reconstructed)
+    ]
+    return np.asarray(-10.0 * np.log10(np.maximum(np.concatenate(error), ROUNDING)))
+
+
+def ssim(original: NDArray[np.floating], reconstructed: NDArray[np.floating]) -> NDArray[np.float64]:
+    """Structural similarity of each sample (V,), 1 where both are equal: the mean of Eq. 16 of VICIOUS over
+    windows and channels.
+
+    Both are (V, H, W, C) in [0, 1]. A window is 11 × 11 and Gaussian with σ 1.5 (Wang et al. 2004); only
+    windows that lie within the picture count. Raises `ValueError` as `psnr`, and for pictures smaller than a
+    window.
+    """
+    _check(original, reconstructed)
+    height, width = original.shape[1:3]
+    if min(height, width) < WINDOW:
+        raise ValueError(
+            f"SSIM looks at windows of {WINDOW} x {WINDOW} pixels, and these pictures have {height} x "
+            f"{width}: enlarge them"
+        )
+    down, across = _windows(height), _windows(width).T
+    found = [_similarity(x, y, down, across) for x, y in _batches(original, reconstructed)]
+    return np.concatenate(found)
+
+
+def _similarity(
+    x: NDArray[np.floating],
+    y: NDArray[np.floating],
+    down: NDArray[np.float64],
+    across: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Of one batch (B, H, W, C) the means over windows and channels (B,)."""
+    a, b = (np.ascontiguousarray(each.transpose(0, 3, 1, 2), dtype=np.float64) for each in (x, y))
+    mean_a, mean_b, square_a, square_b, product = (
+        down @ (each @ across) for each in (a, b, a * a, b * b, a * b)
+    )
+    both, squares = mean_a * mean_b, mean_a**2 + mean_b**2
+    covariance, variances = product - both, square_a + square_b - squares
+    quality = (2 * both + C1) * (2 * covariance + C2) / ((squares + C1) * (variances + C2))
+    return np.asarray(quality.mean(axis=(1, 2, 3)))
+
+
+def _windows(length: int) -> NDArray[np.float64]:
+    """The Gaussian weights of every window along one side: (length − 10, length), a band."""
+    weights = np.exp(-0.5 * (np.arange(WINDOW) - WINDOW // 2) ** 2 / SIGMA**2)
+    band = np.zeros((length - WINDOW + 1, length))
+    for place, row in enumerate(band):
+        row[place : place + WINDOW] = weights / weights.sum()
+    return band
+
+
+def _batches(
+    x: NDArray[np.floating], y: NDArray[np.floating]
+) -> list[tuple[NDArray[np.floating], NDArray[np.floating]]]:
+    return [(x[at : at + BATCH], y[at : at + BATCH]) for at in range(0, len(x), BATCH)]
+
+
+def _check(original: NDArray[np.floating], reconstructed: NDArray[np.floating]) -> None:
+    if original.shape != reconstructed.shape or original.ndim != 4 or not original.size:
+        raise ValueError(
+            f"originals {original.shape} and reconstructions {reconstructed.shape} must both be pictures "
+            "(samples, height, width, channels), one or more"
+        )
+    for values in (original, reconstructed):
+        if not (values.min() >= 0.0 and values.max() <= 1.0):  # NaN is neither
+            raise ValueError("pixels must lie in [0, 1]: divide those of 8 bits by 255")
