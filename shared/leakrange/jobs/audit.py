@@ -1,0 +1,59 @@
+"""What an audit is asked to do: sizes, tests, and the settings of each."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from leakrange.jobs.recipe import DataSpec, OptimiserSpec
+
+__all__ = ["AuditPlan", "TestName", "ViciousnessSettings"]
+
+TestName = Literal["viciousness", "entropy", "curiosity"]
+Attribute = Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ViciousnessSettings(_Strict):
+    """How a model is trained further (VICIOUS Appendix I.2), and when it is suspicious.
+
+    The paper states the threshold alone. The rest is ours: a round is one pass over the labelled samples in
+    batches of ``batch``, by the optimiser at learning rate ``lr``. ``mode`` is that of batch normalisation
+    and dropout in these passes: in "eval" the statistics stay those that the model came with. ``output`` says
+    which outputs are compared.
+    """
+
+    rounds: Annotated[int, Field(ge=1, le=1000)] = 20
+    batch: Annotated[int, Field(ge=1, le=4096)] = 50
+    lr: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
+    optimiser: OptimiserSpec = OptimiserSpec()
+    mode: Literal["eval", "train"] = "eval"
+    output: Literal["logits", "softmax"] = "logits"
+    threshold: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
+
+
+class AuditPlan(_Strict):
+    """With what a model is audited, and how.
+
+    ``labelled`` samples are drawn from the data set's auxiliary samples and ``test`` ones from its test
+    samples, by ``seed``. "curiosity" needs ``sensitive``, the attribute that outputs are searched for, and
+    is left out without it.
+    """
+
+    data: DataSpec
+    labelled: Annotated[int, Field(ge=20, le=100_000)] = 500
+    test: Annotated[int, Field(ge=20, le=100_000)] = 1000
+    tests: Annotated[tuple[TestName, ...], Field(min_length=1)] = ("viciousness", "entropy")
+    sensitive: Attribute | None = None
+    viciousness: ViciousnessSettings = ViciousnessSettings()
+    seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+
+    @model_validator(mode="after")
+    def _meant(self) -> Self:
+        if ("curiosity" in self.tests) != (self.sensitive is not None):
+            raise ValueError("the test 'curiosity' and the 'sensitive' attribute need each other")
+        return self
