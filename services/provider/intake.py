@@ -15,6 +15,7 @@ from leakrange.wire.errors import Conflict
 from leakrange.wire.heads import answers
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Decisions, Deployment, IntakeRecord
+from leakrange.wire.tensors import to_text
 from services.provider.decoding import DecodingProcess
 from services.provider.metrics import ProviderMetrics
 from services.provider.models import Models, ServedModel
@@ -74,8 +75,10 @@ class Intake:
         return None if kept is None else await self._complete(kept)
 
     async def page(self, model: str, after: str | None, limit: int) -> list[IntakeRecord]:
-        """Up to ``limit`` records in the order in which they came, from behind upload ``after`` on."""
-        return [await self._complete(kept) for kept in await self._store.uploads(model, after, limit)]
+        """Up to ``limit`` records in the order in which they came, from behind upload ``after`` on. They are
+        without reconstructed samples, which are large."""
+        found = await self._store.uploads(model, after, limit)
+        return [(await self._complete(kept)).model_copy(update={"reconstructed": None}) for kept in found]
 
     async def _complete(self, kept: StoredUpload) -> IntakeRecord:
         if kept.inferred is None:
@@ -88,7 +91,7 @@ class Intake:
             decisions=kept.decisions.tolist(),
             inferred=None if kept.inferred is None else kept.inferred.tolist(),
             scores=None if kept.scores is None else kept.scores.tolist(),
-            reconstructed=None if kept.reconstructed is None else kept.reconstructed.tolist(),
+            reconstructed=None if kept.reconstructed is None else to_text(kept.reconstructed),
         )
 
     async def _decode(self, kept: StoredUpload) -> StoredUpload:

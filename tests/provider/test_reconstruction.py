@@ -16,10 +16,11 @@ import pytest
 from leakrange.providers import artifact
 from leakrange.providers.decoders import decoders
 from leakrange.providers.model_file import load_decoder
+from leakrange.wire.schemas import IntakeRecord
 from services.provider.decoding import DecodingProcess
 from services.provider.main import create_provider
 from tests.provider.conftest import Provider, settings_for
-from tests.provider.test_intake import OUTPUTS, intake, upload
+from tests.provider.test_intake import OPERATOR, OUTPUTS, intake, upload
 from tests.provider.tiny import save_model
 from tests.serving import serving
 
@@ -100,8 +101,12 @@ def test_samples_that_a_plugins_decoder_reads_reach_the_operator(plugin: Any, tm
         Provider(url, client, tmp_path / "models").deploy("vicious", digest).raise_for_status()
         upload(client, "vicious", OUTPUTS, "u").raise_for_status()
         record = intake(client, "vicious", "u")
+        paged = client.get("/v1/operator/models/vicious/intake", headers=OPERATOR).json()["records"]
     for child in set(multiprocessing.active_children()) - set(others):
         child.kill()  # it knows the plugin, and is of no use to other tests
         child.join()
     assert (record["inferred"], record["scores"]) == (None, None)
-    np.testing.assert_allclose(record["reconstructed"], expected, rtol=1e-6)
+    samples = IntakeRecord.model_validate(record).samples()
+    assert samples is not None
+    np.testing.assert_array_equal(samples, expected)
+    assert paged == [record | {"reconstructed": None}]

@@ -16,6 +16,7 @@ from leakrange.wire.keys import api_key
 from leakrange.wire.names import upload_name
 from services.controller.range.context import RunContext
 from services.controller.range.together import together
+from services.controller.range.uploaded import reconstructed_as, session_stored
 
 DEVICE = [ARTIFACT, UPLOADS]
 """What a user's device asks for: the model once, then decisions on its outputs."""
@@ -54,8 +55,7 @@ class Asking:
         self, stream: PlannedStream, model: PlannedModel, name: str, key: str, span: Span, identity: str
     ) -> None:
         context = self._context
-        stored = all(whole(context.parties.releases, f"{identity}.{kind}") for kind in ("npy", "npz"))
-        if not (stored and identity in context.done):
+        if not (session_stored(context.parties.releases, identity) and identity in context.done):
             async with context.sessions:
                 order = Session(
                     url=context.parties.proxy_for_clients,
@@ -73,6 +73,7 @@ class Asking:
                     )
                     if len(record.values) != reply.samples or record.decisions != reply.decisions:
                         raise LeakrangeError(f"provider and edge client disagree about upload {order.upload}")
+                    samples = record.samples()
                 except LeakrangeError as error:
                     await context.journal.job_failed(identity, "stream", f"{stream.id}: {error.detail}")
                     raise
@@ -80,6 +81,9 @@ class Asking:
             if record.inferred is not None and record.scores is not None:
                 extra["inferred"] = np.asarray(record.inferred, dtype=np.int64)
                 extra["scores"] = np.asarray(record.scores, dtype=np.float32)
+            if samples is not None:
+                put_array(context.parties.releases, f"{reconstructed_as(identity)}.npy", samples)
+                extra["reconstructed"] = np.asarray(samples.shape)
             # The releases are stored last: where they are, the whole session is.
             put_arrays(context.parties.releases, f"{identity}.npz", extra)
             put_array(

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from leakrange.wire.digests import digest
+from leakrange.wire.errors import InvalidInput
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.samples import SampleSpec
+from leakrange.wire.tensors import from_text, release_array
 
 __all__ = [
     "MAX_BATCH",
@@ -203,8 +207,8 @@ class IntakeRecord(_Strict):
     ``upload`` is the request's ``Idempotency-Key`` (made up by the provider where there was none).
     ``inferred`` and ``scores`` are None for a provider without a decoder. ``inferred`` is a class for each
     sample, or a list with one for each hidden attribute. ``scores`` is (samples, S), higher means more
-    likely; those of several attributes lie side by side. ``reconstructed`` are the samples that a decoder of
-    samples has read.
+    likely; those of several attributes lie side by side. ``reconstructed`` is what a decoder of samples has
+    read: an npy of float32 (samples, ...) in base64, see `samples`. Pages leave it out.
     """
 
     upload: str
@@ -214,7 +218,19 @@ class IntakeRecord(_Strict):
     decisions: Classes
     inferred: Classes | None
     scores: list[list[float]] | None
-    reconstructed: list[Any] | None = None
+    reconstructed: str | None = None
+
+    def samples(self) -> NDArray[np.float32] | None:
+        """The samples that a decoder has read; None where there are none.
+
+        Raises `MalformedBody` and `InvalidInput` for what are not so many samples, of finite numbers.
+        """
+        if self.reconstructed is None:
+            return None
+        found = release_array(from_text(self.reconstructed), max_samples=len(self.values))
+        if len(found) != len(self.values):
+            raise InvalidInput(f"{len(found)} samples were reconstructed from {len(self.values)} releases")
+        return found
 
 
 class Health(_Strict):

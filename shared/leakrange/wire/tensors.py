@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import math
 import re
 from itertools import chain
@@ -18,6 +20,7 @@ __all__ = [
     "NPY",
     "decode_npy",
     "encode_npy",
+    "from_text",
     "media_type",
     "negotiate",
     "npy_header",
@@ -25,6 +28,7 @@ __all__ = [
     "numeric_array",
     "parse_json",
     "release_array",
+    "to_text",
 ]
 
 JSON = "application/json"
@@ -150,6 +154,20 @@ def encode_npy(array: NDArray[Any]) -> bytes:
     padding = -(len(header) + 11) % 64
     text = header.encode() + b" " * padding + b"\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + array.tobytes()
+
+
+def to_text(array: NDArray[Any]) -> str:
+    """An npy file of ``array`` in base64: large arrays as a member of a JSON body."""
+    return base64.b64encode(encode_npy(array)).decode("ascii")
+
+
+def from_text(text: str) -> NDArray[Any]:
+    """The array that `to_text` wrote; raises `MalformedBody` for what is no base64, else as `decode_npy`."""
+    try:
+        body = base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise MalformedBody("an array is not in base64") from error
+    return decode_npy(body)
 
 
 def parse_json(body: bytes | memoryview) -> Any:

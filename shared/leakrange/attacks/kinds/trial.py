@@ -38,13 +38,16 @@ class Judged:
 class Uploaded:
     """A stream of uploads: the users' true classes by attribute, the decisions that they got (V,), what the
     provider's decoder inferred, if it has one, and the outputs (V, Y) as a softmax, where they are such. Of
-    several attributes decisions are (V, A), and outputs lie side by side in ``heads``."""
+    several attributes decisions are (V, A), and outputs lie side by side in ``heads``. ``reconstructed`` are
+    the identities of the stored samples that the provider's decoder reconstructed, session by session; None
+    where it reconstructs none."""
 
     truths: Sequence[Mapping[str, Sequence[int]]]
     decisions: NDArray[np.int64]
     inferred: Inference | None
     soft: NDArray[np.floating] | None = None
     heads: Sequence[int] = ()
+    reconstructed: Sequence[str] | None = None
 
     def truth(self, attribute: Names) -> NDArray[np.int64]:
         """The users' classes of one attribute (V,), of several (V, A), -1 where unknown.
