@@ -12,6 +12,7 @@ from altair.utils.schemapi import debug_mode
 
 from leakrange.report.charts.drawing import (
     Axis,
+    Chart,
     Picture,
     area,
     bars,
@@ -38,7 +39,7 @@ def pictures() -> list[Picture]:
 
 def test_every_specification_is_valid_and_can_be_sent_as_json() -> None:
     """They are not checked while they are made: that takes longer than to draw them."""
-    found = pictures()
+    found = [shown for shown in pictures() if isinstance(shown, Chart)]
     assert len(found) > 20
     with debug_mode(True):
         for shown in found:

@@ -133,4 +133,4 @@ def _views(findings: Findings) -> Iterator[Section]:
             return [picture for picture in made if picture is not None]
 
         if groups := _per_data(findings, drawn):
-            yield Section(name, view.title, view.lead, groups)
+            yield Section(name, view.title, view.lead, groups, wide=view.wide)

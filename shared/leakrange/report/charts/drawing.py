@@ -16,11 +16,13 @@ import altair as alt
 from altair.utils.schemapi import disable_debug_mode
 
 from leakrange.metrics.registry import Unit
+from leakrange.report.charts.picture import Key, Picture
 from leakrange.report.charts.svg import INK, LINE, MUTED, SERIES, draw
 
 __all__ = [
     "DASHES",
     "Axis",
+    "Chart",
     "Key",
     "Layer",
     "Picture",
@@ -55,25 +57,11 @@ FONT = "Liberation Sans"
 """By which texts are measured: it comes with vl-convert, so that charts are the same on every machine."""
 
 
-@dataclass(frozen=True)
-class Key:
-    """One entry of a legend: its text, and the colour, marker or dash that stands for it."""
+@dataclass(frozen=True, kw_only=True)
+class Chart(Picture):
+    """A figure that a Vega-Lite specification draws."""
 
-    text: str
-    colour: int | None = None
-    marker: int | None = None
-    dash: int | None = None
-
-
-@dataclass(frozen=True)
-class Picture:
-    """A chart: a heading, its Vega-Lite specification, what it shows in words, and what stands beside it."""
-
-    title: str
     specification: dict[str, Any]
-    label: str
-    note: str = ""
-    keys: tuple[Key, ...] = ()
 
     @cached_property
     def svg(self) -> str:
@@ -218,7 +206,7 @@ def picture(
     margins: tuple[int, int, int, int] = (30, 12, 44, 46),
     note: str = "",
     keys: Sequence[Key] = (),
-) -> Picture:
+) -> Chart:
     """``layers`` upon one another, ``size`` (width, height) pixels in all, of which ``margins`` (top, right,
     bottom, left) lie outside the axes. ``label`` puts it into words."""
     top, right, bottom, left = margins
@@ -254,4 +242,4 @@ def picture(
     specification: dict[str, Any] = made.to_dict(validate=False)
     for drawn, layer in zip(specification["layer"], layers, strict=True):
         drawn["data"] = {"values": layer.rows}
-    return Picture(title, specification, label, note, tuple(keys))
+    return Chart(title, label, note, tuple(keys), specification=specification)

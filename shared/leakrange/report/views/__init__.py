@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from leakrange.registry import Registry
-from leakrange.report.charts.drawing import Picture
+from leakrange.report.charts.picture import Picture
 from leakrange.report.findings import Findings, Subject
 
 __all__ = ["View", "views"]
@@ -24,6 +24,8 @@ class View:
     title: str
     lead: str
     draw: Callable[[Findings, Subject], Picture | None]
+    wide: bool = False
+    """Whether its pictures need twice the room."""
 
 
 views: Registry[View] = Registry("view", "leakrange.report.views")
