@@ -1,0 +1,91 @@
+"""Reconstructions: what attackers made of users' releases, beneath what the users had put in."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from leakrange.metrics import described
+from leakrange.metrics.numbers import figure
+from leakrange.report.attackers import attackers
+from leakrange.report.charts.gallery import Gallery, Strip
+from leakrange.report.findings import Findings, Subject
+from leakrange.report.views import View, views
+from leakrange.scenario.results import Summary, TrialResult
+
+__all__ = ["Reconstructions", "gallery"]
+
+
+class Reconstructions(BaseModel):
+    """The view of a trial: the pictures of some users side by side in strips (base64 PNG), and for each of
+    them the figures by metric, as lists of their own."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, list[float]]
+
+    original: str
+    reconstructed: str
+
+    @property
+    def tips(self) -> list[str]:
+        """For each user the figures of the reconstruction."""
+        told = [
+            [f"{described(name).title} {figure(value, described(name).unit)}" for value in values]
+            for name, values in self.__pydantic_extra__.items()
+        ]
+        return [
+            f"user {place}: {', '.join(figures)}" for place, figures in enumerate(zip(*told, strict=True), 1)
+        ]
+
+
+Shown = tuple[str, Summary, TrialResult, Reconstructions]
+
+
+def gallery(findings: Findings, subject: Subject) -> Gallery | None:
+    """The reconstructions of a subject: for each defence those of the strongest plain and of the strongest
+    adaptive attacker, under the first seed that has any. A row of originals stands above all reconstructions
+    of the same users. None where no trial has reconstructions."""
+    groups: dict[str, list[Shown]] = {}
+    for defence in findings.defences:
+        for row in attackers(findings, subject, defence, subject.metric).values():
+            held = [trial for trial in findings.trials(row) if "reconstructions" in trial.views]
+            if held:
+                view = Reconstructions.model_validate(held[0].views["reconstructions"])
+                groups.setdefault(view.original, []).append((defence, row, held[0], view))
+    if not groups:
+        return None
+    strips: list[Strip] = []
+    for original, shown in groups.items():
+        users = len(shown[0][3].tips)
+        tips = [f"user {place}: the input" for place in range(1, users + 1)]
+        strips.append(Strip("inputs of users", "", original, tips))
+        strips += [
+            Strip(defence, _beside(row, trial, subject), view.reconstructed, view.tips)
+            for defence, row, trial, view in shown
+        ]
+    title = findings.label(subject)
+    said = "; ".join(f"{strip.name} {strip.beside}" for strip in strips if strip.beside)
+    seeds = sorted({trial.seed for shown in groups.values() for _, _, trial, _ in shown})
+    return Gallery(
+        title,
+        f"Inputs of users of {title} on {subject.data} above their reconstructions. {said}.",
+        note=f"{subject.metric.title} over all users; seed {', '.join(map(str, seeds))}",
+        strips=tuple(strips),
+    )
+
+
+def _beside(row: Summary, trial: TrialResult, subject: Subject) -> str:
+    metric = subject.metric
+    return f"{row.attack} ({row.knowledge}), {figure(trial.value(metric.name), metric.unit)}"
+
+
+views.register("reconstructions")(
+    View(
+        "Reconstructions",
+        "What users put into the model, as told by their devices and never by the provider; beneath it, "
+        "what the strongest attackers made of what each defence let out: the plain one, fitted on undefended "
+        "releases (unaware), and the adaptive one, fitted to the defence (aware or averaging). Each "
+        "picture’s tooltip holds its figures.",
+        gallery,
+        wide=True,
+    )
+)
