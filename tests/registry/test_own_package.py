@@ -61,7 +61,7 @@ def test_a_scenario_of_four_things_that_the_range_does_not_have(plugged: Control
     assert (run.view["state"], run.view["trials"]["done"]) == ("done", 2), run.view
     clear, order = (run.trials[f"honest-s0.{name}.restoring.aware.b100"] for name in ("none", "order"))
     for trial in (clear, order):
-        assert (trial["kind"], trial["data"], trial["sensitive"]) == ("reconstruction", "buoys", "sample")
+        assert (trial["kind"], trial["data"], trial["sensitive"]) == ("restoration", "buoys", "sample")
         assert (trial["victims"], trial["spent"]) == (80, 100)
     assert value(clear, "honesty") == value(order, "honesty") > 0.8
     assert value(clear, "unexplained") + 0.05 < value(order, "unexplained") < 0.6

@@ -24,7 +24,7 @@ class LeastSquares(Attack):
     summary: ClassVar[str] = "restores samples from releases by linear regression"
     paper: ClassVar[str] = ""
     equation: ClassVar[str] = "min ‖A W − X‖²"
-    kind: ClassVar[str] = "reconstruction"
+    kind: ClassVar[str] = "restoration"
     consumes: ClassVar[tuple[str, ...]] = ("logits",)
     grants: ClassVar[tuple[str, ...]] = ("queries", "samples of its own")
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("aware",)

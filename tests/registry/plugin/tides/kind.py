@@ -29,9 +29,9 @@ class Seen(BaseModel):
     users: list[Span]
 
 
-@kinds.register("reconstruction")
-class Reconstruction(Kind):
-    name: ClassVar[str] = "reconstruction"
+@kinds.register("restoration")
+class Restoration(Kind):
+    name: ClassVar[str] = "restoration"
     leakage: ClassVar[str] = "unexplained"
     Evidence: ClassVar[type[BaseModel]] = Seen
 
