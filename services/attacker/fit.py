@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -11,7 +10,8 @@ from pydantic import ValidationError
 from leakrange.attacks import attacks
 from leakrange.attacks.kinds import kind_of
 from leakrange.jobs.job import FitJob
-from leakrange.store.files import FolderStore, joined, put_arrays, whole
+from leakrange.store.files import FolderStore, put_arrays, whole
+from leakrange.store.releases import StoredReleases
 from leakrange.wire.errors import InvalidInput
 from services.attacker.settings import FleetSettings
 from services.attacker.task import JobContext, fleet_task
@@ -38,7 +38,7 @@ def fit(job: FitJob, context: JobContext) -> dict[str, Any]:
             hint="is the worker of another version than the controller?",
         ) from error
     attack = entry(entry.Parameters.model_validate(job.parameters))
-    found = kind.infer(attack, evidence, job, partial(joined, context.releases))
+    found = kind.infer(attack, evidence, job, StoredReleases(context.releases))
     put_arrays(context.releases, f"{job.identity()}.npz", found)
     return {"seconds": round(time.perf_counter() - begun, 4)}
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from leakrange.attacks.kinds.kind import Releases
-from leakrange.store.files import FolderStore, joined
+from leakrange.store.files import FolderStore
+from leakrange.store.releases import StoredReleases
 
 
 @pytest.fixture
@@ -18,4 +18,4 @@ def store(tmp_path: Path) -> FolderStore:
 
 @pytest.fixture
 def releases(store: FolderStore) -> Releases:
-    return partial(joined, store)
+    return StoredReleases(store)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,22 @@ __all__ = ["Chunks", "Kind", "Releases"]
 
 Chunks = list[list[str]]
 """Stored releases by identity: chunks of samples in order, each with its draws."""
-Releases = Callable[[Chunks], NDArray[np.float32]]
-"""Reads stored releases: all samples in order, (samples, ...), each the mean of its draws. Raises `NotFound`
-for such as are not stored, `InvalidInput` for such as do not fit together."""
+
+
+class Releases(Protocol):
+    """The store of releases, as a fit sees it."""
+
+    def __call__(self, chunks: Chunks, /) -> NDArray[np.float32]:
+        """All samples in order, (samples, ...), each the mean of its draws. Raises `NotFound` for such as are
+        not stored, `InvalidInput` for such as do not fit together."""
+        ...
+
+    def once(
+        self, name: str, make: Callable[[], Mapping[str, NDArray[Any]]], /
+    ) -> Mapping[str, NDArray[Any]]:
+        """Arrays that many fits need and that are costly to ``make``: those stored under ``name``, a digest
+        of all that decides them. The first fit that asks for them makes them, and the others wait for it."""
+        ...
 
 
 class Kind(ABC):

@@ -1,0 +1,53 @@
+"""Stored releases as a fit reads them, and what many fits need, made once."""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.store.files import FolderStore, get_arrays, joined, put_arrays
+from leakrange.wire.errors import DamagedFile, NotFound
+
+__all__ = ["StoredReleases"]
+
+
+class StoredReleases:
+    """Those of a ``store``; see `leakrange.attacks.kinds.kind.Releases`."""
+
+    def __init__(self, store: FolderStore) -> None:
+        self._store = store
+
+    def __call__(self, chunks: list[list[str]], /) -> NDArray[np.float32]:
+        """See `joined`."""
+        return joined(self._store, chunks)
+
+    def once(
+        self, name: str, make: Callable[[], Mapping[str, NDArray[Any]]], /
+    ) -> Mapping[str, NDArray[Any]]:
+        """The arrays under that name, which are made where they are missing or damaged. Of several processes
+        that need them one makes them; where that one dies, another."""
+        file = f"{name}.npz"
+        try:
+            return get_arrays(self._store, file)
+        except (NotFound, DamagedFile):
+            with _alone(self._store.path(file).with_name(f".{name}.lock")):
+                try:
+                    return get_arrays(self._store, file)
+                except (NotFound, DamagedFile):
+                    put_arrays(self._store, file, make())
+                    return get_arrays(self._store, file)
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """One process at a time; the lock of one that dies is free."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
