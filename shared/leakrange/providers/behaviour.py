@@ -83,6 +83,8 @@ class Behaviour(ABC):
     """Of which roles there may be several attributes."""
     binary: ClassVar[tuple[Role, ...]] = ()
     """Whose attribute must have two classes."""
+    reconstructs: ClassVar[bool] = False
+    """Whether its decoder reads whole samples, in place of an attribute."""
 
     def __init__(
         self,

@@ -49,6 +49,11 @@ class Provider(Offer):
         """Whether it reads a hidden attribute from what users send."""
         return self.behaviour.sensitive(self.parameters) is not None
 
+    @property
+    def reconstructs(self) -> bool:
+        """Whether it reads whole samples from what users send."""
+        return bool(self.behaviour.reconstructs)
+
     def recipe(self, seed: int) -> TrainingRecipe:
         """How its model is trained under one seed. Each seed draws its own members of a pool, or of cast
         people."""

@@ -207,7 +207,7 @@ class _Check:
         if self.spec.service is None:
             return True
         path: Path = (*self.path, "service")
-        if behaviour.sensitive(parameters) is not None:
+        if behaviour.sensitive(parameters) is not None or behaviour.reconstructs:
             said = "nobody sends outputs to a service: its provider has nothing to decode, and can be honest"
             self.mistakes.add(path, said, key=True)
             return False

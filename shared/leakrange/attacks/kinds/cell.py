@@ -43,6 +43,11 @@ class Offer(ABC):
     def decodes(self) -> bool:
         """Whether it reads a hidden attribute from what users send."""
 
+    @property
+    @abstractmethod
+    def reconstructs(self) -> bool:
+        """Whether it reads whole samples from what users send."""
+
 
 class Needs(BaseModel):
     """What a trial needs, by the ids of the plan.
