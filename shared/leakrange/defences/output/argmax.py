@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from typing_extensions import override
 
@@ -9,7 +11,9 @@ from leakrange.defences.output.base import (
     CLASS_SCORES,
     Nothing,
     OutputDefence,
+    Release,
     ReleaseContext,
+    Room,
     Values,
     output_defences,
 )
@@ -33,3 +37,9 @@ class Argmax(OutputDefence[Nothing]):
         result = np.zeros_like(values)
         np.put_along_axis(result, values.argmax(axis=1, keepdims=True), 1.0, axis=1)
         return result
+
+    @override
+    def room(self, before: Room, release: Release) -> Room:
+        """One of N vectors."""
+        bits = min(before.bits, math.log2(before.values))
+        return Room(before.values, bits, 0.0, 1.0, probabilities=True, withheld=before.values - 1)

@@ -10,11 +10,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.defences.output.room import Room
 from leakrange.defences.stages import Defence, Nothing, P, Parameters
 from leakrange.registry import Registry
 from leakrange.wire.releases import ReleaseKind
 
-__all__ = ["Nothing", "OutputDefence", "Parameters", "Release", "ReleaseContext", "Values", "output_defences"]
+__all__ = [
+    "Nothing",
+    "OutputDefence",
+    "Parameters",
+    "Release",
+    "ReleaseContext",
+    "Room",
+    "Values",
+    "output_defences",
+]
 
 Release = ReleaseKind
 Values = NDArray[np.float64]
@@ -63,6 +73,14 @@ class OutputDefence(Defence[P]):
     def apply(self, values: Values, context: ReleaseContext) -> Values:
         """Transform finite values (B, ...) into finite ones of the same shape, unless the defence says
         otherwise."""
+
+    def room(self, before: Room, release: Release) -> Room:  # noqa: ARG002 - subclasses may need it
+        """What is known of one sample's values after this stage, from what was known before; of one
+        attribute's class scores where there are several.
+
+        Nothing can be added to what they carry. Override it where the stage takes something away, or leaves
+        the values within bounds."""
+        return before.unknown
 
 
 output_defences: Registry[type[OutputDefence[Any]]] = Registry("output defence", "leakrange.defences.output")

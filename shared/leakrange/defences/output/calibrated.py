@@ -9,9 +9,16 @@ import numpy as np
 from pydantic import Field
 from typing_extensions import override
 
-from leakrange.defences.output.base import Parameters, ReleaseContext, Values, output_defences
+from leakrange.defences.output.base import (
+    Parameters,
+    Release,
+    ReleaseContext,
+    Room,
+    Values,
+    output_defences,
+)
 from leakrange.defences.output.clip import clip_norm
-from leakrange.defences.output.gaussian_mechanism import gaussian_sigma
+from leakrange.defences.output.gaussian_mechanism import gaussian_entropy, gaussian_sigma
 from leakrange.defences.output.sticky import StickyOrFresh
 
 __all__ = ["CalibratedNoise"]
@@ -65,6 +72,12 @@ class CalibratedNoise(StickyOrFresh[CalibratedNoiseParameters]):
         """(B, ...) -> (B, ...). Raises `ValueError` where sticky noise lacks its key or a sample's digest."""
         noise = self.noise(_normal, values.shape, context)
         return clip_norm(values, self.parameters.clip) + self.sigma * noise
+
+    @override
+    def room(self, before: Room, release: Release) -> Room:
+        """What a Gaussian channel of power clip² carries."""
+        variance = self.sigma**2
+        return before.noisy(variance, gaussian_entropy(variance), self.parameters.clip**2)
 
 
 def _normal(generator: np.random.Generator, shape: tuple[int, ...]) -> Values:

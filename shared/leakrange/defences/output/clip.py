@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Annotated, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 from typing_extensions import override
 
-from leakrange.defences.output.base import OutputDefence, Parameters, ReleaseContext, Values, output_defences
+from leakrange.defences.output.base import (
+    OutputDefence,
+    Parameters,
+    Release,
+    ReleaseContext,
+    Room,
+    Values,
+    output_defences,
+)
 
 __all__ = ["Clip", "clip_norm"]
 
@@ -43,6 +53,21 @@ class Clip(OutputDefence[ClipParameters]):
         if self.parameters.norm is None:
             return np.clip(values, self.parameters.min, self.parameters.max)
         return clip_norm(values, self.parameters.norm)
+
+    @override
+    def room(self, before: Room, release: Release) -> Room:
+        """Within the bounds; a value that is withheld stays so, unless the bounds move 0."""
+        given = self.parameters
+        if given.norm is not None:
+            low, high = max(min(before.low, 0.0), -given.norm), min(max(before.high, 0.0), given.norm)
+            return replace(before, low=low, high=high, probabilities=False)
+        least = -math.inf if given.min is None else given.min
+        most = math.inf if given.max is None else given.max
+        if least <= before.low and before.high <= most:
+            return before
+        low, high = (min(max(end, least), most) for end in (before.low, before.high))
+        withheld = before.withheld if least <= 0.0 <= most else 0
+        return replace(before, low=low, high=high, probabilities=False, withheld=withheld)
 
 
 def clip_norm(values: Values, norm: float) -> Values:

@@ -46,6 +46,11 @@ def gaussian_sigma(epsilon: float, delta: float, sensitivity: float) -> float:
     return high * sensitivity
 
 
+def gaussian_entropy(variance: float) -> float:
+    """The differential entropy of Gaussian noise of that variance, in bits."""
+    return 0.5 * math.log2(2.0 * math.pi * math.e * variance)
+
+
 def _log_normal_tail(z: float) -> float:
     """ln P(Z > z) of a standard normal Z."""
     if z < DEEP:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
 from typing_extensions import override
 
-from leakrange.defences.output.base import Parameters, ReleaseContext, Values, output_defences
+from leakrange.defences.output.base import (
+    Parameters,
+    Release,
+    ReleaseContext,
+    Room,
+    Values,
+    output_defences,
+)
+from leakrange.defences.output.gaussian_mechanism import gaussian_entropy
 from leakrange.defences.output.sticky import StickyOrFresh
 
 __all__ = ["Noise"]
@@ -52,6 +61,16 @@ class Noise(StickyOrFresh[NoiseParameters]):
         if self.parameters.mode == "multiplicative":
             noise = noise * np.abs(values)
         return values + self.parameters.scale * noise
+
+    @override
+    def room(self, before: Room, release: Release) -> Room:
+        """What gets through additive noise, where the values are bounded."""
+        given = self.parameters
+        if given.mode == "multiplicative":
+            return before.unknown
+        if given.kind == "gaussian":
+            return before.noisy(given.scale**2, gaussian_entropy(given.scale**2), before.power)
+        return before.noisy(2.0 * given.scale**2, math.log2(2.0 * math.e * given.scale), before.power)
 
     def _draw(self, generator: np.random.Generator, shape: tuple[int, ...]) -> Values:
         if self.parameters.kind == "gaussian":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from typing_extensions import override
 
@@ -10,6 +12,7 @@ from leakrange.defences.output.base import (
     OutputDefence,
     Release,
     ReleaseContext,
+    Room,
     Values,
     output_defences,
 )
@@ -51,3 +54,10 @@ class Normalise(OutputDefence[Nothing]):
             size = np.linalg.norm(unit, axis=1, keepdims=True)
         result: Values = unit / np.maximum(size, 1.0)
         return result
+
+    @override
+    def room(self, before: Room, release: Release) -> Room:
+        """Probabilities, or values between -1 and 1."""
+        if release == "softmax":
+            return before.as_probabilities
+        return replace(before, low=-1.0, high=1.0)

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Annotated, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 from typing_extensions import override
 
-from leakrange.defences.output.base import OutputDefence, Parameters, ReleaseContext, Values, output_defences
+from leakrange.defences.output.base import (
+    OutputDefence,
+    Parameters,
+    Release,
+    ReleaseContext,
+    Room,
+    Values,
+    output_defences,
+)
+from leakrange.metrics.capacity import rounded_count
 
 __all__ = ["Round"]
+
+
+MOST = float(np.finfo(np.float32).max)
 
 
 class RoundParameters(Parameters):
@@ -57,3 +71,29 @@ class Round(OutputDefence[RoundParameters]):
         # From 2^53 on a float has no digits left to round.
         result: Values = np.where(np.abs(scaled) < 2.0**53, rounded, values)
         return result
+
+    @override
+    def room(self, before: Room, release: Release) -> Room:
+        """How many vectors of decimals there are near probabilities (`rounded_count`); else how many levels
+        each value has between its bounds."""
+        digits, figures = self.parameters.decimals, self.parameters.figures
+        if digits is None:
+            assert figures is not None
+            levels = _levels(before.high, figures) + _levels(-before.low, figures) + 1
+            return replace(before, probabilities=False).within(before.of_levels(levels))
+        if before.probabilities:
+            bits = math.log2(rounded_count(before.values, digits, before.kept))
+            return replace(before, probabilities=False).within(bits)
+        one = 10.0**digits
+        least, most = (np.rint(np.clip(end, -MOST, MOST) * one) for end in (before.low, before.high))
+        bounded = replace(before, low=float(least / one), high=float(most / one))
+        return bounded.within(before.of_levels(float(most - least) + 1.0))
+
+
+def _levels(bound: float, figures: int) -> float:
+    """How many positive numbers of so many figures there are up to ``bound``, or the next power of ten, that
+    float32 can tell from 0: from 1e-45 on."""
+    if bound <= 0.0:
+        return 0.0
+    decades = math.ceil(math.log10(min(bound, MOST))) + 45
+    return 9.0 * 10.0 ** (figures - 1) * max(decades, 0) + 1.0

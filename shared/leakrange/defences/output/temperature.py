@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from leakrange.defences.output.base import (
     CLASS_SCORES,
     OutputDefence,
     Parameters,
+    Release,
     ReleaseContext,
+    Room,
     Values,
     output_defences,
 )
@@ -49,3 +53,11 @@ class Temperature(OutputDefence[TemperatureParameters]):
         powered = share ** (1.0 / self.parameters.t)
         result: Values = powered / powered.sum(axis=1, keepdims=True)
         return result
+
+    @override
+    def room(self, before: Room, release: Release) -> Room:
+        """Logits of another range, or probabilities."""
+        if release == "softmax":
+            return before.as_probabilities
+        t = self.parameters.t
+        return replace(before, low=before.low / t, high=before.high / t, probabilities=False)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
+from typing_extensions import override
 
 from leakrange.defences.output.base import (
     CLASS_SCORES,
     OutputDefence,
     Parameters,
+    Release,
     ReleaseContext,
+    Room,
     Values,
     output_defences,
 )
@@ -69,3 +74,24 @@ class TopK(OutputDefence[TopKParameters]):
             result = np.zeros_like(values)
         np.put_along_axis(result, order, kept, axis=1)
         return result
+
+    @override
+    def room(self, before: Room, release: Release) -> Room:
+        """k values and which they are, or bare without that; of logits the withheld ones share one more."""
+        k = min(self.parameters.k, before.values)
+        if self.parameters.rest == "bare":
+            return Room(k, before.bits, before.low, before.high)
+        if k == 1 and self.parameters.rest == "renormalise":
+            before = before.within(math.log2(before.values))  # the highest has probability 1
+        whole = k == before.values
+        if release == "logits":
+            withheld = 0 if whole else before.values - k - 1
+            high = 0.0 if self.parameters.rest == "renormalise" else before.high
+            return Room(before.values, before.bits, -math.inf, high, withheld=withheld)
+        withheld = max(before.withheld, before.values - k)
+        if self.parameters.rest == "renormalise":
+            return Room(before.values, before.bits, 0.0, 1.0, probabilities=True, withheld=withheld)
+        if whole:
+            return before
+        low, high = min(before.low, 0.0), max(before.high, 0.0)
+        return replace(before, low=low, high=high, probabilities=False, withheld=withheld)

@@ -1,0 +1,108 @@
+"""Upper bounds of what a release carries after a policy."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from leakrange.defences.output import Chain, Release, ReleaseContext
+from leakrange.defences.output.capacity import upper_bits
+from leakrange.defences.output.room import Room
+from leakrange.metrics.capacity import rounded_count
+
+STAGES: list[Any] = [
+    "argmax",
+    {"round": 1},
+    {"round": {"figures": 1}},
+    {"top-k": 1},
+    {"top-k": 2},
+    {"top-k": {"k": 2, "rest": "zero"}},
+    {"top-k": {"k": 2, "rest": "bare"}},
+    {"clip": {"min": -0.5, "max": 0.6}},
+    {"clip": {"min": 0.1}},
+    {"clip": {"norm": 0.7}},
+    {"temperature": 2},
+    {"noise": 0.3},
+    "normalise",
+]
+DENSE = np.random.default_rng(5).dirichlet([0.6] * 3, 60_000).astype(np.float32)
+
+
+def bits(spec: list[Any], release: Release = "softmax", outputs: int = 10, heads: Any = ()) -> float:
+    return upper_bits(Chain.parse(spec), release, outputs, heads)
+
+
+def given_releases(release: Release) -> np.ndarray:
+    return DENSE if release == "softmax" else (4 * np.log(DENSE + 1e-4)).astype(np.float32)
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.sampled_from(STAGES), min_size=1, max_size=4), st.sampled_from(["softmax", "logits"]))
+def test_a_room_holds_what_stages_release(spec: list[Any], release: Release) -> None:
+    """Whatever it says of values holds for what comes out, and there are no more answers than it counts."""
+    chain = Chain.parse(spec)
+    if release not in chain.consumes:
+        return
+    room = Room.released(release, 3)
+    for _, stage in chain.stages:
+        room = stage.room(room, release)
+    context = ReleaseContext(release=release, draw=np.random.default_rng(1))
+    out = chain.apply(given_releases(release)[:5000], context)
+    assert out.shape[1] == room.values
+    assert room.low - 1e-6 <= out.min()
+    assert out.max() <= room.high + 1e-6
+    if room.probabilities:
+        np.testing.assert_allclose(out.sum(axis=1), 1, atol=1e-5)
+    rest = out.min(axis=1, keepdims=True) if release == "logits" else 0
+    assert ((out == rest).sum(axis=1) >= room.withheld).all()
+    if chain.deterministic:
+        assert len(np.unique(out, axis=0)) <= 2 ** bits(spec, release, 3) + 1e-6
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [["argmax"], [{"round": 1}], [{"top-k": 1}], [{"top-k": 2}, {"round": 1}]],
+    ids=str,
+)
+def test_a_small_alphabet_is_counted_and_not_only_bounded(spec: list[Any]) -> None:
+    """Nearly: rounding half to even leaves out sums that the count allows (of two classes two of three)."""
+    out = Chain.parse(spec).apply(DENSE, ReleaseContext(release="softmax"))
+    there = len(np.unique(out, axis=0))
+    assert 0.3 * 2 ** bits(spec, outputs=3) < there <= round(2 ** bits(spec, outputs=3))
+
+
+def test_ten_classes() -> None:
+    assert bits([]) == bits([], "logits") == 320.0
+    assert bits(["argmax"]) == bits([{"top-k": 1}], "logits") == pytest.approx(math.log2(10))
+    assert bits([{"round": 2}]) == math.log2(rounded_count(10, 2))
+    assert bits([{"top-k": 3}]) == pytest.approx(math.log2(120) + 96)
+    assert bits([{"top-k": 3}, {"round": 2}]) == math.log2(rounded_count(10, 2, 3))
+    assert bits([{"clip": {"min": -10, "max": 10}}, {"round": 1}], "logits") == pytest.approx(
+        10 * math.log2(201)
+    )
+    assert bits([{"round": 1}], "logits") == 320.0  # unbounded
+    assert bits([{"noise": 0.1}]) == pytest.approx(5 * math.log2(1 + 0.9 / 10 / 0.01))
+    assert bits([{"noise": 0.1}], "logits") == 320.0
+    assert bits([{"calibrated-noise": {"epsilon": 1}}]) < 0.02
+
+
+def test_what_comes_later_never_adds_bits() -> None:
+    for spec in (
+        [{"round": 1}, {"noise": 0.01}],
+        ["argmax", {"temperature": 2}],
+        [{"round": 1}, "normalise"],
+    ):
+        assert bits(spec) == bits(spec[:1])
+    assert bits([{"noise": 1.0}, {"round": 8}]) == bits([{"noise": 1.0}])
+    assert bits([{"round": 2}, {"round": 1}]) < bits([{"round": 2}])
+
+
+def test_attributes_add_up() -> None:
+    assert bits(["argmax"], outputs=7, heads=(2, 5)) == pytest.approx(1 + math.log2(5))
+    assert bits([{"round": 1}], outputs=7, heads=(2, 5)) == pytest.approx(
+        math.log2(rounded_count(2, 1)) + math.log2(rounded_count(5, 1))
+    )
+    assert bits([], "features", outputs=7, heads=(2, 5)) == 7 * 32
