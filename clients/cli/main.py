@@ -9,6 +9,7 @@ import typer
 
 import leakrange
 from clients.cli.commands import embedded_range, keys, listings, runs, scenarios
+from clients.cli.commands.audit import audit
 from clients.cli.commands.reproduce import reproduce
 from clients.cli.console import out, problem
 from clients.cli.exits import CliError, Exit, told
@@ -17,9 +18,9 @@ from leakrange.wire.errors import StorageFull
 __all__ = ["app", "main"]
 
 EPILOG = (
-    "Ends with 0: done. 1: the run failed or was cancelled, or a party is not ready. 2: wrong usage,"
-    " or mistakes in a scenario. 3: no range answers. 4: the range refused (key, unknown run). 5: the range"
-    " could not be started or stopped. 130: interrupted."
+    "Ends with 0: done. 1: the run failed or was cancelled, a party is not ready, or a model does not pass"
+    " its audit. 2: wrong usage, or mistakes in a scenario. 3: no range answers. 4: the range refused (key,"
+    " unknown run). 5: the range could not be started or stopped. 130: interrupted."
 )
 
 app = typer.Typer(
@@ -41,6 +42,7 @@ app.add_typer(scenarios.scenario, name="scenario")
 app.add_typer(listings.data, name="data")
 app.add_typer(listings.models, name="models")
 app.add_typer(keys.keys, name="keys")
+app.add_typer(audit, name="audit")
 app.command()(reproduce)
 
 

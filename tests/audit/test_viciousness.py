@@ -14,7 +14,7 @@ from leakrange.nets.classifier import Classifier
 from leakrange.providers.inference import outputs
 from leakrange.wire.errors import InvalidArtifact, InvalidInput
 
-QUICK = ViciousnessSettings(rounds=6, batch=16)
+QUICK = ViciousnessSettings(rounds=6, batch=16, output="logits")
 
 
 def examined(

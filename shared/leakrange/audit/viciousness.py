@@ -85,6 +85,10 @@ def _round(trained: Classifier, moved: Optimiser, inputs: Tensor, truth: Tensor,
     of which batch normalisation knows no variance."""
     for part, labels in zip(_batches(inputs, batch), _batches(truth, batch), strict=True):
         outputs = trained(to_input(part, trained.spec))
+        if not outputs.requires_grad:
+            raise InvalidArtifact(
+                "the model cannot be trained further: it rounds its outputs, and has no gradient"
+            )
         moved.descend(mean_loss(cross_entropy, outputs, labels, trained.heads))
 
 

@@ -8,9 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from leakrange.jobs.recipe import DataSpec, OptimiserSpec
 
-__all__ = ["AuditPlan", "TestName", "ViciousnessSettings"]
+__all__ = ["AuditPlan", "KnownScores", "TestName", "ViciousnessSettings"]
 
 TestName = Literal["viciousness", "entropy", "curiosity"]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 Attribute = Annotated[str, Field(min_length=1, max_length=128)]
 
 
@@ -24,7 +25,8 @@ class ViciousnessSettings(_Strict):
     The paper states the threshold alone. The rest is ours: a round is one pass over the labelled samples in
     batches of ``batch``, by the optimiser at learning rate ``lr``. ``mode`` is that of batch normalisation
     and dropout in these passes: in "eval" the statistics stay those that the model came with. ``output`` says
-    which outputs are compared.
+    which outputs are compared. Of the settings that were tried, these told honest models from vicious ones
+    best (``docs/audit.md``).
     """
 
     rounds: Annotated[int, Field(ge=1, le=1000)] = 20
@@ -32,16 +34,24 @@ class ViciousnessSettings(_Strict):
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
     optimiser: OptimiserSpec = OptimiserSpec()
     mode: Literal["eval", "train"] = "eval"
-    output: Literal["logits", "softmax"] = "logits"
+    output: Literal["logits", "softmax"] = "softmax"
     threshold: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
+
+
+class KnownScores(_Strict):
+    """The scores that the same test gave to models whose behaviour is known; ``source`` says which."""
+
+    source: Annotated[str, Field(min_length=1, max_length=1000)]
+    honest: Annotated[list[Finite], Field(max_length=10_000)]
+    dishonest: Annotated[list[Finite], Field(max_length=10_000)]
 
 
 class AuditPlan(_Strict):
     """With what a model is audited, and how.
 
     ``labelled`` samples are drawn from the data set's auxiliary samples and ``test`` ones from its test
-    samples, by ``seed``. "curiosity" needs ``sensitive``, the attribute that outputs are searched for, and
-    is left out without it.
+    samples, by ``seed``. "curiosity" needs ``sensitive``, the attribute that outputs are searched for.
+    ``known`` are scores of known models, by test: they tell how often the test errs.
     """
 
     data: DataSpec
@@ -51,6 +61,7 @@ class AuditPlan(_Strict):
     sensitive: Attribute | None = None
     viciousness: ViciousnessSettings = ViciousnessSettings()
     seed: Annotated[int, Field(ge=0, le=2**53)] = 0
+    known: dict[TestName, KnownScores] = {}
 
     @model_validator(mode="after")
     def _meant(self) -> Self:

@@ -1,0 +1,141 @@
+"""``audit model``: one model, of a range or in a file."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import orjson
+import typer
+
+from clients.cli.commands.audit.options import Changed, Data, Labelled, Limit, Seed, Sensitive, Size, Tested
+from clients.cli.commands.audit.plans import planned
+from clients.cli.connection import connect
+from clients.cli.console import note, out, print_json
+from clients.cli.exits import CliError, Exit
+from clients.cli.options import AsJson, State, Url
+from leakrange.wire.disk import room_in
+from leakrange.wire.errors import LeakrangeError
+
+if TYPE_CHECKING:
+    from leakrange.audit.verdict import Verdict
+    from leakrange.jobs.audit import AuditPlan
+
+__all__ = ["model"]
+
+LOOK_EVERY = 0.5
+
+
+def model(
+    data: Data,
+    name: Annotated[
+        str | None, typer.Argument(metavar="MODEL", help="the name that it is served under; none with --file")
+    ] = None,
+    size: Size = None,
+    limit: Limit = None,
+    labelled: Labelled = 500,
+    test: Tested = 1000,
+    sensitive: Sensitive = None,
+    seed: Seed = 0,
+    changed: Changed = None,
+    file: Annotated[
+        Path | None, typer.Option("--file", help="audit this model file here, without a range")
+    ] = None,
+    provider: Annotated[
+        str | None,
+        typer.Option(help="a server elsewhere that serves the model; its API key is in $LEAKRANGE_API_KEY"),
+    ] = None,
+    population: Annotated[
+        Path | None,
+        typer.Option(help="known models, as 'audit population' writes them: how often the tests err"),
+    ] = None,
+    report: Annotated[
+        Path | None, typer.Option("--report", help="write the verdict here, as .html or .json")
+    ] = None,
+    state: State = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Audit a model with labelled samples. Ends with 0 where it passes, with 1 where it does not."""
+    if (name is None) == (file is None):
+        raise CliError("audit a MODEL that is served, or a --file", code=Exit.USAGE)
+    plan = planned(
+        data=data,
+        size=size,
+        limit=limit,
+        labelled=labelled,
+        test=test,
+        sensitive=sensitive,
+        seed=seed,
+        changed=changed or [],
+        population=population,
+    )
+    verdict = _of_file(file, plan) if file is not None else _served(str(name), provider, plan, state, url)
+    if report is not None:
+        _write(verdict, report)
+    if as_json:
+        print_json(verdict.model_dump(mode="json"))
+    else:
+        _show(verdict)
+    if verdict.conclusion != "passes":
+        raise typer.Exit(Exit.FAILED)
+
+
+def _of_file(file: Path, plan: AuditPlan) -> Verdict:
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise CliError(f"{file}: {error.strerror}", code=Exit.USAGE) from error
+    import torch  # seconds: only where it is needed
+
+    from leakrange.audit.examination import examine
+
+    torch.set_num_threads(1)
+    try:
+        return examine(content, plan)
+    except LeakrangeError as error:
+        raise CliError(error.detail, code=Exit.USAGE, hint=error.hint) from error
+
+
+def _served(name: str, provider: str | None, plan: AuditPlan, state: Path | None, url: str | None) -> Verdict:
+    """The verdict of the range's fleet; raises `CliError` where it comes to none."""
+    from leakrange.audit.verdict import Verdict
+
+    connection = connect(state, url)
+    key = os.environ.get("LEAKRANGE_API_KEY") if provider is not None else None
+    asked = {"model": name, "url": provider, "key": key, "plan": plan.model_dump(mode="json")}
+    accepted = connection.operate(
+        "POST", "/v1/audits", content=orjson.dumps(asked), media_type="application/json"
+    ).json()
+    note(f"audit {accepted['id']} of {name}")
+    while (view := connection.get(f"/v1/audits/{accepted['id']}").json())["state"] == "running":
+        time.sleep(LOOK_EVERY)
+    if view["verdict"] is None:
+        problem = view["problem"]
+        raise CliError(problem["detail"], code=Exit.REFUSED, hint=problem.get("hint"))
+    return Verdict.model_validate(view["verdict"])
+
+
+def _write(verdict: Verdict, path: Path) -> None:
+    if path.suffix == ".json":
+        text = verdict.model_dump_json(indent=2)
+    else:
+        from leakrange.report.verdict import verdict_page
+
+        text = verdict_page(verdict)
+    with room_in(path.parent):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    note(f"verdict: {path.resolve().as_uri()}")
+
+
+def _show(verdict: Verdict) -> None:
+    subject = verdict.subject
+    out.print(f"{subject.name or 'model file'} (SHA-256 {subject.sha256[:12]}…): {verdict.conclusion}")
+    for finding in verdict.findings:
+        out.print(f"{finding.test}: {finding.conclusion}. {finding.meaning}")
+    note(verdict.confidence)
+    for sentence in verdict.limits:
+        note(f"- {sentence}")

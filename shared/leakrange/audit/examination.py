@@ -1,0 +1,106 @@
+"""Examining a model file: draw the samples, make the tests, write the verdict."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+
+from leakrange.audit.case import LABELLED_FROM, TEST_FROM, case_of
+from leakrange.audit.findings import FINDINGS
+from leakrange.audit.verdict import Conclusion, Finding, Material, Subject, Verdict
+from leakrange.audit.wording import confidence, limits
+from leakrange.jobs.audit import AuditPlan
+from leakrange.nets.classifier import Classifier
+from leakrange.providers.model_config import ClassifierConfig
+from leakrange.providers.model_file import load_classifier
+
+__all__ = ["examine", "examine_loaded"]
+
+
+def examine(
+    content: bytes,
+    plan: AuditPlan,
+    *,
+    name: str | None = None,
+    url: str | None = None,
+    disjoint: bool | None = None,
+) -> Verdict:
+    """Audit the model in a file. ``name`` and ``url`` say where it came from, ``disjoint`` whether the plan's
+    samples were kept apart from its training, None where nobody knows.
+
+    Raises `InvalidArtifact` for a file that is no model, and what `case_of` and the tests raise.
+    """
+    classifier, config = load_classifier(content)
+    sha256 = hashlib.sha256(content).hexdigest()
+    return examine_loaded(
+        classifier, config, plan, sha256=sha256, size=len(content), name=name, url=url, disjoint=disjoint
+    )
+
+
+def examine_loaded(
+    classifier: Classifier,
+    config: ClassifierConfig,
+    plan: AuditPlan,
+    *,
+    sha256: str,
+    size: int,
+    name: str | None = None,
+    url: str | None = None,
+    disjoint: bool | None = None,
+) -> Verdict:
+    """As `examine`, of a model that is loaded from a file of that digest and size. It does not change."""
+    case = case_of(classifier, config, plan)
+    material = Material(
+        data=plan.data,
+        fingerprint=case.data.fingerprint,
+        labelled=len(case.labelled),
+        labelled_from=LABELLED_FROM,
+        test=len(case.test),
+        test_from=TEST_FROM,
+        disjoint=disjoint,
+    )
+    findings = tuple(FINDINGS[test](case) for test in dict.fromkeys(plan.tests))
+    return Verdict(
+        made=datetime.now(UTC).isoformat(timespec="seconds"),
+        subject=Subject(
+            name=name,
+            url=url,
+            sha256=sha256,
+            size=size,
+            net=config.net,
+            width=config.width,
+            parameters=classifier.parameter_count(),
+            task=config.target,
+            classes=config.classes,
+            heads=config.heads,
+            input=config.input,
+        ),
+        material=material,
+        findings=findings,
+        conclusion=_together(findings),
+        confidence=confidence(findings),
+        limits=limits(findings, material),
+        seed=plan.seed,
+        versions=_versions(),
+    )
+
+
+def _together(findings: Sequence[Finding]) -> Conclusion:
+    """Suspicious where one test suspects the model, else undecided where one does not decide."""
+    for conclusion in ("suspicious", "undecided"):
+        if any(finding.conclusion == conclusion for finding in findings):
+            return conclusion
+    return "passes"
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in ("leakrange", "torch", "numpy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # run from a source tree that was never installed
+            found[package] = "unknown"
+    return found

@@ -1,0 +1,162 @@
+"""The tests of an audit, each from a case to what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.audit.case import Case
+from leakrange.audit.curiosity import curiosity
+from leakrange.audit.entropy import entropy_excess
+from leakrange.audit.population import error_rates
+from leakrange.audit.verdict import Finding, Known, concluded
+from leakrange.audit.viciousness import viciousness
+from leakrange.audit.wording import meaning
+from leakrange.jobs.audit import KnownScores, TestName
+from leakrange.metrics import student_interval
+from leakrange.providers.inference import outputs
+from leakrange.wire.errors import InvalidInput
+from leakrange.wire.heads import answers
+
+__all__ = ["FINDINGS", "known"]
+
+EXCESS = 0.1
+"""Bits of entropy excess above which a model is suspicious: ours, for the paper names no figure."""
+
+
+def _viciousness(case: Case) -> Finding:
+    settings = case.plan.viciousness
+    found = viciousness(
+        case.classifier,
+        case.values(case.labelled),
+        case.labels[case.labelled],
+        case.values(case.test),
+        settings,
+        case.plan.seed,
+    )
+    each = (1.0 - found.cosines) / 2.0
+    interval = student_interval(float(each.mean()), float(each.std(ddof=1)), len(each))
+    truth, heads = case.labels[case.test], case.classifier.heads
+    figures = {
+        "v": float(found.v[-1]),
+        "cosine": float(found.cosines.mean()),
+        "accuracy_before": float((answers(found.before, heads) == truth).mean()),
+        "accuracy_after": float((answers(found.after, heads) == truth).mean()),
+    }
+    return _finding(
+        case,
+        "viciousness",
+        settings.model_dump(mode="json"),
+        interval,
+        settings.threshold,
+        figures,
+        found.v.tolist(),
+    )
+
+
+def _entropy(case: Case) -> Finding:
+    logits = outputs(case.classifier, case.values(case.test), "logits")
+    found = entropy_excess(logits, case.labels[case.test], case.classifier.heads)
+    figures = {
+        "excess_bits": found.excess,
+        "entropy_bits": found.entropy,
+        "cross_entropy_bits": found.cross_entropy,
+    }
+    return _finding(case, "entropy", {}, found.interval, EXCESS, figures)
+
+
+def _curiosity(case: Case) -> Finding:
+    name = case.plan.sensitive
+    if name is None or name not in case.data.attributes:
+        there = ", ".join(sorted(case.data.attributes))
+        raise InvalidInput(f"{case.data.name!r} has no attribute {name!r}; it has: {there}")
+    truth = case.data.labels[name]
+    parts = [places[truth[places] >= 0] for places in (case.labelled, case.test)]
+    logits = [outputs(case.classifier, case.values(places), "logits") for places in parts]
+    first, second = (_decisions(values, case.classifier.heads) for values in logits)
+    found = curiosity(
+        logits[0],
+        truth[parts[0]],
+        logits[1],
+        truth[parts[1]],
+        classes=len(case.data.attributes[name].classes),
+        decisions=(first, second),
+        release="logits",
+        seed=case.plan.seed,
+    )
+    figures = {
+        "accuracy": found.accuracy,
+        "majority": found.majority,
+        "by_decision": found.baseline,
+        "labelled": float(found.labelled),
+        "tested": float(found.tested),
+    }
+    return _finding(case, "curiosity", {"sensitive": name}, found.interval, found.baseline, figures)
+
+
+def _decisions(logits: NDArray[np.float32], heads: tuple[int, ...]) -> NDArray[np.int64]:
+    """A number (B,) for each combination of decisions."""
+    decided = answers(logits, heads)
+    if len(heads) == 1:
+        return decided
+    codes = np.zeros(len(decided), dtype=np.int64)
+    for head, size in enumerate(heads[:40]):  # more would not fit a number, and hardly ever repeat
+        codes = codes * size + decided[:, head]
+    return codes
+
+
+def _finding(
+    case: Case,
+    test: TestName,
+    settings: dict[str, object],
+    interval: tuple[float, float],
+    threshold: float,
+    figures: dict[str, float],
+    rounds: list[float] | None = None,
+) -> Finding:
+    """The finding whose score is the first of the ``figures``."""
+    conclusion = concluded(interval, threshold)
+    stand = case.plan.known.get(test)
+    return Finding(
+        test=test,
+        settings=settings,
+        score=next(iter(figures.values())),
+        interval=interval,
+        threshold=threshold,
+        figures=figures,
+        rounds=rounds or [],
+        known=None if stand is None else known(stand, threshold),
+        conclusion=conclusion,
+        meaning=meaning(test, conclusion, figures, interval, threshold),
+    )
+
+
+def known(scores: KnownScores, threshold: float) -> Known:
+    """How a test with that threshold does on models whose scores are known."""
+    values = np.array([*scores.honest, *scores.dishonest])
+    if not len(values):
+        raise InvalidInput("a population of known models has at least one", hint="leave 'known' out")
+    dishonest = np.repeat([False, True], [len(scores.honest), len(scores.dishonest)])
+    rates = error_rates(values, dishonest, threshold)
+    alarms, hits = rates.false_alarms, rates.detected
+    return Known(
+        source=scores.source,
+        honest=alarms.of,
+        dishonest=hits.of,
+        false_alarms=alarms.share if alarms.of else None,
+        false_alarms_interval=alarms.interval,
+        detected=hits.share if hits.of else None,
+        detected_interval=hits.interval,
+        auc=rates.auc,
+        auc_interval=rates.auc_interval,
+        allowing=rates.allowing_threshold,
+    )
+
+
+FINDINGS: Mapping[TestName, Callable[[Case], Finding]] = {
+    "viciousness": _viciousness,
+    "entropy": _entropy,
+    "curiosity": _curiosity,
+}

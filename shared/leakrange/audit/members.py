@@ -1,0 +1,135 @@
+"""A population of models whose behaviour is known, each with the scores that the tests gave it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from leakrange.audit.examination import examine_loaded
+from leakrange.audit.population import ErrorRates, error_rates, rates_by_group
+from leakrange.jobs.audit import AuditPlan, KnownScores, TestName
+from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.providers.artifact import load
+from leakrange.wire.errors import InvalidArtifact
+
+__all__ = ["Member", "Population", "member_of"]
+
+HONEST = "honest"
+Value = str | int | float
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Member(_Strict):
+    """One model, by the digest of its recipe and the SHA-256 of its file. ``groups`` are what it can be
+    grouped by, ``scores`` and ``thresholds`` by test, ``accuracy`` that of its target on the test samples,
+    None where the test of viciousness was not made."""
+
+    artifact: str
+    sha256: str
+    dishonest: bool
+    groups: dict[str, Value]
+    scores: dict[TestName, float]
+    thresholds: dict[TestName, float]
+    accuracy: float | None
+    rounds: list[float]
+
+
+class Population(_Strict):
+    """Models that were audited by one plan."""
+
+    plan: AuditPlan
+    members: list[Member] = []
+
+    def known(self, test: TestName) -> KnownScores | None:
+        """Their scores, in the form in which the plan of another audit takes them. None where the test was
+        not made."""
+        honest = [each.scores[test] for each in self.members if test in each.scores and not each.dishonest]
+        others = [each.scores[test] for each in self.members if test in each.scores and each.dishonest]
+        if not honest and not others:
+            return None
+        source = f"{len(honest)} honest and {len(others)} other models on {self.plan.data.name}"
+        return KnownScores(source=source, honest=honest, dishonest=others)
+
+    def rates(self, test: TestName) -> tuple[ErrorRates, dict[str, dict[object, ErrorRates]]] | None:
+        """The error rates of a test, of all models and by each of their groups with more than one value. None
+        where the test was not made.
+
+        Where models have thresholds of their own, as the test of curiosity gives them, a score is how far it
+        is above its threshold, and the threshold is 0.
+        """
+        made = [each for each in self.members if test in each.scores]
+        if not made:
+            return None
+        thresholds = {each.thresholds[test] for each in made}
+        threshold = thresholds.pop() if len(thresholds) == 1 else 0.0
+        apart = bool(thresholds)
+        scores = np.array([each.scores[test] - (each.thresholds[test] if apart else 0.0) for each in made])
+        dishonest = np.array([each.dishonest for each in made])
+        names = dict.fromkeys(name for each in made for name in each.groups)
+        groups = {name: [each.groups.get(name, "") for each in made] for name in names}
+        groups = {name: values for name, values in groups.items() if len(set(values)) > 1}
+        whole = error_rates(scores, dishonest, threshold)
+        return whole, rates_by_group(scores, dishonest, groups, threshold)
+
+
+def member_of(folder: Path, plan: AuditPlan) -> Member:
+    """Audit the trained model in an artifact folder, and say from its record what it is.
+
+    Raises `InvalidArtifact` for a folder that is none, and what `examine_loaded` raises.
+    """
+    artifact = load(folder)
+    try:
+        recipe = TrainingRecipe.model_validate(artifact.record["recipe"])
+    except (KeyError, ValueError) as error:
+        raise InvalidArtifact(f"{folder}: its record holds no recipe of this version") from error
+    verdict = examine_loaded(
+        artifact.classifier,
+        artifact.config,
+        plan,
+        sha256=artifact.sha256,
+        size=0,
+        disjoint=True if recipe.data == plan.data else None,
+    )
+    moved = verdict.of("viciousness")
+    return Member(
+        artifact=recipe.digest(),
+        sha256=artifact.sha256,
+        dishonest=recipe.behaviour != HONEST,
+        groups=_groups(recipe),
+        scores={each.test: each.score for each in verdict.findings},
+        thresholds={each.test: each.threshold for each in verdict.findings},
+        accuracy=None if moved is None else moved.figures["accuracy_before"],
+        rounds=[] if moved is None else moved.rounds,
+    )
+
+
+def _groups(recipe: TrainingRecipe) -> dict[str, Value]:
+    found: dict[str, Value] = {
+        "data": recipe.data.name,
+        "behaviour": recipe.behaviour,
+        "net": recipe.net.name,
+        "width": recipe.net.width,
+        "epochs": recipe.schedule.epochs,
+    }
+    if (release := recipe.parameters.get("release")) is not None:
+        found["release"] = str(release)
+    if (ratio := _ratio(recipe.parameters.get("beta"))) is not None:
+        found["ratio"] = ratio
+    return found
+
+
+def _ratio(weights: Any) -> str | None:
+    """The weight of what is hidden to that of the task, as the papers print it: β^R/β^C, or β^s/β^y."""
+    if not isinstance(weights, Mapping):
+        return None
+    for hidden, task in (("r", "c"), ("s", "y")):
+        if hidden in weights and task in weights:
+            return f"{weights[hidden]:g}/{weights[task]:g}"
+    return None

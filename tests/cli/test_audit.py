@@ -1,0 +1,92 @@
+"""``audit model`` and ``audit population`` on model files, without a range."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from clients.cli.exits import CliError, Exit
+from clients.cli.main import app
+from leakrange.audit.members import Population
+from leakrange.audit.verdict import Verdict
+from tests.audit.digits import HIDES, STILL, model_file, save_digits
+
+SMALL = ("--data", "digits", "--size", "16", "--limit", "300", "--labelled", "60", "--test", "100")
+UNMOVED = [part for setting in STILL for part in ("--set", setting)]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="module")
+def file(models: Path) -> Path:
+    return model_file(models)
+
+
+def audit(*arguments: str | Path) -> Result:
+    done = CliRunner().invoke(app, ["audit", *map(str, arguments)])
+    if isinstance(done.exception, CliError):
+        raise done.exception
+    return done
+
+
+def test_the_exit_code_tells_whether_it_passes(file: Path, tmp_path: Path) -> None:
+    page, record = tmp_path / "new" / "verdict.html", tmp_path / "verdict.json"
+    passed = audit("model", "--file", file, *SMALL, *UNMOVED, "--report", page)
+    assert passed.exit_code == Exit.OK, passed.output
+    assert "viciousness: passes" in passed.stdout
+    assert "This model passes" in page.read_text()
+    failed = audit("model", "--file", file, *SMALL, "--set", "rounds=2", "--json", "--report", record)
+    assert failed.exit_code == Exit.FAILED
+    verdict = Verdict.model_validate_json(failed.stdout)
+    assert verdict.conclusion == "suspicious"
+    assert len(verdict.findings[0].rounds) == 2
+    assert Verdict.model_validate_json(record.read_text()) == verdict
+
+
+def test_a_population_is_made_gone_on_with_and_used(models: Path, file: Path, tmp_path: Path) -> None:
+    known = tmp_path / "known.json"
+    first = audit("population", models, *SMALL, "--set", "rounds=2", "--out", known)
+    assert first.exit_code == Exit.OK
+    assert len(Population.model_validate_json(known.read_bytes()).members) == 1
+    save_digits(models, "curious/parameterized", HIDES)
+    (models / "rest" / "of").mkdir(parents=True)
+    again = audit("population", models, *SMALL, "--set", "rounds=2", "--out", known)
+    population = Population.model_validate_json(known.read_bytes())
+    assert [member.dishonest for member in population.members] == [False, True]
+    assert again.stderr.count("curious") == 1  # what was audited before is not audited again
+    assert "1 of 1" in again.stdout
+    with pytest.raises(CliError, match="another plan"):
+        audit("population", models, *SMALL, "--set", "rounds=1", "--out", known)
+    told = audit("model", "--file", file, *SMALL, "--set", "rounds=2", "--population", known)
+    assert "1 honest and 1 other models on digits" in told.stderr
+
+
+def test_what_cannot_be_audited_is_said(file: Path, tmp_path: Path) -> None:
+    rubbish = tmp_path / "model.safetensors"
+    rubbish.write_bytes(b"\x80\x04cos\nsystem\n")
+    for arguments, said in (
+        (["model", "--file", rubbish, *SMALL], "not a safetensors file"),
+        (["model", "--file", tmp_path / "none", *SMALL], "No such file"),
+        (["model", "--file", file, "some", *SMALL], "a MODEL that is served, or a --file"),
+        (["model", "--file", file, "--data", "mnists"], "mnists"),
+        (["model", "--file", file, *SMALL, "--set", "lr=-1"], "viciousness.lr"),
+        (["model", "--file", file, *SMALL, "--set", "lr"], "NAME=VALUE"),
+        (["model", "--file", file, *SMALL, "--population", rubbish], "no population"),
+        (["population", tmp_path, *SMALL, "--out", tmp_path / "x.json"], "holds no model"),
+    ):
+        with pytest.raises(CliError, match=said) as raised:
+            audit(*arguments)
+        assert raised.value.code == Exit.USAGE, said
+
+
+def test_curiosity_is_looked_for_where_asked(file: Path) -> None:
+    done = audit("model", "--file", file, *SMALL, *UNMOVED, "--sensitive", "parity", "--json")
+    found = json.loads(done.stdout)["findings"][2]
+    assert (found["test"], found["settings"]) == ("curiosity", {"sensitive": "parity"})
