@@ -42,6 +42,8 @@ PSNR = {  # dB: the vicious provider's own decoder, and from outside unaware, aw
 }
 HONEST = 0.68
 """Of these, what the honest provider's outputs give away to the attackers from outside."""
+MEAN = 5.8
+"""dB of the mean picture of all."""
 CAPACITY = {"softmax": 212.0, "rounded": 33.2, "noise": 320.0, "argmax": 3.32}
 
 
@@ -96,7 +98,8 @@ def trial(provider: str, defence: str, attack: str, knowledge: str, seed: int) -
     less = 0.0 if provider == "honest" else 0.003
     figures = {
         "honesty": accuracy - less, "top3": top3 - less, "calibration_error": calibration + less,
-        "psnr": level, "ssim": level / 24, "risk": 1 + level / 90, "bits_recovered": level * 1.3,
+        "psnr": level, "psnr_mean": MEAN, "ssim": level / 24, "risk": 1 + level / 90,
+        "bits_recovered": level * 1.3,
     }  # fmt: skip
     if defence in CAPACITY:
         figures["bits_capacity"] = CAPACITY[defence]
@@ -140,20 +143,14 @@ def reconstructed(*found: TrialResult) -> RunResults:
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stand-ins for the kinds and metrics of reconstruction."""
+    """Stand-ins for the kinds of reconstruction and the metrics beside them."""
 
     class Reconstruction(kinds["attribute"]):  # type: ignore[misc]
         leakage = "psnr"
 
-    claim = "makes of them a picture with a PSNR of {value} of the {hidden}"
     for metric in (
-        Metric("psnr", "PSNR", "dB", "leakage", rank=20, claim=claim),
-        Metric("ssim", "SSIM", "score", "leakage", rank=21),
-        Metric("risk", "R", "number", "leakage", rank=22),
         Metric("top3", "top-3 accuracy", "share", "utility", rank=11),
         Metric("calibration_error", "calibration error", "share", "utility", higher=False, rank=12),
-        Metric("bits_capacity", "capacity", "bits", "context", rank=80),
-        Metric("bits_recovered", "recovered", "bits", "context", rank=81),
     ):
         if metric.name not in metrics:
             monkeypatch.setitem(metrics._entries, metric.name, metric)

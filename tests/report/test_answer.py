@@ -9,8 +9,9 @@ from collections.abc import Callable
 import pytest
 from scipy import stats
 
-from leakrange.report.answer import caveats, sentences, tiles
+from leakrange.report.answer import caveats, sentences
 from leakrange.report.findings import HARDLY, STOPS, find
+from leakrange.report.tiles import tiles
 from leakrange.scenario.results import RunResults, TrialResult
 from tests.report.build import DEFENCES, SEEDS, TASKS, measured, run, trials, unmeasured
 

@@ -9,8 +9,9 @@ import pytest
 
 from leakrange.attacks.kinds import kinds
 from leakrange.metrics import Metric, metrics
-from leakrange.report.answer import sentences, tiles
+from leakrange.report.answer import sentences
 from leakrange.report.findings import Findings, Subject, find, gap
+from leakrange.report.tiles import tiles
 from leakrange.scenario.results import TrialResult
 from tests.report.build import estimates, run
 

@@ -86,7 +86,8 @@ def test_each_picture_tells_its_own_figures_where_it_stands() -> None:
     third = [tip for (x, y), tip in sorted(tips.items()) if x == 72]  # of ten in 360 pixels, from the top
     assert third[0] == "user 3: the input"
     of = trial("vicious", "none", "inside", "unaware", 0).views["reconstructions"]
-    figures = f"PSNR {of['psnr'][2]:.2f}\N{NO-BREAK SPACE}dB, SSIM {of['ssim'][2]:.3f}, R {of['risk'][2]:.4g}"
+    space, psnr, ssim, risk = "\N{NO-BREAK SPACE}", of["psnr"][2], of["ssim"][2], of["risk"][2]
+    figures = f"PSNR {psnr:.2f}{space}dB; SSIM {ssim:.3f}; R, published inverse {risk:.4g}"
     assert third[1] == f"user 3: {figures}"
     assert len(tips) == 10 * len(tops)
 

@@ -1,10 +1,8 @@
-"""The answer of a run in three sentences and a few tiles, computed from its figures."""
+"""The answer of a run in a few sentences, computed from its figures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from leakrange.metrics import described
 from leakrange.metrics.numbers import (
@@ -28,25 +26,28 @@ from leakrange.report.findings import (
     chance,
     gap,
     leak,
+    little,
+    stops,
     utility,
     utility_metric,
 )
+from leakrange.report.open_scale import companions, left, over_honest
 from leakrange.scenario.results import Summary
 
-__all__ = ["Tile", "caveats", "sentences", "tiles"]
+__all__ = [
+    "HONEST",
+    "against",
+    "caveats",
+    "cost",
+    "families",
+    "kept",
+    "measured",
+    "named_level",
+    "sentences",
+]
 
-
-_HONEST = "the honest provider’s"
-
-
-@dataclass(frozen=True)
-class Tile:
-    """One key figure: what it is, the figure, and what it is to be compared with."""
-
-    label: str
-    figure: str
-    beside: str
-    tone: Literal["plain", "good", "bad"] = "plain"
+HONEST = "the honest provider’s"
+_UNMEANT = " although nobody meant it to"
 
 
 def sentences(findings: Findings) -> list[str]:
@@ -55,23 +56,23 @@ def sentences(findings: Findings) -> list[str]:
     Where attacks are judged by several metrics, providers have one sentence for each of these.
     """
     said = []
-    for family in _families(findings):
-        measured = _measured(findings, family)
+    for family in families(findings):
         tell = _honest if family == "honest" else _other
-        said += [tell(findings, family, rows) for rows in measured] or [_nothing(findings, family)]
-    return [*said, _defences(findings)]
+        found = [tell(findings, family, rows) for rows in measured(findings, family)]
+        said += found or [_nothing(findings, family)]
+    return [*said, *(_defences(each) for each in findings.scales() or [findings])]
 
 
 Rows = list[tuple[Subject, Summary]]
 
 
-def _families(findings: Findings) -> list[str]:
+def families(findings: Findings) -> list[str]:
     """The honest family and all others; "curious" where there is no other, so that the text says so."""
     others = [family for family in findings.families if family != "honest"]
     return ["honest", *(others or ["curious"])]
 
 
-def _measured(findings: Findings, family: str) -> list[Rows]:
+def measured(findings: Findings, family: str) -> list[Rows]:
     """For each metric the subjects with a figure for their undefended outputs, the one that leaks most (by
     its gap) first."""
     found: dict[str, Rows] = {}
@@ -95,14 +96,15 @@ def _certainty(row: Summary, subject: Subject) -> str:
     return f"95 % interval {bounds}{percent}, {count(row.count, 'seed')}"
 
 
-def _level(row: Summary, subject: Subject) -> str:
+def named_level(row: Summary, subject: Subject) -> str:
     """The chance level with its name: "the majority class of 52.0 %"."""
     level = figure(chance(row), subject.metric.unit)
     named = subject.metric.chance
     return f"the {described(named).title} of {level}" if isinstance(named, str) else f"the chance of {level}"
 
 
-def _against(row: Summary, subject: Subject) -> str:
+def against(row: Summary, subject: Subject) -> str:
+    """How far the attack is from the chance level, and whether its interval excludes that."""
     level, found, distance = chance(row), leak(row), gap(row)
     if level is None or distance is None:
         return "with no chance level known"
@@ -110,7 +112,7 @@ def _against(row: Summary, subject: Subject) -> str:
     open_end = bounds is not None and bounds[0] <= level <= bounds[1]
     doubt = ", which its interval does not exclude" if open_end else ""
     towards = distance if subject.metric.higher else -distance
-    return compared(towards, _level(row, subject), subject.metric.unit) + doubt
+    return compared(towards, named_level(row, subject), subject.metric.unit) + doubt
 
 
 def _reached(row: Summary, subject: Subject) -> str:
@@ -120,7 +122,9 @@ def _reached(row: Summary, subject: Subject) -> str:
     value = figure(found.mean if found else None, metric.unit)
     said = claim.format(value=value, hidden=subject.sensitive)
     who = f"the strongest attack ({row.attack}, {row.knowledge}, budget {row.budget:,})"
-    return f"{who} {said} ({_certainty(row, subject)}), {_against(row, subject)}"
+    more = companions(row, subject)
+    certain = f"{more}; {_certainty(row, subject)}" if more else _certainty(row, subject)
+    return f"{who} {said} ({certain}), {against(row, subject)}"
 
 
 def _nothing(findings: Findings, family: str) -> str:
@@ -137,11 +141,12 @@ def _nothing(findings: Findings, family: str) -> str:
 def _honest(findings: Findings, _family: str, rows: Rows) -> str:
     subject, row = rows[0]
     name = f"“{findings.label(subject)}”"
-    how = "little" if (gap(row) or 0.0) <= LITTLE else "although nobody meant it to"
+    distance = gap(row)
+    how = "" if distance is None else " little" if distance <= little(subject.metric) else _UNMEANT
     who = (
-        f"The honest provider {name} leaks {how}: from"
+        f"The honest provider {name} leaks{how}: from"
         if len(rows) == 1
-        else f"Honest providers leak {how}, even the most exposed of {len(rows)}, {name}: from"
+        else f"Honest providers leak{how}, even the most exposed of {len(rows)}, {name}: from"
     )
     return f"{who} its undefended outputs {_reached(row, subject)}."
 
@@ -149,14 +154,15 @@ def _honest(findings: Findings, _family: str, rows: Rows) -> str:
 def _other(findings: Findings, family: str, rows: Rows) -> str:
     subject, row = rows[0]
     name = f"“{findings.label(subject)}”"
-    succeeds = (gap(row) or 0.0) > LITTLE
+    distance = gap(row)
+    succeeds = distance is None or distance > little(subject.metric)
     if len(rows) == 1:
         learns = "learns what it should not" if succeeds else "hardly learns what it should not"
         who = f"The {family} provider {name} {learns}"
     else:
         learn = "learn" if succeeds else "hardly learn"
         who = f"{family.capitalize()} providers {learn} what they should not, most of all {name}"
-    said = f"{who}: {_reached(row, subject)}"
+    said = f"{who}: {_reached(row, subject)}{over_honest(findings, subject, row)}"
     gains = [value for _, each in rows if (value := findings.gain(each)) is not None]
     own = findings.gain(row)
     if own is not None:
@@ -177,7 +183,7 @@ def _price(findings: Findings, rows: Rows) -> str:
     less = findings.utility_difference(row, reference) if reference else None
     if less is None:
         return said + ", with no honest provider of the same task to compare it with"
-    said += f", {compared(less.mean, _HONEST, metric.unit)}"
+    said += f", {compared(less.mean, HONEST, metric.unit)}"
     others = [
         other.mean
         for each, each_row in rows
@@ -202,10 +208,20 @@ def _defences(findings: Findings) -> str:
         return "No defence was tried."
     leaking = findings.leaking()
     if not leaking:
-        if any(findings.open(subject) for subject in findings.subjects):
+        rows = [row for each in findings.subjects if (row := findings.open(each))]
+        if rows and all(gap(row) is None for row in rows):
+            title = findings.subjects[0].metric.title
+            return f"What the defences change cannot be told: no chance level of {title} was measured."
+        if rows:
+            metric = findings.subjects[0].metric
+            far = (
+                difference(little(metric), metric.unit)
+                if metric.best is None
+                else f"{100 * LITTLE:.0f} points"
+            )
             return (
-                f"No provider’s undefended outputs leak more than {100 * LITTLE:.0f} points above "
-                "chance, so no defence had anything to stop."
+                f"No provider’s undefended outputs leak more than {far} above chance, so no defence had "
+                "anything to stop."
             )
         return "What the defences change is not known yet."
     verdicts = findings.verdicts()
@@ -235,16 +251,19 @@ def _defences(findings: Findings) -> str:
 
 
 def _effect(verdict: Verdict, leaking: int) -> str:
-    if verdict.effect == "stops":
+    if said := left(verdict):
+        pass
+    elif verdict.effect == "stops":
         at_most = "nowhere" if verdict.worst <= 0 else f"at most {difference(verdict.worst, 'share')}"
         said = f"{at_most} {verdict.beyond}"
     else:
-        said = f"the attack keeps {_kept(verdict)} of its gain"
+        said = f"the attack keeps {kept(verdict)} of its gain"
     partly = f", measured on {verdict.subjects} of {leaking}" if verdict.subjects < leaking else ""
-    return said + _cost(verdict) + partly
+    return said + cost(verdict) + partly
 
 
-def _cost(verdict: Verdict) -> str:
+def cost(verdict: Verdict) -> str:
+    """What a defence costs users, as the end of a sentence; "" where it was not measured."""
     if verdict.cost is None:
         return ""
     if verdict.cost == 0:
@@ -255,7 +274,8 @@ def _cost(verdict: Verdict) -> str:
     return f", with {size} more of {verdict.utility}"
 
 
-def _kept(verdict: Verdict) -> str:
+def kept(verdict: Verdict) -> str:
+    """How much of its gain the attack keeps: "81.0 to 97.2 %"."""
     low, high = (share(value) for value in verdict.kept)
     return f"{low} %" if low == high else f"{low} to {high} %"
 
@@ -267,6 +287,7 @@ def caveats(findings: Findings) -> list[str]:
         f"majority class); a defence “stops” a leak when no attack is more than {100 * STOPS:.0f} points "
         f"beyond it, and “hardly changes” it when every attack keeps {100 * HARDLY:.0f} % or more of its "
         "normalised gain. "
+        f"{_decibels(findings)}"
         "Attacks are the strongest of those that were run: a stronger one may exist."
     ]
     seeds = len({trial.seed for trial in findings.results.trials if trial.state == "done"})
@@ -281,79 +302,13 @@ def caveats(findings: Findings) -> list[str]:
     return said
 
 
-def tiles(findings: Findings) -> list[Tile]:
-    """The key figures, as far as they were measured."""
-    made: list[Tile] = []
-    for rows in _measured(findings, "honest"):
-        subject, row = rows[0]
-        distance, unit = gap(row) or 0.0, subject.metric.unit
-        tone: Literal["good", "bad"] = "good" if distance <= LITTLE else "bad"
-        side = "above" if (distance >= 0) == subject.metric.higher else "below"
-        beside = (
-            f"{side} {_level(row, subject)}: “{subject.sensitive}” at {findings.label(subject)}, "
-            "the most exposed"
-        )
-        made.append(Tile("Honest outputs leak", difference(distance, unit), beside, tone))
-    for family in _families(findings)[1:]:
-        for rows in _measured(findings, family):
-            made += [_inferred(findings, family, *rows[0]), *_honesty(findings, *rows[0])]
-    verdicts = [verdict for verdict in findings.verdicts() if findings.leaking()]
-    if verdicts:
-        best, worst = min(verdicts, key=lambda v: v.kept[1]), max(verdicts, key=lambda v: v.kept[0])
-        label = "Strongest defence" if worst is not best else "The one defence measured"
-        made.append(_defence(label, best, "good" if best.effect == "stops" else "plain"))
-        if worst is not best:
-            made.append(_defence("Weakest defence", worst, "bad" if worst.effect == "hardly" else "plain"))
-    return [*made, *_work(findings)]
-
-
-def _inferred(findings: Findings, family: str, subject: Subject, row: Summary) -> Tile:
-    found, metric = leak(row), subject.metric
-    tone: Literal["good", "bad"] = "bad" if (gap(row) or 0.0) > LITTLE else "good"
-    beside = f"{metric.title} of “{subject.sensitive}” at {findings.label(subject)}, {_against(row, subject)}"
-    label = f"{family.capitalize()} provider learns"
-    return Tile(label, figure(found.mean if found else None, metric.unit), beside, tone)
-
-
-def _honesty(findings: Findings, subject: Subject, row: Summary) -> list[Tile]:
-    metric, found = utility_metric(row), utility(row)
-    if metric is None or found is None:
-        return []
-    reference = findings.reference(subject)
-    less = findings.utility_difference(row, reference) if reference else None
-    beside = f"{metric.title}, of “{subject.target}”"
-    if less is not None:
-        beside += f", {compared(less.mean, _HONEST, metric.unit)}"
-    return [Tile("While users get", figure(found.mean, metric.unit), beside)]
-
-
-def _defence(label: str, verdict: Verdict, tone: Literal["plain", "good", "bad"]) -> Tile:
-    return Tile(
-        label, verdict.defence, f"the attack keeps {_kept(verdict)} of its gain{_cost(verdict)}", tone
-    )
-
-
-def _work(findings: Findings) -> list[Tile]:
-    trials = findings.results.trials
-    states = [trial.state for trial in trials]
-    rest = [
-        f"{states.count(state)} {word}"
-        for state, word in (
-            ("failed", "failed"),
-            ("running", "running"),
-            ("queued", "waiting"),
-            ("cancelled", "cancelled"),
-        )
-        if state in states
-    ]
-    done = states.count("done")
-    parts = [count(len({trial.seed for trial in trials}), "seed"), *rest]
-    spent = [row["spent"] for row in findings.results.ledger if isinstance(row.get("spent"), int)]
-    if spent:
-        parts.append(f"{count(sum(spent), 'sample')} answered on {count(len(spent), 'API key')}")
-    figure = f"{done:,}" if done == len(states) else f"{done:,} of {len(states):,}"
+def _decibels(findings: Findings) -> str:
+    """The same limits where the leakage is in decibels."""
+    metric = next((each.metric for each in findings.subjects if each.metric.unit == "dB"), None)
+    if metric is None:
+        return ""
+    far, near = difference(little(metric), metric.unit), difference(stops(metric), metric.unit)
     return (
-        [Tile("Trials finished", figure, ", ".join(parts), "bad" if "failed" in states else "plain")]
-        if trials
-        else []
+        f"Of the {metric.title} these limits are {far} and {near} beyond chance, and {100 * HARDLY:.0f} % of "
+        "the distance from it. "
     )

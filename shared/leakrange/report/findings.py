@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeVar
 
 from leakrange.attacks.kinds import leakage_of
@@ -25,6 +25,7 @@ __all__ = [
     "Findings",
     "Subject",
     "Verdict",
+    "beside",
     "chance",
     "find",
     "gain",
@@ -32,6 +33,8 @@ __all__ = [
     "leak",
     "leaked",
     "level",
+    "little",
+    "stops",
     "utility",
     "utility_metric",
 ]
@@ -43,7 +46,11 @@ LITTLE = 0.05
 STOPS = 0.03
 """A defence stops the leak when no attack is more than this much above the chance level."""
 HARDLY = 0.9
-"""A defence hardly changes anything when the attack keeps at least this share of its normalised gain."""
+"""A defence hardly changes anything when the attack keeps at least this share of its normalised gain, or
+where the scale has no end, of its distance from the chance level."""
+DECIBELS = 20.0
+"""So many decibels count as much as the whole of a share: with one decibel more, a picture has lost a fifth
+of its mean squared error."""
 
 
 class Subject(NamedTuple):
@@ -94,6 +101,8 @@ class Verdict:
     """Where ``worst`` lies, such as "above the majority class", where that is so of all subjects."""
     utility: str = "utility"
     """What ``cost`` is of, such as honesty."""
+    most: tuple[Summary, Summary] | None = None
+    """The strongest attack without and with the defence on the subject that leaks most with it."""
 
 
 @dataclass(frozen=True)
@@ -183,10 +192,21 @@ class Findings:
         found = [value for trial in self.trials(row) if (value := gain(trial)) is not None]
         return over_seeds(found).mean if found else None
 
+    def scales(self) -> list[Findings]:
+        """The same of the subjects whose figures can be put together: all whose metric has a best value, and
+        those of each other metric."""
+        found: dict[str, list[Subject]] = {}
+        for subject in self.subjects:
+            metric = subject.metric
+            found.setdefault(metric.name if metric.best is None else "", []).append(subject)
+        return [replace(self, subjects=subjects) for subjects in found.values()]
+
     def leaking(self) -> list[Subject]:
         """The subjects whose undefended outputs leak more than a little."""
         rows = ((subject, self.open(subject)) for subject in self.subjects)
-        return [subject for subject, row in rows if row is not None and (gap(row) or 0.0) > LITTLE]
+        return [
+            subject for subject, row in rows if row is not None and (gap(row) or 0.0) > little(subject.metric)
+        ]
 
     def verdicts(self) -> list[Verdict]:
         """What each defence does to the subjects that leak; those without common figures are left out."""
@@ -194,46 +214,57 @@ class Findings:
         return [verdict for verdict in found if verdict is not None]
 
     def _verdict(self, defence: str) -> Verdict | None:
-        kept: list[float] = []
-        gaps: list[float] = []
-        costs: list[float] = []
-        sides: set[str] = set()
-        served: set[str] = set()
-        for subject in self.leaking():
-            before, after = self.open(subject), self.best.get((subject, defence))
-            if before is None or after is None:
-                continue
-            was, now = self.gain(before), self.gain(after)
-            if was is None or now is None or was <= 0:
-                continue
-            kept.append(now / was)
-            gaps.append(gap(after) or 0.0)
-            sides.add(_beyond(subject.metric))
-            served |= {metric.title for metric in [utility_metric(after)] if metric is not None}
-            cost = self.utility_difference(after, before)
-            if cost is not None:
-                costs.append(cost.mean)
-        if not kept:
+        pairs = [
+            (subject, before, after, was, now)
+            for subject in self.leaking()
+            if (before := self.open(subject)) and (after := self.best.get((subject, defence)))
+            if (was := self._way(before)) and (now := self._way(after)) is not None
+        ]
+        if not pairs:
             return None
-        effect: Literal["stops", "weakens", "hardly"] = (
-            "stops" if max(gaps) <= STOPS else "hardly" if min(kept) >= HARDLY else "weakens"
-        )
-        cost_mean = sum(costs) / len(costs) if costs else None
+        kept = [now / was for *_, was, now in pairs]
+        gaps = [gap(after) or 0.0 for _, _, after, *_ in pairs]
+        stopped = all(far <= stops(subject.metric) for far, (subject, *_) in zip(gaps, pairs, strict=True))
+        costs = [
+            cost.mean for _, before, after, *_ in pairs if (cost := self.utility_difference(after, before))
+        ]
+        sides = {_beyond(subject.metric) for subject, *_ in pairs}
+        served = {metric.title for _, _, after, *_ in pairs if (metric := utility_metric(after)) is not None}
+        most = pairs[gaps.index(max(gaps))]
         return Verdict(
             defence,
-            effect,
+            "stops" if stopped else "hardly" if min(kept) >= HARDLY else "weakens",
             (min(kept), max(kept)),
             max(gaps),
-            cost_mean,
+            sum(costs) / len(costs) if costs else None,
             len(kept),
             sides.pop() if len(sides) == 1 else Verdict.beyond,
             served.pop() if len(served) == 1 else "utility",
+            most[1:3],
         )
+
+    def _way(self, row: Summary) -> float | None:
+        """How far the attack went from the chance level: the normalised gain, or where the scale has no end,
+        the distance in its unit."""
+        if leakage_of(row.kind).best is not None:
+            return self.gain(row)
+        distance = gap(row)
+        return None if distance is None else max(0.0, distance)
 
 
 def _beyond(metric: Metric) -> str:
     level = f"the {described(metric.chance).title}" if isinstance(metric.chance, str) else "chance"
     return f"{'above' if metric.higher else 'below'} {level}"
+
+
+def little(metric: Metric) -> float:
+    """`LITTLE` in the unit of the metric."""
+    return LITTLE * (DECIBELS if metric.unit == "dB" else 1.0)
+
+
+def stops(metric: Metric) -> float:
+    """`STOPS` in the unit of the metric."""
+    return STOPS * (DECIBELS if metric.unit == "dB" else 1.0)
 
 
 def leak(row: Summary) -> OverSeeds | None:
@@ -266,9 +297,16 @@ def utility(row: Summary) -> OverSeeds | None:
     return row.metrics[found.name] if found else None
 
 
-def chance(row: Summary | TrialResult) -> float | None:
-    """What somebody reaches who knows nothing, in the metric of the row's kind of attack."""
-    level = leakage_of(row.kind).chance
+def beside(row: Summary, metric: Metric) -> list[Metric]:
+    """All other metrics of the row that are of the same role."""
+    return [
+        other for name in row.metrics if (other := described(name)).role == metric.role and other != metric
+    ]
+
+
+def chance(row: Summary | TrialResult, of: Metric | None = None) -> float | None:
+    """What somebody reaches who knows nothing, in the metric of the row's kind of attack, or in another."""
+    level = (of or leakage_of(row.kind)).chance
     if not isinstance(level, str):
         return level
     return row.mean(level) if isinstance(row, Summary) else row.value(level)
@@ -326,10 +364,9 @@ def _strongest(rows: list[Summary]) -> Summary:
 def _strength(row: Summary) -> list[float]:
     """By what attacks are ranked: the metric of the kind, then all others that tell what leaks."""
     first = leakage_of(row.kind)
-    others = [metric for name in row.metrics if (metric := described(name)).role == "leakage"]
     return [
         (row.mean(metric.name) or 0.0) * (1 if metric.higher else -1)
-        for metric in [first, *(metric for metric in others if metric != first)]
+        for metric in [first, *beside(row, first)]
     ]
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from leakrange.metrics import Metric, OverSeeds, numbers
-from leakrange.report.answer import caveats, sentences, tiles
+from leakrange.report.answer import caveats, sentences
 from leakrange.report.findings import Findings, Subject, chance, find, gap, leak, utility, utility_metric
 from leakrange.report.rendering import page
 from leakrange.report.sections import chart_sections
 from leakrange.report.table import to_csv
+from leakrange.report.tiles import tiles
 from leakrange.scenario.results import RunResults, Summary
 from leakrange.scenario.summary import identity
 
@@ -63,6 +64,7 @@ def render(results: RunResults) -> str:
         caveats=caveats(findings),
         tiles=tiles(findings),
         glance=_glance(findings),
+        endless=[metric.title for metric in _leakages(findings) if metric.best is None],
         rows=[
             (
                 row,
@@ -102,6 +104,10 @@ def _glance(findings: Findings) -> dict[str, list[Row]]:
     return rows
 
 
+def _leakages(findings: Findings) -> list[Metric]:
+    return list(dict.fromkeys(subject.metric for subject in findings.subjects))
+
+
 def _cell(row: Summary, subject: Subject, findings: Findings) -> Cell:
     metric, served = subject.metric, utility_metric(row)
     leaked, used = leak(row), utility(row)
@@ -119,7 +125,17 @@ def _cell(row: Summary, subject: Subject, findings: Findings) -> Cell:
     attack = f"{row.attack} ({row.knowledge}), budget {row.budget:,}, {numbers.count(row.count, 'seed')}"
     full = f"{metric.title} {value} ({above}), {got}; {attack}"
     beside = got.removesuffix(f"{numbers.SPACE}%")
-    return Cell(findings.gain(row) or 0.0, value, beside, full)
+    return Cell(_shade(row, subject, findings), value, beside, full)
+
+
+def _shade(row: Summary, subject: Subject, findings: Findings) -> float:
+    """The normalised gain; where the scale has no end, the distance from chance against the greatest there
+    is."""
+    if subject.metric.best is not None:
+        return findings.gain(row) or 0.0
+    same = (each for (other, _), each in findings.best.items() if other.leakage == subject.leakage)
+    most = max(gap(each) or 0.0 for each in same)
+    return max(0.0, gap(row) or 0.0) / most if most > 0 else 0.0
 
 
 def _figure(value: OverSeeds | None, metric: Metric) -> Figure:

@@ -33,7 +33,7 @@ class Reconstructions(BaseModel):
             for name, values in self.__pydantic_extra__.items()
         ]
         return [
-            f"user {place}: {', '.join(figures)}" for place, figures in enumerate(zip(*told, strict=True), 1)
+            f"user {place}: {'; '.join(figures)}" for place, figures in enumerate(zip(*told, strict=True), 1)
         ]
 
 

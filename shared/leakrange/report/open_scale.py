@@ -1,0 +1,70 @@
+"""Words for metrics of leakage whose scale has no end, such as a PSNR.
+
+Such a figure says little by itself. So the metrics between 0 and 1 stand beside it, and it is compared with
+what an attack reaches at an honest provider, whose model was trained for its task alone.
+"""
+
+from __future__ import annotations
+
+from leakrange.metrics.numbers import difference, figure
+from leakrange.report.findings import Findings, Subject, Verdict, beside, leak, leaked, little
+from leakrange.scenario.results import Summary
+
+__all__ = ["companions", "left", "over_honest"]
+
+
+def companions(row: Summary, subject: Subject) -> str:
+    """The other leakage metrics that have a best value: "SSIM 0.861"; "" where there are none, or where the
+    metric itself has a best value."""
+    if subject.metric.best is not None:
+        return ""
+    said = [
+        f"{other.title} {figure(row.mean(other.name), other.unit)}"
+        for other in beside(row, subject.metric)
+        if other.best is not None
+    ]
+    return ", ".join(said)
+
+
+def over_honest(findings: Findings, subject: Subject, row: Summary) -> str:
+    """How far the attack gets beyond the strongest one at an honest provider of the same task; "" where there
+    is none, or where the metric has a best value."""
+    metric = subject.metric
+    if metric.best is not None or subject.honest:
+        return ""
+    task = (subject.data, subject.target, subject.leakage)
+    rivals = [
+        (leaked(found), findings.label(other))
+        for other in findings.subjects
+        if other.honest and (other.data, other.target, other.leakage) == task
+        if (found := findings.open(other)) is not None
+    ]
+    if not rivals:
+        return ""
+    sign = 1.0 if metric.higher else -1.0
+    most, name = max(rivals, key=lambda rival: sign * rival[0])
+    further = leaked(row) - most
+    told = (
+        f"the {figure(most, metric.unit)} that the strongest attack reaches at the honest provider “{name}”"
+    )
+    if abs(further) <= little(metric):
+        return f" and hardly different from {told}"
+    return f" and {difference(further, metric.unit)} {'above' if further > 0 else 'below'} {told}"
+
+
+def left(verdict: Verdict) -> str:
+    """What a defence leaves to the strongest attack, and how far that is below the undefended case; "" where
+    the metric has a best value."""
+    if verdict.most is None:
+        return ""
+    before, after = verdict.most
+    subject, found = Subject.of(after), leak(after)
+    if subject.metric.best is not None or found is None:
+        return ""
+    unit, change = subject.metric.unit, leaked(after) - leaked(before)
+    more = companions(after, subject)
+    most = " at most" if verdict.subjects > 1 else ""
+    way = "less" if change < 0 else "more"
+    lower = f"{difference(change, unit)} {way}" if change else "as without it"
+    rest = f"{subject.metric.title} {figure(found.mean, unit)}{f' and {more}' if more else ''}"
+    return f"leaves {rest}{most}, {lower}"

@@ -1,0 +1,136 @@
+"""What a run says whose leakage is in decibels: a scale without an end, read against what else is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from leakrange.metrics import metrics
+from leakrange.report import render, to_csv
+from leakrange.report.answer import caveats, sentences
+from leakrange.report.findings import find, gap
+from leakrange.report.tiles import tiles
+from leakrange.scenario.results import RunResults, TrialResult
+from tests.report.build import DEFENCES as CHAINS
+from tests.report.build import measured
+from tests.report.build import trials as guesses
+from tests.report.reconstructed import MEAN, UTILITY, install, psnr, reconstructed, trials
+
+
+@pytest.fixture(autouse=True)
+def _installed() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        install(patch)
+        yield
+
+
+def said(results: RunResults) -> list[str]:
+    return [sentence.replace("\N{NO-BREAK SPACE}", " ") for sentence in sentences(find(results))]
+
+
+def changed(**figures: float) -> list[TrialResult]:
+    return [measured(each, **figures) for each in trials()]
+
+
+HONEST = psnr("honest", "none", "outside", "unaware")
+VICIOUS = psnr("vicious", "none", "inside", "unaware")
+
+
+def test_a_vicious_provider_is_told_in_words_beside_an_honest_one() -> None:
+    honest, vicious, _ = said(reconstructed())
+    claim = (
+        "the strongest attack ({}, unaware, budget 1,000) brings "
+        "samples back with a PSNR of {:.2f} dB (SSIM {:.3f}; 95 % interval"
+    )
+    assert honest.startswith("The honest provider “honest” leaks although nobody meant it to: ")
+    assert claim.format("outside", HONEST, HONEST / 24) in honest
+    assert f"{HONEST - MEAN:.2f} dB above the PSNR of the mean picture of {MEAN:.2f} dB" in honest
+    assert claim.format("inside", VICIOUS, VICIOUS / 24) in vicious
+    assert (
+        f" and {VICIOUS - HONEST:.2f} dB above the {HONEST:.2f} dB that the strongest attack reaches at the "
+        "honest provider “honest”, at an honesty of 98.2 %, 0.3 points below the honest provider’s"
+    ) in vicious
+    assert "gain" not in vicious  # a scale without an end has none
+
+
+@pytest.mark.parametrize(
+    ("defence", "attack", "knowledge"),
+    [("softmax", "outside", "aware"), ("noise", "outside", "averaging"), ("argmax", "outside", "aware")],
+)
+def test_each_defence_is_told_by_what_it_leaves_at_most(defence: str, attack: str, knowledge: str) -> None:
+    rest = psnr("vicious", defence, attack, knowledge)
+    sentence = said(reconstructed())[-1]
+    less = f"{VICIOUS - rest:.2f} dB less"
+    assert f"{defence} (leaves PSNR {rest:.2f} dB and SSIM {rest / 24:.3f} at most, {less}, at " in sentence
+    cost = 100 * (UTILITY["none"][0] - UTILITY[defence][0])
+    worth = f"at a cost of {cost:.1f} points of honesty" if cost else "at no cost in honesty"
+    assert worth in sentence.partition(f"{defence} (")[2].partition(")")[0]
+
+
+def test_the_words_are_those_of_decibels() -> None:
+    """Six tenths of a decibel above the mean picture is stopped; nine tenths of the way to it is hardly."""
+    level = {"none": 19.8, "softmax": 19.0, "rounded": 12.0, "noise": MEAN + 0.5, "argmax": MEAN}
+    found = [
+        measured(each, psnr=level[each.defence] - (7 if each.provider == "honest" else 0))
+        for each in trials()
+        if each.provider == "vicious"
+    ]
+    effects = {verdict.defence: verdict.effect for verdict in find(reconstructed(*found)).verdicts()}
+    assert effects == {"softmax": "hardly", "rounded": "weakens", "noise": "stops", "argmax": "stops"}
+
+
+def test_one_decibel_above_the_mean_picture_is_little() -> None:
+    for level, words in ((MEAN + 0.9, "leaks little"), (MEAN + 1.1, "leaks although")):
+        first, second, last = said(reconstructed(*changed(psnr=level)))
+        assert words in first
+        assert ("hardly learns" in second) == ("little" in words)
+        assert "hardly different from the" in second
+        assert ("more than 1.00 dB above chance" in last) == ("little" in words)
+
+
+def test_without_a_chance_level_it_is_not_called_little() -> None:
+    bare = [
+        each.model_copy(update={"metrics": {k: v for k, v in each.metrics.items() if k != "psnr_mean"}})
+        for each in trials()
+    ]
+    findings = find(reconstructed(*bare))
+    assert {gap(row) for row in findings.best.values()} == {None}
+    honest, vicious, last = said(reconstructed(*bare))
+    assert "little" not in honest
+    assert "hardly" not in vicious
+    assert f"{VICIOUS - HONEST:.2f} dB above the {HONEST:.2f} dB" in vicious
+    assert last == "What the defences change cannot be told: no chance level of PSNR was measured."
+    shown = {tile.label: tile.figure.replace("\N{NO-BREAK SPACE}", " ") for tile in tiles(findings)}
+    assert shown["Honest outputs leak"] == f"{HONEST:.2f} dB"
+
+
+def test_guesses_and_reconstructions_in_one_run_are_told_apart() -> None:
+    """Decibels and points of accuracy are never put together."""
+    both = [each for each in guesses() if each.data == "digits"] + list(trials())
+    told = said(
+        reconstructed(*both).model_copy(update={"scenario": {"defences": {name: [] for name in CHAINS[:1]}}})
+    )
+    points, decibels = told[-2:]
+    assert "argmax stops the leak (at most" in points
+    assert " dB" not in points
+    assert "argmax (leaves PSNR 9.60 dB" in decibels
+
+
+def test_the_table_and_the_page_hold_every_figure() -> None:
+    results = reconstructed()
+    header, first, *_ = to_csv(results).split("\r\n")
+    cells = dict(zip(header.split(","), first.split(","), strict=True))
+    assert float(cells["psnr"]) == results.trials[0].metrics["psnr"].value
+    assert "base64" not in first
+    assert RunResults.model_validate_json(results.model_dump_json()) == results
+    page = render(results).replace("\N{NO-BREAK SPACE}", " ")
+    shades = page.partition('class="glance"')[2].partition("</table>")[0].split("--v:")[1:]
+    for shade in shades:
+        level = float(shade.partition(">")[2].partition(" dB")[0])
+        assert float(shade[:6]) == pytest.approx((level - MEAN) / (VICIOUS - MEAN), abs=0.0005)
+    assert len(shades) == 10
+    assert any(
+        "1.00 dB and 0.60 dB" in said.replace("\N{NO-BREAK SPACE}", " ") for said in caveats(find(results))
+    )
+    assert metrics["psnr"].best is None
