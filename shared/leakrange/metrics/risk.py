@@ -21,6 +21,7 @@ __all__ = ["Distances", "Inverse", "Inverses", "Spread"]
 
 HELD = 0.99
 """The share of the variance that the well-conditioned inverse keeps."""
+BATCH = 512
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,20 @@ class Inverse:
     def distances(self, original: NDArray[np.floating], reconstructed: NDArray[np.floating]) -> Distances:
         """Of samples (V, ...) in [0, 1] and their reconstructions, flattened to D values each. Raises
         `ValueError` where they do not have as many."""
-        count = len(original)
-        x, y = (each.reshape(count, -1).astype(self.factor.dtype) for each in (original, reconstructed))
-        if x.shape != y.shape or x.shape[1:] != self.mean.shape:
+        if original.shape != reconstructed.shape or original[:1].size != len(self.mean):
             raise ValueError(
                 f"originals {original.shape} and reconstructions {reconstructed.shape} are not of the "
                 f"{len(self.mean)} values a sample that the covariance is of"
             )
-        far, near = (np.linalg.norm(each @ self.factor, axis=1) for each in (x - self.mean, x - y))
+        far, near = np.empty((2, len(original)), dtype=self.factor.dtype)
+        for start in range(0, len(original), BATCH):
+            part = slice(start, start + BATCH)
+            x, y = (
+                each[part].reshape(-1, len(self.mean)).astype(self.factor.dtype)
+                for each in (original, reconstructed)
+            )
+            far[part] = np.linalg.norm((x - self.mean) @ self.factor, axis=1)
+            near[part] = np.linalg.norm((x - y) @ self.factor, axis=1)
         floor = float(np.sqrt(ROUNDING) * np.linalg.norm(self.factor))
         return Distances(far, near, floor, self.rank, self.tolerance)
 
