@@ -31,13 +31,13 @@ UTILITY = {  # accuracy, top-3 accuracy, calibration error
     "softmax": (0.985, 0.998, 0.012),
     "rounded": (0.983, 0.991, 0.017),
     "noise": (0.941, 0.979, 0.041),
-    "argmax": (0.985, 0.985, 0.015),
+    "argmax": (0.979, 0.979, 0.015),
 }
 PSNR = {  # dB: the vicious provider's own decoder, and from outside unaware, aware and averaging
     "none": (19.9, 18.7, 18.6, 18.4),
     "softmax": (10.9, 9.8, 15.3, 15.2),
     "rounded": (9.4, 9.1, 12.2, 12.1),
-    "noise": (13.6, 13.1, 14.3, 16.4),
+    "noise": (6.0, 5.9, 14.3, 16.4),
     "argmax": (7.1, 6.3, 9.6, 9.5),
 }
 HONEST = 0.68
@@ -91,14 +91,16 @@ def view(name: str, level: float, first: int = 0) -> dict[str, object]:
 
 
 def trial(provider: str, defence: str, attack: str, knowledge: str, seed: int) -> TrialResult:
-    """One finished trial; seeds lie 0.2 dB to either side of their mean."""
+    """One finished trial; seeds lie 0.2 dB to either side of their mean. By its SSIM, rounding is the better
+    defence; by the others, argmax."""
     name = f"{provider}.{defence}.{attack}.{knowledge}"
     level = psnr(provider, defence, attack, knowledge) + 0.4 * (seed - 0.5)
     accuracy, top3, calibration = UTILITY[defence]
     less = 0.0 if provider == "honest" else 0.003
+    ssim = level / 24 - (0.2 if defence == "rounded" else 0.0)
     figures = {
         "honesty": accuracy - less, "top3": top3 - less, "calibration_error": calibration + less,
-        "psnr": level, "psnr_mean": MEAN, "ssim": level / 24, "risk": 1 + level / 90,
+        "psnr": level, "psnr_mean": MEAN, "ssim": ssim, "risk": 1 + level / 90,
         "bits_recovered": level * 1.3,
     }  # fmt: skip
     if defence in CAPACITY:

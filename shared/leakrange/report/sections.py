@@ -9,6 +9,7 @@ from leakrange.report.charts.adaptivity import adaptivity, place_of
 from leakrange.report.charts.budgets import budget_lines
 from leakrange.report.charts.drawing import Key, Picture
 from leakrange.report.charts.entropy import entropies
+from leakrange.report.charts.frontier import frontiers
 from leakrange.report.charts.plane import planes
 from leakrange.report.charts.training import histories
 from leakrange.report.findings import Findings, leak
@@ -109,18 +110,34 @@ def _defence_keys(findings: Findings, *, lines: bool = False) -> list[Key]:
     return [Key(name, colour=(i := findings.colour(name)), marker=i, dash=i) for name in drawn]
 
 
+_PLANE = (
+    "Each point is one provider under one defence, judged by the strongest attack at the largest "
+    "budget; bars are one sample deviation over seeds. Further right, users are served better; close "
+    "to the dashed chance level, nothing is learnt about them."
+)
+_FRONTIER = (
+    "For each provider and measure of what leaks, a point is a defence against the strongest attacker of "
+    "those who were fitted on undefended outputs (plain) or to the defence (adaptive), at the largest "
+    "budget. On the line lie the defences than which no other serves users better and leaks less, by the "
+    "strongest attackers."
+)
+
+
 def _plane(findings: Findings) -> Section:
-    pictures = planes(findings)
+    drawn = planes(findings)
+    groups = [Group("", drawn)] if drawn else []
+    for subject in findings.subjects:
+        if subject.metric.best is None and (pictures := frontiers(findings, subject)):
+            groups.append(Group(f"{subject.data}: {findings.label(subject)}", pictures))
+    lead = " ".join(text for text, there in ((_PLANE, drawn), (_FRONTIER, groups[bool(drawn) :])) if there)
     return Section(
         "plane",
         "Utility against leakage",
-        "Each point is one provider under one defence, judged by the strongest attack at the largest "
-        "budget; bars are one sample deviation over seeds. Further right, users are served better; close "
-        "to the dashed chance level, nothing is learnt about them.",
-        [Group("", pictures)] if pictures else [],
+        lead,
+        groups,
         _defence_keys(findings),
-        "" if pictures else "No finished trial has both a figure of utility and one of leakage.",
-        wide=True,
+        "" if groups else "No finished trial has both a figure of utility and one of leakage.",
+        wide=bool(drawn),
     )
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from leakrange.metrics.numbers import figure
 from leakrange.report.charts.drawing import Axis, Picture, picture, points, rules
-from leakrange.report.findings import Findings, Subject, leak, leaked, level
+from leakrange.report.findings import Findings, Subject, leak, leaked, level, little
 from leakrange.scenario.results import Summary
 
 __all__ = ["adaptivity", "place_of"]
 
-NARROWEST = 0.1
-"""The axis spans at least this share of 1, so that mere noise does not look like a gap."""
+NARROWEST = 2.0
+"""The axis spans at least so many times of what is little, so that mere noise does not look like a gap."""
 
 KNOWLEDGES = ("unaware", "aware", "averaging")
 
@@ -39,7 +39,10 @@ def _draw(findings: Findings, subject: Subject, attack: str, rows: list[Summary]
     defences = [defence for defence in findings.defences if any(row.defence == defence for row in rows)]
     guide = [] if chance is None else [{"x": chance}]
     found = [leaked(row) for row in rows] + ([] if chance is None else [chance])
-    middle, reach = (min(found) + max(found)) / 2, max(NARROWEST, max(found) - min(found)) / 2
+    middle, reach = (
+        (min(found) + max(found)) / 2,
+        max(NARROWEST * little(metric), max(found) - min(found)) / 2,
+    )
     ends = (middle - 1.15 * reach, middle + 1.15 * reach)
     x = Axis(f"{metric.title} (dashed: chance)", metric.unit, ends=ends, about=3)
     y = Axis("", names=defences)

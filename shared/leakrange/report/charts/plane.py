@@ -9,14 +9,18 @@ from leakrange.report.charts.drawing import Axis, Key, Picture, picture, points,
 from leakrange.report.findings import Findings, Subject, leak, leaked, level, utility, utility_metric
 from leakrange.scenario.results import Summary
 
-__all__ = ["planes"]
+__all__ = ["planes", "utility_axis"]
 
 Point = tuple[int, Subject, str, Summary]
 
 
 def planes(findings: Findings) -> list[Picture]:
-    """One plane per data set and pair of attributes; a point is a provider under a defence."""
-    tasks = dict.fromkeys((s.data, s.target, s.sensitive, s.leakage) for s in findings.subjects)
+    """One plane per data set and pair of attributes; a point is a provider under a defence.
+
+    Of metrics without a best value there is none: see `leakrange.report.charts.frontier`.
+    """
+    bounded = [subject for subject in findings.subjects if subject.metric.best is not None]
+    tasks = dict.fromkeys((s.data, s.target, s.sensitive, s.leakage) for s in bounded)
     return [drawn for task in tasks if (drawn := _plane(findings, task)) is not None]
 
 
@@ -50,19 +54,22 @@ def _plane(findings: Findings, task: tuple[str, str, str, str]) -> Picture | Non
     )
 
 
-def _axes(shown: list[Point]) -> tuple[Axis, Axis]:
-    metric, served = shown[0][1].metric, utility_metric(shown[0][3])
+def utility_axis(rows: list[Summary], about: int = 5) -> Axis:
+    """What users get, of rows that have such a figure; ``about`` so many ticks."""
+    served = utility_metric(rows[0])
     assert served is not None  # else it is not shown
-    used = [found.mean for *_, row in shown if (found := utility(row))]
+    used = [found.mean for row in rows if (found := utility(row))]
     pad = max(0.012, 0.12 * (max(used) - min(used)))
     highest = max(used) + pad
     right = highest if served.best is None else min(1.005, highest)
-    x = Axis(served.title, served.unit, ends=(min(used) - pad, right))
-    if metric.best is None:
-        return x, Axis(metric.title, metric.unit)
-    chance = level([row for *_, row in shown])
-    lows = [leaked(row) for *_, row in shown] + ([] if chance is None else [chance])
-    return x, Axis(metric.title, metric.unit, ends=(max(-0.02, min(lows) - 0.07), 1.02))
+    return Axis(served.title, served.unit, ends=(min(used) - pad, right), about=about)
+
+
+def _axes(shown: list[Point]) -> tuple[Axis, Axis]:
+    metric, rows = shown[0][1].metric, [row for *_, row in shown]
+    chance = level(rows)
+    lows = [leaked(row) for row in rows] + ([] if chance is None else [chance])
+    return utility_axis(rows), Axis(metric.title, metric.unit, ends=(max(-0.02, min(lows) - 0.07), 1.02))
 
 
 def _row(findings: Findings, index: int, subject: Subject, defence: str, row: Summary) -> dict[str, Any]:

@@ -1,0 +1,125 @@
+"""The frontier of utility and privacy: which defences nobody need give up anything for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from leakrange.metrics import Metric, described, in_order
+from leakrange.metrics.numbers import deviation, figure
+from leakrange.report.attackers import Adapted, attackers
+from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points, rules
+from leakrange.report.charts.plane import utility_axis
+from leakrange.report.findings import Findings, Subject, chance, utility
+from leakrange.scenario.results import Summary
+
+__all__ = ["frontier", "frontiers"]
+
+MEASURES = 3
+"""So many metrics of leakage have a picture: the main one, and the next in the order of reports."""
+MARKERS: dict[Adapted, int] = {"plain": 0, "adaptive": 3}
+
+Met = list[tuple[str, Adapted, Summary]]
+
+
+def frontier(reached: Mapping[str, tuple[float, float]]) -> list[str]:
+    """The names whose (utility, leakage) no other has beaten in one and reached in the other, in the order of
+    rising utility."""
+    kept = [
+        name
+        for name, (used, leaked) in reached.items()
+        if not any(
+            u >= used and found <= leaked and (u, found) != (used, leaked) for u, found in reached.values()
+        )
+    ]
+    return sorted(kept, key=lambda name: reached[name])
+
+
+def frontiers(findings: Findings, subject: Subject) -> list[Picture]:
+    """One picture for each measure of what leaks at that provider; a point is a defence against the strongest
+    plain or the strongest adaptive attacker."""
+    names = in_order(
+        name
+        for row in findings.summaries
+        if Subject.of(row) == subject
+        for name in row.metrics
+        if described(name).role == "leakage"
+    )
+    ordered = sorted((described(name) for name in names), key=lambda metric: metric != subject.metric)
+    shown = ordered[:MEASURES]
+    return [drawn for metric in shown if (drawn := _draw(findings, subject, metric, shown)) is not None]
+
+
+def _draw(findings: Findings, subject: Subject, metric: Metric, shown: list[Metric]) -> Picture | None:
+    met: Met = [
+        (defence, adapted, row)
+        for defence in findings.defences
+        for adapted, row in attackers(findings, subject, defence, metric).items()
+        if utility(row) is not None
+    ]
+    if not met:
+        return None
+    marks = [_mark(findings, *each, metric, shown) for each in met]
+    level = next((found for *_, row in met if (found := chance(row, metric)) is not None), None)
+    heights = [mark["y"] for mark in marks] + ([] if level is None else [level])
+    pad = 0.08 * (max(heights) - min(heights)) or 1.0
+    y = Axis(metric.title, metric.unit, ends=(min(heights) - pad, max(heights) + pad))
+    x = utility_axis([row for *_, row in met], about=3)
+    best = _strongest(met, marks, metric)
+    sign = 1.0 if metric.higher else -1.0
+    held = frontier({name: (mark["x"], sign * mark["y"]) for name, mark in best.items()})
+    line = [
+        {"x": best[name]["x"], "y": best[name]["y"], "line": "", "colour": 0, "tip": f"frontier: {name}"}
+        for name in held
+    ]
+    apart = [
+        {"x": first["x"], "y": first["y"], "y2": second["y"], "colour": first["colour"]}
+        for name in best
+        if len(pair := [mark for (defence, *_), mark in zip(met, marks, strict=True) if defence == name]) == 2
+        for first, second in [pair]
+    ]
+    known = "" if level is None else f"dashed: chance, {figure(level, metric.unit)}; "
+    return picture(
+        metric.title,
+        f"{metric.title} against utility for {findings.label(subject)} on {subject.data}. "
+        f"{'; '.join(mark['tip'] for mark in marks)}. On the frontier: {', '.join(held)}.",
+        [
+            rules([] if level is None else [{"y": level}], None, y, guide=True),
+            lines(line, x, y, width=1.6, muted=True),
+            rules(apart, x, y),
+            points(marks, x, y, size=80),
+        ],
+        size=(330, 290),
+        margins=(32, 24, 46, 50),
+        note=f"{known}line: the frontier",
+        keys=[Key(adapted, marker=MARKERS[adapted]) for adapted in dict.fromkeys(a for _, a, _ in met)],
+    )
+
+
+def _strongest(met: Met, marks: list[dict[str, Any]], metric: Metric) -> dict[str, dict[str, Any]]:
+    """For each defence the mark of the attacker who found out most."""
+    sign, found = (1.0 if metric.higher else -1.0), dict[str, dict[str, Any]]()
+    for (defence, *_), mark in zip(met, marks, strict=True):
+        if defence not in found or sign * mark["y"] > sign * found[defence]["y"]:
+            found[defence] = mark
+    return found
+
+
+def _mark(
+    findings: Findings, defence: str, adapted: Adapted, row: Summary, metric: Metric, shown: list[Metric]
+) -> dict[str, Any]:
+    used = utility(row)
+    assert used is not None  # else it is not shown
+    told = [described(name) for name in row.metrics if described(name).role == "utility"]
+    figures = [
+        f"{each.title} {figure(found.mean, each.unit)} {deviation(found.deviation, each.unit)}".rstrip()
+        for each in [*told, *shown]
+        if (found := row.metrics.get(each.name)) is not None
+    ]
+    return {
+        "x": used.mean,
+        "y": row.metrics[metric.name].mean,
+        "colour": findings.colour(defence),
+        "marker": MARKERS[adapted],
+        "tip": f"{defence} against {row.attack} ({row.knowledge}, {adapted}): {', '.join(figures)}",
+    }
