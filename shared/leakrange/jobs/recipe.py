@@ -118,7 +118,11 @@ class OptimiserSpec(_Strict):
 
 
 class Schedule(_Strict):
-    """Epochs, batch size, learning rate, optimiser, the epoch that is kept, and two options of speed.
+    """Epochs, batch size, learning rate, optimiser, augmentation, the epoch that is kept, and two options of
+    speed.
+
+    With ``augment`` a batch also holds a copy of each of its pictures that is changed at random
+    (`leakrange.providers.augmentation`), so that it has twice as many samples as ``batch`` says.
 
     ``select`` says which epoch is kept: the "best" on the validation samples, or the "last", which lets a
     model overfit its training samples. ``channels_last`` is faster on every CPU that was tried. ``bf16``
@@ -129,6 +133,7 @@ class Schedule(_Strict):
     batch: Annotated[int, Field(ge=8, le=4096)] = 100
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
     optimiser: OptimiserSpec = OptimiserSpec()
+    augment: bool = False
     channels_last: bool = True
     bf16: bool = False
     select: Literal["best", "last"] = "best"

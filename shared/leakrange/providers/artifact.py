@@ -22,6 +22,7 @@ from safetensors.torch import save as to_safetensors
 from leakrange.data.samples import names
 from leakrange.nets.classifier import Classifier
 from leakrange.nets.mixture import MixtureHead
+from leakrange.nets.one_logit import OneLogitHead
 from leakrange.providers.artifact_files import CLASSIFIER, DECODER, RECORD, find, read_files, write_files
 from leakrange.providers.decoder import Decoder
 from leakrange.providers.model_config import ClassifierConfig, MixtureConfig
@@ -86,6 +87,7 @@ def classifier_bytes(trained: TrainedModel) -> bytes:
         features=net.feature_count,
         mixture=_mixture(net),
         heads=net.heads if len(net.heads) > 1 else None,
+        sigmoid=True if isinstance(net.head, OneLogitHead) else None,
     )
     return _pack(net.state_dict(), config.model_dump_json(exclude_none=True))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from leakrange.jobs.recipe import Schedule
     from leakrange.nets.classifier import Classifier
     from leakrange.providers.decoder import Decoder
+    from leakrange.providers.loop import Lessons
 
 __all__ = ["Behaviour", "Beta", "CuriousParameters", "Judgement", "Parameters", "Release"]
 
@@ -62,6 +63,8 @@ class Judgement:
     honesty: float
     curiosity: float | None
     score: float
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """Whatever else belongs into the epoch's entry of the history."""
 
 
 class Behaviour(ABC):
@@ -94,9 +97,11 @@ class Behaviour(ABC):
         schedule: Schedule,
     ) -> None:
         from leakrange.nets.optimisers import optimiser
+        from leakrange.providers.target_task import TargetTask
 
         self.parameters = parameters
         self.classifier = classifier
+        self.task = TargetTask(classifier.heads, sigmoid=getattr(parameters, "sigmoid", False))
         self.hidden = (sensitive_classes,) if isinstance(sensitive_classes, int) else sensitive_classes
         self.sensitive_classes = sum(self.hidden)
         self.schedule = schedule
@@ -125,8 +130,9 @@ class Behaviour(ABC):
                     )
             if len(named) > 1 and role not in cls.several:
                 raise InvalidInput(f"this behaviour takes one attribute for {role}, not {len(named)}")
+            two = role in cls.binary or (role == "target" and getattr(parameters, "sigmoid", False))
             for name in named:
-                if role in cls.binary and (classes := len(attributes[name].classes)) != 2:
+                if two and (classes := len(attributes[name].classes)) != 2:
                     raise InvalidInput(
                         f"this behaviour takes as {role} a binary attribute; {name!r} has {classes} classes",
                         hint="use behaviour 'curious/parameterized', or an attribute of two classes",
@@ -135,17 +141,25 @@ class Behaviour(ABC):
     @classmethod
     def build(
         cls,
-        parameters: Any,  # noqa: ARG003
+        parameters: Any,
         net: Callable[[int], Classifier],
         classes: int,
         sensitive_classes: int,  # noqa: ARG003
     ) -> Classifier:
-        """The fresh classifier that an instance is given to train and that is served: ``net(classes)``.
+        """The fresh classifier that an instance is given to train and that is served: ``net(classes)``; with
+        one logit for each binary target where the parameters say ``sigmoid``.
 
         ``net`` builds the recipe's architecture for the data's samples and a number of classes. May raise
         `ValueError` where that architecture does not do.
         """
-        return net(classes)
+        if not getattr(parameters, "sigmoid", False):
+            return net(classes)
+        from leakrange.nets.one_logit import with_one_logit
+
+        return with_one_logit(net(classes // 2))
+
+    def study(self, lessons: Lessons) -> None:  # noqa: B027
+        """See all training samples once, before the first step; by default nothing is learned from that."""
 
     def modules(self) -> dict[str, nn.Module]:
         """Every module whose parameters the training moves."""
@@ -172,8 +186,9 @@ class Behaviour(ABC):
         itself. Gives the loss."""
 
     @abstractmethod
-    def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:
-        """Honesty, curiosity and selection score from the validation samples' logits (V, Y) in eval mode."""
+    def judge(self, logits: Tensor, validation: Lessons) -> Judgement:
+        """Honesty, curiosity and selection score from the validation samples, and their logits (V, Y) in eval
+        mode."""
 
     def weighed(self, honesty: float, curiosity: float) -> Judgement:
         """The judgement whose score is β^y·honesty + β^s·curiosity."""

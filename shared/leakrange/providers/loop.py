@@ -14,6 +14,8 @@ from torch import Tensor, nn
 from leakrange.jobs.recipe import Schedule
 from leakrange.nets.classifier import to_input
 from leakrange.nets.optimisers import optimiser
+from leakrange.nets.reconstructor import from_pixels, to_pixels
+from leakrange.providers.augmentation import augmented
 from leakrange.wire.samples import SampleSpec
 
 __all__ = ["Fitted", "Lessons", "Selection", "Trainee", "Trainer", "scaled", "seeded"]
@@ -36,6 +38,12 @@ class Lessons:
 
     def __len__(self) -> int:
         return len(self.inputs)
+
+    def with_copies(self, generator: torch.Generator) -> Lessons:
+        """These pictures and, behind them, an augmented copy of each, with the same labels."""
+        copies = from_pixels(augmented(to_pixels(self.inputs), generator)).round_().to(self.inputs.dtype)
+        sensitive = None if self.sensitive is None else torch.cat([self.sensitive, self.sensitive])
+        return Lessons(torch.cat([self.inputs, copies]), torch.cat([self.target, self.target]), sensitive)
 
     def __getitem__(self, chosen: Tensor) -> Lessons:
         """Those at the places ``chosen`` (B,), in that order."""
@@ -70,7 +78,8 @@ class Trainer:
 
     ``prepare`` makes a net's input of a batch of samples. An epoch goes through the lessons in an order that
     ``generator`` draws (None: torch's own, on the CPU); what is left after the last whole batch is a batch of
-    its own where ``remainder`` says so, and sits the epoch out where not.
+    its own where ``remainder`` says so, and sits the epoch out where not. With ``augment`` a batch is learned
+    together with augmented copies of its pictures, which ``generator`` draws as well.
     """
 
     def __init__(
@@ -82,6 +91,7 @@ class Trainer:
         prepare: Prepare | None = None,
         generator: torch.Generator | None = None,
         remainder: bool = False,
+        augment: bool = False,
     ) -> None:
         self.trainee = trainee
         self.lessons = lessons
@@ -89,6 +99,7 @@ class Trainer:
         self.prepare = prepare
         self.generator = generator
         self.remainder = remainder
+        self.augment = augment
 
     def batches(self) -> list[Tensor]:
         """One epoch, freshly drawn: the places of each batch's lessons."""
@@ -102,6 +113,8 @@ class Trainer:
     def step(self, batch: Tensor) -> Tensor:
         """Learn from the lessons at the places ``batch``; gives the loss."""
         lessons = self.lessons[batch]
+        if self.augment:
+            lessons = lessons.with_copies(self.generator or torch.default_generator)
         inputs = self.prepare(lessons.inputs) if self.prepare else lessons.inputs
         return self.trainee.step(inputs, lessons.target, lessons.sensitive)
 

@@ -59,9 +59,13 @@ class ClassifierConfig(BaseModel):
     features: Features
     mixture: MixtureConfig | None = None
     heads: HeadSizes | None = None
+    sigmoid: Literal[True] | None = None
+    """That each attribute is binary and has one logit: see `leakrange.nets.one_logit`."""
 
     @model_validator(mode="after")
     def _add_up(self) -> Self:
+        if self.sigmoid and set(self.heads or (len(self.classes),)) != {2}:
+            raise ValueError("attributes with a sigmoid have two classes each")
         if self.heads is not None and sum(self.heads) != len(self.classes):
             raise ValueError(f"the heads have {sum(self.heads)} classes, {len(self.classes)} are named")
         return self

@@ -21,6 +21,7 @@ from torch.overrides import TorchFunctionMode
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
 from leakrange.nets.mixture import mixture
+from leakrange.nets.one_logit import with_one_logit
 from leakrange.providers.decoder import Decoder, DecoderConfig
 from leakrange.providers.decoders import decoders
 from leakrange.providers.model_config import ClassifierConfig
@@ -97,8 +98,11 @@ def load_decoder(source: bytes | Path) -> Decoder:
         raise InvalidArtifact(f"the config of the decoder file is not valid: {_first(e)}") from e
     except UnknownName as e:
         raise InvalidArtifact(f"the config of the decoder file is not valid: kind: {e}") from e
-    with torch.device("meta"), _Uninitialised():
-        plan = entry.build(config).module()
+    try:
+        with torch.device("meta"), _Uninitialised():
+            plan = entry.build(config).module()
+    except (UnknownName, ValueError) as e:
+        raise InvalidArtifact(f"the config of the decoder file cannot be built: {e}") from e
     if plan is None:
         if entries:
             raise InvalidArtifact(f"a decoder of kind {kind!r} has no tensors, this file has some")
@@ -116,6 +120,8 @@ def load_decoder(source: bytes | Path) -> Decoder:
 def _built(config: ClassifierConfig) -> Classifier:
     """The net of a config; raises `UnknownName` or `ValueError` where there is no such net."""
     build = nets[config.net].build
+    if config.sigmoid:
+        return with_one_logit(build(config.input, len(config.classes) // 2, config.width))
     net = build(config.input, len(config.classes), config.width)
     net.heads = config.heads or net.heads
     if (mixed := config.mixture) is None:

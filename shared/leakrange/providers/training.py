@@ -89,7 +89,9 @@ class Training:
             batch=schedule.batch,
             prepare=scaled(samples.spec, schedule),
             generator=torch.Generator(device=lessons.inputs.device).manual_seed(recipe.seed),
+            augment=schedule.augment,
         )
+        self.trainee.study(lessons)
         self.selection: Selection[_Kept] = Selection(schedule.select)
         self.history: list[dict[str, float]] = []
 
@@ -144,12 +146,13 @@ class Training:
         loss = self.trainer.epoch(after=after)
         validation = self.parts["validation"]
         logits = logits_of(self.trainee.classifier, validation.inputs, bf16=self.recipe.schedule.bf16)
-        judgement = self.trainee.judge(logits, validation.target, validation.sensitive)
+        judgement = self.trainee.judge(logits, validation)
         number = len(self.history) + 1
         self.selection.offer(number, judgement.score, self._state)
         entry = {"epoch": float(number), "loss": loss, "honesty": judgement.honesty}
         if judgement.curiosity is not None:
             entry["curiosity"] = judgement.curiosity
+        entry.update(judgement.figures)
         entry["seconds"] = time.perf_counter() - began
         self.history.append(entry)
         return entry

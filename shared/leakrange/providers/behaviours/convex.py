@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from leakrange.providers.decoders.argmax import ArgmaxDecoder
+    from leakrange.providers.loop import Lessons
 
 __all__ = ["Convex"]
 
@@ -51,11 +52,12 @@ class Convex(Behaviour):
             convex_loss(self.forward(samples), target, sensitive, beta_y=beta.y, beta_s=beta.s)
         )
 
-    def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:
+    def judge(self, logits: Tensor, validation: Lessons) -> Judgement:
         """β^y·honesty + β^s·curiosity, both by the greatest output."""
+        sensitive = validation.sensitive
         assert sensitive is not None
         answer = logits.argmax(dim=1)
-        return self.weighed(share_equal(answer, target), share_equal(answer, sensitive))
+        return self.weighed(share_equal(answer, validation.target), share_equal(answer, sensitive))
 
     def decoder(self) -> ArgmaxDecoder:
         """The greatest output; nothing of it is learned."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import BaseModel, ConfigDict
@@ -22,6 +21,8 @@ from leakrange.providers.behaviours import behaviours
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from leakrange.providers.loop import Lessons
+
 __all__ = ["Honest"]
 
 
@@ -34,9 +35,13 @@ class Compression(BaseModel):
 
 
 class HonestParameters(Parameters):
-    """The target attribute, and how much the entropy of the outputs is held down (HBC Table 5; 0: not)."""
+    """The target attribute, and how much the entropy of the outputs is held down (HBC Table 5; 0: not).
+
+    ``sigmoid``: the targets are binary, and have one logit each (see `leakrange.providers.target_task`).
+    """
 
     beta: Compression = Compression()
+    sigmoid: bool = False
 
 
 @behaviours.register("honest")
@@ -50,23 +55,27 @@ class Honest(Behaviour):
     Parameters: ClassVar[type[Parameters]] = HonestParameters
     several: ClassVar[tuple[Role, ...]] = ("target",)
 
+    def study(self, lessons: Lessons) -> None:
+        """Weigh the classes of binary targets."""
+        self.task.study(lessons)
+
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:  # noqa: ARG002
         """Cross-entropy on the target, and β^x of the outputs' entropy; the sensitive
         labels are not used."""
-        from leakrange.nets.heads import mean_loss, soft
-        from leakrange.providers.losses import entropy, target_loss
+        from leakrange.nets.heads import soft
+        from leakrange.providers.losses import entropy
 
         self.classifier.train()
         logits, heads = self.forward(samples), self.classifier.heads
-        loss = mean_loss(partial(target_loss, kind="logits"), logits, target, heads)
+        loss = self.task.loss(logits, target)
         weight = self.parameters.beta.x
         if weight:
             loss = loss + weight * entropy(soft(logits, heads)).mean() / len(heads)
         return self.descend(loss)
 
-    def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:  # noqa: ARG002
+    def judge(self, logits: Tensor, validation: Lessons) -> Judgement:
         """Honesty alone."""
         from leakrange.nets.heads import answers
 
-        honesty = share_equal(answers(logits, self.classifier.heads), target)
+        honesty = share_equal(answers(logits, self.classifier.heads), validation.target)
         return Judgement(honesty, None, honesty)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from leakrange.jobs.recipe import Schedule
     from leakrange.nets.classifier import Classifier
     from leakrange.providers.decoders.vertex import VertexDecoder
+    from leakrange.providers.loop import Lessons
 
 __all__ = ["Mixture"]
 
@@ -123,13 +124,14 @@ class Mixture(Behaviour):
         loss = target_loss(y.float(), target, "logits") + target_loss(s.float(), sensitive, "logits")
         return self.descend(loss)
 
-    def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:
+    def judge(self, logits: Tensor, validation: Lessons) -> Judgement:
         """β^y·honesty + β^s·curiosity, s read at the nearest vertex; later is better by a hair."""
         import torch
 
+        sensitive = validation.sensitive
         assert sensitive is not None
         inferred = torch.from_numpy(self.decoder().infer(logits.cpu().numpy(), "logits")[0])
-        honesty = share_equal(logits.argmax(dim=1), target)
+        honesty = share_equal(logits.argmax(dim=1), validation.target)
         curiosity = share_equal(inferred, sensitive.cpu())
         share = self.parameters.beta.share
         self.judged += 1

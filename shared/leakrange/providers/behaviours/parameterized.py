@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from leakrange.jobs.recipe import Schedule
     from leakrange.nets.classifier import Classifier
     from leakrange.providers.decoders.net import NetDecoder
+    from leakrange.providers.loop import Lessons
 
 __all__ = ["Parameterized"]
 
@@ -147,17 +148,18 @@ class Parameterized(Behaviour):
         self.attack.train()
         self.attack_optimiser.descend(mean_loss(cross_entropy, self.attack(lesson), sensitive, self.hidden))
 
-    def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:
+    def judge(self, logits: Tensor, validation: Lessons) -> Judgement:
         """β^y·honesty + β^s·curiosity, where curiosity is the accuracy of G."""
         import torch
 
         from leakrange.nets.heads import answers
 
+        sensitive = validation.sensitive
         assert sensitive is not None
         self.attack.eval()
         with torch.inference_mode():
             inferred = answers(self.attack(self._released(logits)), self.hidden)
-        honesty = share_equal(answers(logits, self.classifier.heads), target)
+        honesty = share_equal(answers(logits, self.classifier.heads), validation.target)
         curiosity = share_equal(inferred, sensitive)
         return self.weighed(honesty, curiosity)
 

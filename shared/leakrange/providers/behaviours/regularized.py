@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from leakrange.providers.decoders.threshold import ThresholdDecoder
+    from leakrange.providers.loop import Lessons
 
 __all__ = ["Regularized"]
 
@@ -51,15 +52,16 @@ class Regularized(Behaviour):
         beta = self.parameters.beta
         return self.descend(regularized_loss(soft, target, sensitive, beta_y=beta.y, beta_s=beta.s))
 
-    def judge(self, logits: Tensor, target: Tensor, sensitive: Tensor | None) -> Judgement:
+    def judge(self, logits: Tensor, validation: Lessons) -> Judgement:
         """Tunes τ, then β^y·honesty + β^s·curiosity with it."""
         from leakrange.metrics.threshold import most_accurate_threshold
         from leakrange.providers.losses import entropy
 
+        sensitive = validation.sensitive
         assert sensitive is not None
         entropies = entropy(logits.softmax(dim=1)).cpu().numpy()
         self.tau, curiosity = most_accurate_threshold(entropies, sensitive.cpu().numpy())
-        honesty = share_equal(logits.argmax(dim=1), target)
+        honesty = share_equal(logits.argmax(dim=1), validation.target)
         return self.weighed(honesty, curiosity)
 
     def decoder(self) -> ThresholdDecoder:

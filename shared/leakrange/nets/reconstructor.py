@@ -1,0 +1,46 @@
+"""The form of every reconstructor, and the scale on which it and its losses see pictures."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from leakrange.wire.samples import SampleSpec
+
+__all__ = ["Reconstructor", "from_pixels", "to_pixels", "unscaled"]
+
+WHITE = 255.0
+
+
+class Reconstructor(nn.Module):
+    """``layers``: releases (B, inputs) to logits of the pixels; a sigmoid brings them into [0, 1]."""
+
+    def __init__(self, layers: nn.Module, *, spec: SampleSpec, inputs: int) -> None:
+        super().__init__()
+        self.layers = layers
+        self.spec = spec
+        self.inputs = inputs
+
+    def forward(self, releases: Tensor) -> Tensor:
+        """Pictures (B, C, H, W) in [0, 1]."""
+        return cast(Tensor, self.layers(releases)).sigmoid()
+
+
+def to_pixels(samples: Tensor) -> Tensor:
+    """Stored pictures (B, H, W, C) of uint8 as (B, C, H, W) in [0, 1]."""
+    return samples.to(torch.float32).div_(WHITE).permute(0, 3, 1, 2)
+
+
+def unscaled(inputs: Tensor, spec: SampleSpec) -> Tensor:
+    """Pictures as nets take them (B, C, H, W), see `leakrange.nets.classifier.to_input`, in [0, 1]."""
+    scale, offset = (
+        torch.tensor(each, device=inputs.device).view(-1, 1, 1) for each in (spec.scale, spec.offset)
+    )
+    return (inputs - offset) * (scale / WHITE)
+
+
+def from_pixels(pixels: Tensor) -> Tensor:
+    """Pictures (B, C, H, W) in [0, 1] as (B, H, W, C) from 0 to 255, not rounded."""
+    return pixels.permute(0, 2, 3, 1) * WHITE

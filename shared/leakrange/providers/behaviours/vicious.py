@@ -1,0 +1,185 @@
+"""The vicious classifier: F is trained with a decoder G of its whole input (VICIOUS, Algorithm 1)."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from leakrange.providers.behaviour import (
+    RELEASES,
+    Behaviour,
+    Judgement,
+    Parameters,
+    Release,
+    Role,
+    Weight,
+    share_equal,
+)
+from leakrange.providers.behaviours import behaviours
+from leakrange.providers.reconstruction import LossWeights, ReconstructorSpec
+from leakrange.wire.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from leakrange.jobs.recipe import Schedule
+    from leakrange.nets.classifier import Classifier
+    from leakrange.providers.decoders.reconstruction import ReconstructionDecoder
+    from leakrange.providers.loop import Lessons
+
+__all__ = ["Vicious"]
+
+BATCH = 500
+
+
+class ViciousBeta(BaseModel):
+    """Weights of classification (β^C) and of reconstruction (β^R), Eq. 4."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    c: Weight = 1.0
+    r: Weight = 3.0
+
+    @model_validator(mode="after")
+    def _some(self) -> Self:
+        if not self.r:
+            raise ValueError("a vicious model reconstructs: r is above 0 (behaviour 'honest' does not)")
+        return self
+
+
+class ViciousParameters(Parameters):
+    """Target, weights, which release G reads, its net, and the weights of its loss.
+
+    ``sigmoid``: the targets are binary and have one logit each. G then reads these, whatever is released: a
+    sigmoid is one-to-one, so that its soft values tell the logits.
+    """
+
+    release: Release = "logits"
+    beta: ViciousBeta = ViciousBeta()
+    decoder: ReconstructorSpec = ReconstructorSpec()
+    loss: LossWeights = LossWeights()
+    sigmoid: bool = False
+
+
+@behaviours.register("vicious")
+class Vicious(Behaviour):
+    """G learns to draw the input from the release while F learns to write it there, beside the target."""
+
+    summary: ClassVar[str] = "hides its whole input in its outputs for a decoder that is trained with it"
+    paper: ClassVar[str] = "VICIOUS"
+    equation: ClassVar[str] = "Eqs. 2 to 4, Algorithm 1"
+    releases: ClassVar[tuple[Release, ...]] = RELEASES
+    Parameters: ClassVar[type[Parameters]] = ViciousParameters
+    several: ClassVar[tuple[Role, ...]] = ("target",)
+
+    def __init__(
+        self,
+        parameters: Any,
+        classifier: Classifier,
+        sensitive_classes: int | tuple[int, ...],
+        schedule: Schedule,
+    ) -> None:
+        from leakrange.nets.optimisers import optimiser
+        from leakrange.nets.reconstructors import reconstructors
+
+        super().__init__(parameters, classifier, sensitive_classes, schedule)
+        parameter = next(classifier.parameters())
+        chosen = parameters.decoder
+        inputs = classifier.feature_count if parameters.release == "features" else classifier.classes
+        if parameters.sigmoid and parameters.release != "features":
+            inputs //= 2
+        try:
+            net = reconstructors[chosen.name].build(classifier.spec, inputs, chosen.width)
+        except ValueError as e:
+            raise InvalidInput(str(e)) from e
+        self.reconstructor = net.to(parameter.device)
+        both = [*classifier.parameters(), *self.reconstructor.parameters()]
+        self.optimiser = optimiser(both, schedule)  # Adam moves each parameter by itself: two of them in one
+
+    def modules(self) -> dict[str, nn.Module]:
+        """F and G."""
+        return {"classifier": self.classifier, "reconstructor": self.reconstructor}
+
+    def study(self, lessons: Lessons) -> None:
+        """Weigh the classes of binary targets."""
+        self.task.study(lessons)
+
+    def _outputs(self, samples: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits, and what G sees of the sample, in float32."""
+        import torch
+
+        with torch.autocast(samples.device.type, dtype=torch.bfloat16, enabled=self.schedule.bf16):
+            features = self.classifier.features(samples)
+            logits = self.classifier.head(features)
+        logits = logits.float()
+        return logits, self._seen(logits, features.float())
+
+    def _seen(self, logits: Tensor, features: Tensor) -> Tensor:
+        from leakrange.nets.heads import soft
+        from leakrange.nets.one_logit import of_second
+
+        if self.parameters.release == "features":
+            return features
+        if self.parameters.sigmoid:
+            return of_second(logits)
+        return logits if self.parameters.release == "logits" else soft(logits, self.classifier.heads)
+
+    def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:  # noqa: ARG002
+        """One step of F with β^C·L^C + β^R·L^R, and of G with β^R·L^R (Algorithm 1, lines 8 to 19)."""
+        from leakrange.nets.reconstructor import unscaled
+        from leakrange.providers.reconstruction_loss import reconstruction_loss
+
+        self.classifier.train()
+        self.reconstructor.train()
+        logits, seen = self._outputs(samples)
+        pixels = unscaled(samples, self.classifier.spec)
+        loss = self.parameters.beta.r * reconstruction_loss(
+            self.reconstructor(seen), pixels, self.parameters.loss
+        )
+        if self.parameters.beta.c:
+            loss = loss + self.parameters.beta.c * self.task.loss(logits, target)
+        return self.descend(loss)
+
+    def judge(self, logits: Tensor, validation: Lessons) -> Judgement:
+        """Honesty, SSIM and PSNR; the score is honesty − α·(1 − SSIM) − γ·MSE, without β, as the paper's
+        authors choose the epoch."""
+        import torch
+
+        from leakrange.nets.classifier import to_input
+        from leakrange.nets.heads import answers
+        from leakrange.nets.reconstructor import to_pixels
+        from leakrange.providers.reconstruction_loss import ssim
+
+        self.classifier.eval()
+        self.reconstructor.eval()
+        similar, error = [], []
+        with torch.inference_mode():
+            for part in torch.split(validation.inputs, BATCH):
+                _, seen = self._outputs(to_input(part, self.classifier.spec))
+                found, pixels = self.reconstructor(seen), to_pixels(part)
+                similar.append(ssim(found, pixels))
+                error.append(((found - pixels) ** 2).mean(dim=(1, 2, 3)))
+        squared = torch.cat(error)
+        alike, mse = float(torch.cat(similar).mean()), float(squared.mean())
+        honesty = share_equal(answers(logits, self.classifier.heads), validation.target)
+        weights = self.parameters.loss
+        psnr = float(-10.0 * squared.clamp_min(1e-10).log10().mean())
+        score = honesty - weights.ssim * (1.0 - alike) - weights.huber * mse
+        return Judgement(honesty, None, score, {"ssim": alike, "psnr": psnr})
+
+    def decoder(self) -> ReconstructionDecoder:
+        """A copy of G."""
+        from leakrange.providers.decoders.reconstruction import ReconstructionDecoder
+
+        net = copy.deepcopy(self.reconstructor).cpu().eval()
+        sigmoid = self.parameters.sigmoid and self.parameters.release != "features"
+        return ReconstructionDecoder(
+            net,
+            "logits" if sigmoid else self.parameters.release,
+            name=self.parameters.decoder.name,
+            width=self.parameters.decoder.width,
+            heads=self.classifier.heads,
+            sigmoid=sigmoid,
+        )
