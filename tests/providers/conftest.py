@@ -58,6 +58,8 @@ CASES = {
         "curious/mixture",
         {"target": "hat", "sensitive": "shoe", "mixture": "normal", "beta": {"y": 0.7, "s": 0.3}},
     ),
+    "vicious": ("vicious", {"target": "hat", "beta": {"c": 1, "r": 2}}),
+    "sigmoid": ("vicious", {"target": ["hat", "shoe"], "sigmoid": True, "release": "softmax"}),
     "convex": ("curious/convex", {"target": "hat", "sensitive": "mood", "beta": {"y": 0.5, "s": 0.5}}),
 }
 

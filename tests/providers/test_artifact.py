@@ -17,11 +17,13 @@ from safetensors.torch import save as to_safetensors
 
 from leakrange.data.samples import Samples
 from leakrange.nets.decoder import AttackNet
+from leakrange.nets.reconstructors import reconstructors
 from leakrange.providers import artifact
 from leakrange.providers.decoder import Decoder
 from leakrange.providers.decoders import decoders
 from leakrange.providers.decoders.argmax import ArgmaxDecoder
 from leakrange.providers.decoders.net import NetDecoder
+from leakrange.providers.decoders.reconstruction import ReconstructionDecoder
 from leakrange.providers.decoders.threshold import ThresholdDecoder
 from leakrange.providers.decoders.vertex import VertexDecoder
 from leakrange.providers.inference import outputs
@@ -317,6 +319,13 @@ EXAMPLES: dict[str, Decoder] = {
     "threshold": ThresholdDecoder(0.4, 3),
     "vertex": VertexDecoder(3, 2, 0.2),
     "argmax": ArgmaxDecoder(3),
+    "reconstruction": ReconstructionDecoder(
+        reconstructors["strided-conv"].build(SampleSpec.picture(16, 24, 1), 3, 0.1),
+        "softmax",
+        name="strided-conv",
+        width=0.1,
+        heads=(3,),
+    ),
 }
 
 

@@ -22,6 +22,7 @@ def test_every_behaviour_says_what_it_is_and_where_it_comes_from() -> None:
         "curious/parameterized",
         "curious/regularized",
         "honest",
+        "vicious",
     ]
     for behaviour in behaviours.values():
         assert behaviour.summary
@@ -45,7 +46,13 @@ def test_the_default_release_is_the_one_that_the_decoder_reads() -> None:
 
 @pytest.mark.parametrize(
     "registry",
-    ["providers.behaviours.behaviours", "providers.decoders.decoders", "attacks.attacks", "nets.nets"],
+    [
+        "providers.behaviours.behaviours",
+        "providers.decoders.decoders",
+        "attacks.attacks",
+        "nets.nets",
+        "nets.reconstructors.reconstructors",
+    ],
 )
 def test_listing_needs_no_deep_learning_framework(registry: str) -> None:
     module, name = f"leakrange.{registry}".rsplit(".", 1)

@@ -27,6 +27,8 @@ LOSSES: dict[tuple[str, int, int], list[float]] = {
     ("logarithm", 1, 1): [0.6315, 0.6020],
     ("mixture", 1, 1): [0.6661, 0.0527],
     ("convex", 1, 1): [0.4653, 0.3569],
+    ("vicious", 1, 1): [2.2049, 1.2747],
+    ("sigmoid", 1, 1): [3.3677, 2.0942],
 }
 """By case, version of its behaviour, and `LOOP_VERSION`: the training loss of each of two epochs."""
 
@@ -38,6 +40,8 @@ NETS: dict[tuple[str, int], tuple[int, float]] = {
     ("mlp", 1): (2421, 0.091586),
     ("conv-1d", 1): (7629, 0.17671),
     ("conv-2d", 1): (5801, 0.056639),
+    ("strided-conv", 1): (10025, 0.097919),
+    ("wide-resnet", 1): (575509, 0.074753),
 }
 """By net and its version: how many parameters, and the mean size of the logits of a fresh net."""
 
@@ -67,6 +71,8 @@ SAMPLES = {
     "mlp": SampleSpec(encoding="vector", shape=(20,), dtype="float32"),
     "conv-1d": SampleSpec(encoding="series", shape=(64, 3), dtype="float32"),
     "conv-2d": SampleSpec.picture(32, 32, 3),
+    "strided-conv": SampleSpec.picture(32, 32, 3),
+    "wide-resnet": SampleSpec.picture(32, 32, 3),
 }
 
 

@@ -48,7 +48,7 @@ class ClassifierConfig(BaseModel):
     net: Annotated[str, Field(max_length=64)]
     width: Annotated[float, Field(gt=0.0, le=8.0)]
     input: SampleSpec
-    target: Annotated[str, Field(min_length=1, max_length=128)]
+    target: Annotated[str, Field(min_length=1, max_length=4096)]
     classes: Annotated[tuple[ClassName, ...], Field(min_length=2, max_length=1000)]
     releases: tuple[Literal["logits"], Literal["softmax"], Literal["features"]] = (
         "logits",
