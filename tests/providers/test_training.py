@@ -5,7 +5,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from leakrange.data.samples import Samples
+from leakrange.data.samples import Samples, names
 from leakrange.jobs.recipe import OptimiserSpec, Schedule
 from leakrange.nets import nets
 from leakrange.nets.classifier import to_input
@@ -42,7 +42,8 @@ def test_one_step_moves_every_trainable_parameter(
     behaviour, chosen = VARIANTS[name]
     parameters = behaviours[behaviour].Parameters.model_validate(chosen)
     torch.manual_seed(0)
-    classes = len(images.attributes[parameters.target].classes)
+    targets = names(parameters.target)
+    classes = sum(len(images.attributes[name].classes) for name in targets)
     net = behaviours[behaviour].build(
         parameters, lambda outputs: nets["hbc"].build(SampleSpec.picture(16, 16, 3), outputs, 0.5), classes, 2
     )
@@ -55,7 +56,9 @@ def test_one_step_moves_every_trainable_parameter(
     }
     assert len(before) == len({id(p) for m in trainee.modules().values() for p in m.parameters()})
     x = to_input(torch.from_numpy(images.values[:40].copy()), images.spec)
-    y, s = (torch.from_numpy(images.labels[a][:40].copy()) for a in (parameters.target, "shoe"))
+    labels = [torch.from_numpy(images.labels[name][:40].copy()) for name in targets]
+    y = labels[0] if len(labels) == 1 else torch.stack(labels, dim=1)
+    s = torch.from_numpy(images.labels["shoe"][:40].copy())
     loss = trainee.step(x, y, s if behaviour != "honest" else None)
     assert torch.isfinite(loss)
     still = [
