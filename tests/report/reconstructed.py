@@ -101,7 +101,7 @@ def trial(provider: str, defence: str, attack: str, knowledge: str, seed: int) -
     figures = {
         "honesty": accuracy - less, "top3": top3 - less, "calibration_error": calibration + less,
         "psnr": level, "psnr_mean": MEAN, "ssim": ssim, "risk": 1 + level / 90,
-        "bits_recovered": level * 1.3,
+        "bits_recovered": level * 0.3,
     }  # fmt: skip
     if defence in CAPACITY:
         figures["bits_capacity"] = CAPACITY[defence]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from leakrange.report.charts.adaptivity import adaptivity, place_of
+from leakrange.report.charts.bits import BITS_KEYS, bits
 from leakrange.report.charts.budgets import budget_lines
 from leakrange.report.charts.drawing import Key, Picture
 from leakrange.report.charts.entropy import entropies
@@ -46,6 +47,7 @@ def chart_sections(findings: Findings) -> list[Section]:
     return [
         _plane(findings),
         *_views(findings),
+        *_bits(findings),
         _section(
             "entropy",
             "Entropy of the outputs",
@@ -139,6 +141,20 @@ def _plane(findings: Findings) -> Section:
         "" if groups else "No finished trial has both a figure of utility and one of leakage.",
         wide=bool(drawn),
     )
+
+
+def _bits(findings: Findings) -> Iterator[Section]:
+    """Left out without a word where no attack counts bits, as most do not."""
+    if groups := _per_data(findings, bits):
+        yield Section(
+            "bits",
+            "Bits of a release",
+            "How much of a sample one release can carry at most, by how many different answers a defence "
+            "leaves, beside what it is known to have carried: what the strongest reconstruction from one "
+            "release tells of which of the samples it is. The truth lies between.",
+            groups,
+            list(BITS_KEYS),
+        )
 
 
 def _views(findings: Findings) -> Iterator[Section]:
