@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import t
 
 from leakrange.metrics import described, measured
-from leakrange.metrics.identification import fano_bits
+from leakrange.metrics.identification import bits_above_chance
 from leakrange.metrics.reconstructed import Reconstruction
 from leakrange.metrics.reconstruction import psnr
 from leakrange.metrics.risk import Inverses, Spread
@@ -73,10 +73,21 @@ def test_bits_are_those_of_the_share_of_victims_that_are_identified(
     answered = pictures.copy()
     answered[:15] = pictures[15:30]  # 15 of 60 look like somebody else
     found = measured(Reconstruction.judge(pictures, answered, inverses))["bits_recovered"]
-    assert found.value == pytest.approx(fano_bits(0.75, 60))
+    assert found.value == pytest.approx(bits_above_chance(0.75, 1 / 60))
     assert found.low is not None
     assert found.high is not None
     assert found.low < found.value < found.high
+
+
+def test_a_picture_of_each_class_tells_at_most_the_class(rng: np.random.Generator) -> None:
+    """As of a release that is an argmax; and nearly as much where classes look different."""
+    classes = np.arange(400) % 8
+    looks = np.zeros((8, 12, 12, 1))
+    looks[np.arange(8), 1 + np.arange(8), 5] = 0.8
+    pictures = looks[classes] + 0.05 * rng.random((400, 12, 12, 1))
+    inverses = Inverses.of_spread(Spread.of([pictures]))
+    found = measured(Reconstruction.judge(pictures, looks[classes], inverses))["bits_recovered"]
+    assert 2.3 < found.value <= 3.0
 
 
 @pytest.mark.parametrize("capacity", [None, 33.25])

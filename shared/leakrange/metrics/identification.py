@@ -7,17 +7,17 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["fano_bits", "matched"]
+__all__ = ["bits_above_chance", "lists", "places"]
 
 BLOCK = 1024
 
 
-def matched(original: NDArray[np.floating], reconstructed: NDArray[np.floating]) -> NDArray[np.bool_]:
-    """Whether the original that is nearest to each reconstruction is the right one (V,).
+def places(original: NDArray[np.floating], reconstructed: NDArray[np.floating]) -> NDArray[np.int64]:
+    """How many other originals are as near to each reconstruction as the right one, or nearer (V,): 0 where
+    the right one is found.
 
-    Both are (V, ...) in one order; nearest by Euclidean distance of their values, in float32. Of originals
-    that are equally near the first is taken. Memory grows by V, not by V². Raises `ValueError` for arrays of
-    different shapes.
+    Both are (V, ...) in one order; nearest by Euclidean distance of their values, in float32. Memory grows by
+    V, not by V². Raises `ValueError` for arrays of different shapes.
     """
     if original.shape != reconstructed.shape or not original.size:
         raise ValueError(
@@ -27,22 +27,33 @@ def matched(original: NDArray[np.floating], reconstructed: NDArray[np.floating])
     centre = x.mean(axis=0)  # large common parts would cost digits
     x, y = x - centre, y - centre
     half = 0.5 * np.einsum("vd,vd->v", x, x)
-    # |x − y|² is 2·(|x|²/2 − x·y) + |y|², whose last part all originals share.
-    nearest = [(half - y[at : at + BLOCK] @ x.T).argmin(axis=1) for at in range(0, len(y), BLOCK)]
-    return np.asarray(np.concatenate(nearest) == np.arange(len(x)))
+    found = np.empty(len(x), dtype=np.int64)
+    for start in range(0, len(x), BLOCK):
+        rows = np.arange(start, min(start + BLOCK, len(x)))
+        # |x − y|² is 2·(|x|²/2 − x·y) + |y|², whose last part all originals share.
+        distance = half - y[rows] @ x.T
+        right = distance[rows - start, rows]
+        found[rows] = (distance <= right[:, None]).sum(axis=1) - 1
+    return found
 
 
-def fano_bits(right: float, among: int) -> float:
-    """A lower bound, in bits, on what an answer tells of which of ``among`` samples it is of, where the share
-    ``right`` of samples is identified by it: Fano's inequality, for samples that are equally likely.
+def lists(among: int) -> list[int]:
+    """The lengths k of lists of samples that are tried: 1, 2, 4, ... up to half of all."""
+    return [1 << power for power in range(max(among.bit_length() - 1, 0))]
 
-    log2 V − h(e) − e·log2(V − 1) with the error rate e = 1 − right and the binary entropy h. At most log2 V,
-    whatever else is shown, and 0 where no more are identified than by guessing.
+
+def bits_above_chance(right: float, chance: float) -> float:
+    """D(right ‖ chance) in bits, the divergence of two coins, and 0 where ``right`` is no more than
+    ``chance``: a lower bound on what an answer tells of which of V samples it is of.
+
+    right: the share of samples that are in a list of k, made from the answer; chance: k / V. It is Fano's
+    inequality for lists, log2 V − h(e) − e·log2(V − k) − (1 − e)·log2 k with the error rate e = 1 − right and
+    the binary entropy h, for samples that are equally likely. At most log2 V, whatever else is shown. Raises
+    `ValueError` for shares outside [0, 1], or a chance of 0.
     """
-    if not 0.0 <= right <= 1.0 or among < 1:
-        raise ValueError("a share lies in [0, 1], and there is one sample or more")
-    if among == 1 or right * among <= 1.0:
+    if not 0.0 <= right <= 1.0 or not 0.0 < chance <= 1.0:
+        raise ValueError("shares lie in [0, 1], and chance above 0")
+    if right <= chance:
         return 0.0
-    wrong = 1.0 - right
-    doubt = -sum(p * math.log2(p) for p in (right, wrong) if p > 0.0)
-    return max(0.0, math.log2(among) - doubt - wrong * math.log2(among - 1))
+    pairs = ((right, chance), (1.0 - right, 1.0 - chance))
+    return max(0.0, sum(p * math.log2(p / q) for p, q in pairs if p > 0.0))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.metrics.estimate import Estimate
-from leakrange.metrics.identification import fano_bits, matched
+from leakrange.metrics.identification import bits_above_chance, lists, places
 from leakrange.metrics.intervals import student_interval, wilson_interval
 from leakrange.metrics.reconstruction import psnr, ssim
 from leakrange.metrics.registry import metric
@@ -22,8 +22,8 @@ __all__ = ["Reconstruction"]
 @dataclass(frozen=True)
 class Reconstruction:
     """How near reconstructions came to V pictures: ``psnr`` (V,) in dB, ``ssim`` (V,), distances from the
-    mean and from the reconstruction by both inverses, and whether each original is the ``matched`` one (V,),
-    bool: the nearest of all V to its reconstruction.
+    mean and from the reconstruction by both inverses, and each original's ``place`` (V,): how many of the
+    others are as near to its reconstruction as itself, or nearer.
 
     ``mean_psnr`` (V,) is the PSNR of the data set's mean picture, which who sees no release can answer.
     ``capacity`` is how many bits one release can carry at most; None where nothing is known of that.
@@ -34,7 +34,7 @@ class Reconstruction:
     mean_psnr: NDArray[np.float64]
     published: Distances
     conditioned: Distances
-    matched: NDArray[np.bool_]
+    place: NDArray[np.int64]
     capacity: float | None = None
 
     @classmethod
@@ -54,14 +54,19 @@ class Reconstruction:
             psnr(original, np.broadcast_to(mean, original.shape)),
             inverses.published.distances(original, reconstructed),
             inverses.conditioned.distances(original, reconstructed),
-            matched(original, reconstructed),
+            places(original, reconstructed),
             capacity,
         )
+
+    @property
+    def matched(self) -> NDArray[np.bool_]:
+        """Whether each original is the nearest of all V to its reconstruction (V,)."""
+        return np.asarray(self.place == 0)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What `of` reads, to travel in an npz."""
         found: dict[str, NDArray[Any]] = {
-            name: getattr(self, name) for name in ("psnr", "ssim", "mean_psnr", "matched")
+            name: getattr(self, name) for name in ("psnr", "ssim", "mean_psnr", "place")
         }
         for name in ("published", "conditioned"):
             for part in fields(Distances):
@@ -79,7 +84,7 @@ class Reconstruction:
             arrays["mean_psnr"],
             _distances(arrays, "published"),
             _distances(arrays, "conditioned"),
-            arrays["matched"],
+            arrays["place"],
             float(arrays["capacity"]) if "capacity" in arrays else None,
         )
 
@@ -198,14 +203,19 @@ def _risk_conditioned_tolerance(found: Reconstruction) -> float:
 
 @metric(
     "bits_recovered", measures=Reconstruction, title="bits recovered, at least", unit="bits", role="leakage",
-    rank=55, chance=0.0, interval="of the share of samples identified (Wilson)",
-    equation="of which sample it is: log2 V − h(e) − e·log2(V − 1), e the share whose reconstruction is "
-    "nearer to another of the V originals (Fano)",
+    rank=55, chance=0.0, interval="of the share of samples on the list (Wilson)",
+    equation="of which of V samples it is: the most of D(p_k ‖ k/V), k = 1, 2, 4, ..., p_k the share of "
+    "samples that are among the k originals nearest to their reconstruction (Fano's inequality for lists)",
 )  # fmt: skip
-def _bits_recovered(found: Reconstruction) -> Estimate:
-    among, right = len(found.matched), int(found.matched.sum())
-    low, high = (fano_bits(share, among) for share in wilson_interval(right, among))
-    return Estimate(value=fano_bits(right / among, among), low=low, high=high)
+def _bits_recovered(found: Reconstruction) -> Estimate | float:
+    """By the list that tells most. Of pure chance that is of the order of 1/V."""
+    among = len(found.place)
+    told = [(int((found.place < k).sum()), k / among) for k in lists(among)]
+    if not told:
+        return 0.0
+    right, chance = max(told, key=lambda each: bits_above_chance(each[0] / among, each[1]))
+    low, high = (bits_above_chance(share, chance) for share in wilson_interval(right, among))
+    return Estimate(value=bits_above_chance(right / among, chance), low=low, high=high)
 
 
 @metric(
