@@ -1,4 +1,4 @@
-"""``python -m services.attacker --queues probe,fit --concurrency 2``: a worker of the fleet."""
+"""``python -m services.attacker --queues probe,fit,audit --concurrency 2``: a worker of the fleet."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def main() -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m services.attacker", description=__doc__)
     parser.add_argument(
-        "--queues", default="probe,fit", help=f"some of {','.join(QUEUES)} (default: %(default)s)"
+        "--queues", default="probe,fit,audit", help=f"some of {','.join(QUEUES)} (default: %(default)s)"
     )
     parser.add_argument("--concurrency", type=int, default=2, help="jobs at a time (default: %(default)s)")
     options = parser.parse_args()

@@ -17,6 +17,7 @@ from kombu.entity import Exchange, Queue
 from redis.backoff import ExponentialBackoff
 from redis.retry import Retry
 
+from services.attacker.audit import audit
 from services.attacker.execution import Execution
 from services.attacker.fit import fit
 from services.attacker.liveness import ALIVE, ALIVE_SECONDS
@@ -25,7 +26,7 @@ from services.attacker.settings import FleetSettings
 from services.attacker.task import FleetTask
 from services.attacker.training import train
 
-TASKS: tuple[FleetTask, ...] = (probe, fit, train)
+TASKS: tuple[FleetTask, ...] = (probe, fit, train, audit)
 KILLED_AFTER = 30.0
 """Seconds from the exception that ends a task which takes too long to the signal that ends its process."""
 
@@ -33,7 +34,7 @@ log = structlog.get_logger("leakrange.attacker")
 
 
 def create_celery(settings: FleetSettings) -> Celery:
-    """The application with its three tasks, each on the queue of its kind."""
+    """The application with its tasks, each on the queue of its kind."""
     app = Celery("leakrange", broker=settings.redis_url, set_as_current=False)
     queues = [Queue(task.kind, Exchange(task.kind), task.kind, no_ack=True) for task in TASKS]  # type: ignore[no-untyped-call]
     app.conf.update(

@@ -17,9 +17,8 @@ from leakrange.jobs.job import ProbeJob
 from leakrange.store.files import FolderStore, put_array, whole
 from leakrange.wire.client import NativeClient
 from leakrange.wire.endpoints import RELEASES
-from leakrange.wire.errors import LeakrangeError
-from leakrange.wire.keys import api_key
 from leakrange.wire.transport import AiohttpTransport
+from services.attacker.keys import derived_key
 from services.attacker.settings import FleetSettings
 from services.attacker.task import JobContext, fleet_task
 
@@ -93,20 +92,11 @@ def _stored(settings: FleetSettings, identity: str) -> bool:
     return whole(FolderStore(settings.releases_dir), f"{identity}.npy")
 
 
-def _key(account: str, settings: FleetSettings) -> str:
-    if settings.fleet_secret is None:
-        raise LeakrangeError(
-            "a worker that probes has no secret to make its API keys of",
-            hint="set its LEAKRANGE_FLEET_SECRET to the controller's",
-        )
-    return api_key(settings.fleet_secret.get_secret_value(), account)
-
-
 @fleet_task("probe", seconds=180.0, stored=_stored)
 def probe(job: ProbeJob, context: JobContext) -> dict[str, Any]:
     """Ask for the releases of the span's samples, or of pairs of them, or compute them where the defence
     changes the model; store them, float32 (samples, ...)."""
-    key = _key(job.account, context.settings)
+    key = derived_key(job.account, context.settings)
     data, chosen = span_of(job.span)
     if job.pairs is not None:
         chosen = chosen[np.array(job.pairs)]

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import redis
 
-from leakrange.jobs.job import REPORTS, JobReport
+from leakrange.jobs.job import REPORTS, JobKind, JobReport
 
 KEPT = 100_000
 """About how many reports the stream keeps; the controller is rarely more than a few behind."""
@@ -17,9 +17,7 @@ State = Literal["started", "postponed", "done", "failed"]
 class Reporter:
     """Reports on one job, in the order of the calls."""
 
-    def __init__(
-        self, client: redis.Redis, identity: str, kind: Literal["train", "probe", "fit"], worker: str
-    ) -> None:
+    def __init__(self, client: redis.Redis, identity: str, kind: JobKind, worker: str) -> None:
         self._client = client
         self._fields: dict[str, Any] = {"identity": identity, "kind": kind, "worker": worker}
 

@@ -23,7 +23,8 @@ class FleetSettings(BaseSettings):
 
     redis_url: str = "redis://127.0.0.1:6379/0"
     fleet_secret: RandomSecret | None = None
-    """The controller's. A worker with the queue ``probe`` derives its API keys from it and the key's name."""
+    """The controller's. A worker with the queue ``probe`` or ``audit`` derives its API keys from it and the
+    key's name."""
     models_dir: Path = Path("models")
     releases_dir: Path = Path("releases")
     lease_seconds: Annotated[float, Field(ge=0.1, le=3600.0)] = 5.0

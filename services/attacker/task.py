@@ -6,13 +6,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+from leakrange.jobs.job import JobKind
 from leakrange.store.files import FolderStore
 from services.attacker.reports import Reporter
 from services.attacker.settings import FleetSettings
-
-JobKind = Literal["train", "probe", "fit"]
 
 
 class Cancelled(Exception):

@@ -19,6 +19,8 @@ from leakrange.store.migrate import upgrade
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.names import PublicNames
 from leakrange.wire.transport import AiohttpTransport
+from services.controller.audits.endpoints import router as audits
+from services.controller.audits.service import AuditService
 from services.controller.catalogue.endpoints import router as catalogue
 from services.controller.page.endpoints import router as page
 from services.controller.range.fleet import Fleet
@@ -33,7 +35,7 @@ from services.controller.settings import ControllerSettings
 log = structlog.get_logger("services.controller")
 
 DESCRIPTION = """Takes scenarios, has the range execute them, and reports what leaks and what hiding it costs.
-Starting and cancelling runs wants the operator key."""
+Starting and cancelling runs, and starting audits, wants the operator key."""
 
 
 def controller(settings: ControllerSettings) -> FastAPI:
@@ -70,14 +72,19 @@ def controller(settings: ControllerSettings) -> FastAPI:
         )
         supervisor = Supervisor(settings, database, news, parties)
         app.state.runs = service = RunService(database, parties.releases, news, supervisor)
+        app.state.audits = examiner = AuditService(
+            database, fleet, proxy, transport, parties.releases, settings
+        )
         await fleet.start()
         await supervisor.resume()
+        await examiner.resume()
         keeper.start()
         try:
             yield
         finally:
             service.close()
             await supervisor.stop()
+            await examiner.stop()
             await keeper.stop()
             await fleet.stop()
             await transport.close()
@@ -93,6 +100,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
     app.state.settings = settings
     app.state.database = database
     app.include_router(runs)
+    app.include_router(audits)
     app.include_router(catalogue)
     app.include_router(page)
     return app

@@ -106,6 +106,8 @@ def test_a_hostile_file_is_refused(content: bytes) -> None:
 def test_another_task_or_sample_is_refused(content: bytes) -> None:
     with pytest.raises(InvalidInput, match="no labels of 'digit'"):
         examine(content, PLAN.model_copy(update={"data": DataSpec(name="synthfaces", count=40)}))
+    with pytest.raises(InvalidInput, match="has 10 classes of 'large', and 'digits' has 2"):
+        examine(content.replace(b'target\\":\\"digit', b'target\\":\\"large'), PLAN)
     with pytest.raises(InvalidInput, match="takes picture samples of shape"):
         examine(content, PLAN.model_copy(update={"data": DIGITS.model_copy(update={"size": 20})}))
     with pytest.raises(InvalidInput, match="needs 20"):

@@ -25,11 +25,9 @@ from leakrange.jobs.job import (
     LEASE,
     ORDER,
     REPORTS,
-    FitJob,
+    Job,
     JobReport,
     Order,
-    ProbeJob,
-    TrainJob,
 )
 from leakrange.wire.errors import LeakrangeError, Unavailable
 
@@ -48,7 +46,8 @@ OnReport = Callable[[JobReport], None]
 
 
 class JobFailed(LeakrangeError):
-    """A job of the fleet failed permanently; ``detail`` is the worker's own message."""
+    """A job of the fleet failed permanently; ``detail`` is the worker's own message, ``said`` among
+    ``extra`` the data of its report."""
 
     slug, title = "job-failed", "A job of the fleet failed"
 
@@ -109,7 +108,7 @@ class Fleet:
 
     async def run(
         self,
-        job: TrainJob | ProbeJob | FitJob,
+        job: Job,
         watch: OnReport | None = None,
         *,
         before_sending: Callable[[], Awaitable[None]] | None = None,
@@ -138,7 +137,8 @@ class Fleet:
             if watch is not None:
                 pending.watchers.remove(watch)
         if report.state == "failed":
-            raise JobFailed(report.message or "the worker gave no reason", identity=identity)
+            told = report.message or "the worker gave no reason"
+            raise JobFailed(told, identity=identity, said=report.data)
         return report
 
     async def cancel(self, identities: set[str]) -> None:

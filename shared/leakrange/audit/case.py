@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.data import Samples, load
+from leakrange.data import Attribute, Samples, datasets, load
 from leakrange.data.splits import shuffled, stream
 from leakrange.jobs.audit import AuditPlan
 from leakrange.nets.classifier import Classifier
@@ -44,42 +45,41 @@ def case_of(classifier: Classifier, config: ClassifierConfig, plan: AuditPlan) -
     Takes all there are where there are fewer than the plan asks for. Raises `InvalidInput` for a data set
     that does not have the model's task, for samples of another form, and where fewer than 20 are left.
     """
+    named = _task(plan.data.name, datasets[plan.data.name].attributes, config)  # before anything is loaded
     data = load(plan.data)
-    labels = _labels(data, config)
+    labels = [data.labels[name] for name in named]
     if data.spec != config.input:
         raise InvalidInput(
             f"the model takes {_told(config.input)}; {plan.data.name!r} gives {_told(data.spec)}",
             hint="audit it with the data set, and at the picture size, that it is for",
         )
-    known = np.asarray((labels.reshape(len(labels), -1) >= 0).all(axis=1))
+    known = np.all([each >= 0 for each in labels], axis=0)
     labelled, test = (
         _drawn(data, known, part, most, plan.seed)
         for part, most in ((LABELLED_FROM, plan.labelled), (TEST_FROM, plan.test))
     )
-    return Case(classifier, plan, data, labels, labelled, test)
+    joined = labels[0] if config.heads is None else np.stack(labels, axis=1)
+    return Case(classifier, plan, data, joined, labelled, test)
 
 
-def _labels(data: Samples, config: ClassifierConfig) -> NDArray[np.int64]:
-    """The labels of what the model says that it predicts, if the data set has it with the same classes."""
+def _task(data: str, attributes: Mapping[str, Attribute], config: ClassifierConfig) -> list[str]:
+    """What the model says that it predicts, if the data set of that name has it with as many classes."""
     named = [config.target] if config.heads is None else config.target.split(", ")
-    missing = [name for name in named if name not in data.attributes]
+    missing = [name for name in named if name not in attributes]
     if missing:
         raise InvalidInput(
-            f"the model predicts {config.target[:200]!r}, and {data.name!r} has no labels of "
-            f"{', '.join(missing)[:200]!r}; it has: {', '.join(sorted(data.attributes))}",
+            f"the model predicts {config.target[:200]!r}, and {data!r} has no labels of "
+            f"{', '.join(missing)[:200]!r}; it has: {', '.join(sorted(attributes))}",
             hint="audit a model with a data set that has labels of its task",
         )
-    classes = [data.attributes[name].classes for name in named]
-    sizes = tuple(len(each) for each in classes)
+    sizes = tuple(len(attributes[name].classes) for name in named)
     if sizes != (config.heads or (len(config.classes),)):
         raise InvalidInput(
             f"the model has {config.heads or len(config.classes)} classes of {config.target[:200]!r}, and "
-            f"{data.name!r} has {', '.join(map(str, sizes))}",
+            f"{data!r} has {', '.join(map(str, sizes))}",
             hint="it was made for another data set",
         )
-    if len(named) == 1:
-        return data.labels[named[0]]
-    return np.stack([data.labels[name] for name in named], axis=1)
+    return named
 
 
 def _drawn(data: Samples, known: NDArray[np.bool_], part: str, most: int, seed: int) -> NDArray[np.int64]:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import RELEASES
@@ -25,8 +26,10 @@ __all__ = [
     "MAX_PAIRS",
     "ORDER",
     "REPORTS",
+    "AuditJob",
     "FitJob",
     "Job",
+    "JobKind",
     "JobReport",
     "Order",
     "ProbeJob",
@@ -60,6 +63,7 @@ Split = Literal[
     "held",
 ]
 Knowledge = Literal["unaware", "aware", "averaging"]
+JobKind = Literal["train", "probe", "fit", "audit"]
 
 
 class _Strict(BaseModel):
@@ -173,7 +177,28 @@ class FitJob(_Strict):
         return digest(self.model_dump(mode="json"))
 
 
-Job = Annotated[TrainJob | ProbeJob | FitJob, Field(discriminator="kind")]
+class AuditJob(_Strict):
+    """Download a model as an edge client does, and audit it. Result: a verdict, JSON under the identity.
+
+    ``sha256`` is that of the file on the model's card: where the server sends another one by then, the job
+    fails. ``account`` names an API key of the range's own proxy, which the worker derives; ``key`` is that
+    of a server elsewhere.
+    """
+
+    kind: Literal["audit"] = "audit"
+    url: str
+    model: str
+    sha256: str
+    account: str | None = None
+    key: Annotated[str | None, Field(repr=False)] = None
+    plan: AuditPlan
+
+    def identity(self) -> str:
+        """Digest of everything but the keys."""
+        return digest(self.model_dump(mode="json", exclude={"account", "key"}))
+
+
+Job = Annotated[TrainJob | ProbeJob | FitJob | AuditJob, Field(discriminator="kind")]
 
 
 class Order(_Strict):
@@ -197,7 +222,7 @@ class JobReport(_Strict):
     """
 
     identity: str
-    kind: Literal["train", "probe", "fit"]
+    kind: JobKind
     state: Literal["started", "progress", "postponed", "done", "failed"]
     worker: str
     progress: float = 0.0

@@ -116,7 +116,7 @@ class Proxy(_Party):
         name: str,
         *,
         budget: int | None,
-        policy: str,
+        policy: str | None,
         model: str,
         endpoints: list[str],
         key: str | None = None,

@@ -77,7 +77,7 @@ _PARTIES = (
         "services.attacker",
         ("redis_url", "fleet_secret", "releases_dir"),
         redis="fleet",
-        queues=("probe", "fit"),
+        queues=("probe", "fit", "audit"),
         nets=True,
     ),
     Party(

@@ -23,6 +23,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 __all__ = [
+    "Audit",
+    "AuditState",
     "Base",
     "Event",
     "Instant",
@@ -42,6 +44,7 @@ __all__ = [
 RunState = Literal["queued", "running", "done", "failed", "cancelled"]
 JobState = Literal["pending", "dispatched", "done", "failed", "cancelled"]
 JobKind = Literal["train", "stream", "probe", "fit"]
+AuditState = Literal["running", "done", "failed"]
 
 
 def now() -> datetime:
@@ -223,3 +226,19 @@ class LedgerEntry(Base):
     spent: Mapped[int] = mapped_column(Integer)
     distinct: Mapped[int] = mapped_column(Integer)
     seen: Mapped[datetime] = mapped_column(default=now)
+
+
+class Audit(Base):
+    """One audit of a model: the ``request`` as it came, without its API key once it is over, and how it
+    ended: a ``verdict`` (`leakrange.audit.verdict.Verdict`), or the ``problem`` for which there is none."""
+
+    __tablename__ = "audits"
+    __table_args__ = (_one_of("state", AuditState), Index(None, "created", "id"), Index(None, "state"))
+
+    id: Mapped[str] = mapped_column(String(64), primary_key=True)
+    state: Mapped[AuditState] = mapped_column(String(16), default="running")
+    created: Mapped[datetime] = mapped_column(default=now)
+    finished: Mapped[datetime | None]
+    request: Mapped[dict[str, Any]]
+    verdict: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    problem: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))

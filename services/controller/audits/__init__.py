@@ -1,0 +1,1 @@
+"""Audits over HTTP: start, list, look at the verdict."""

@@ -1,0 +1,172 @@
+"""Operations on audits: start, list, view; and the work behind them, which a new controller goes on with."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import structlog
+
+from leakrange.audit.verdict import Verdict
+from leakrange.data import datasets
+from leakrange.jobs.audit import AuditPlan
+from leakrange.jobs.job import AuditJob
+from leakrange.registry import UnknownName
+from leakrange.service.operators import Proxy
+from leakrange.store.audits import Audits
+from leakrange.store.engine import Database
+from leakrange.store.files import FolderStore
+from leakrange.store.tables import Audit
+from leakrange.wire.client import NativeClient
+from leakrange.wire.endpoints import ARTIFACT
+from leakrange.wire.errors import PROBLEM_BASE, DataUnavailable, Forbidden, InvalidInput, LeakrangeError
+from leakrange.wire.keys import api_key
+from leakrange.wire.transport import Transport
+from services.controller.audits.schemas import (
+    AuditAccepted,
+    AuditEntry,
+    AuditList,
+    AuditRequest,
+    AuditView,
+)
+from services.controller.range.fleet import Fleet, JobFailed
+from services.controller.settings import ControllerSettings
+
+log = structlog.get_logger("services.controller.audits")
+
+
+class AuditService:
+    """The audits of this range. One per controller."""
+
+    def __init__(
+        self,
+        database: Database,
+        fleet: Fleet,
+        proxy: Proxy,
+        transport: Transport,
+        releases: FolderStore,
+        settings: ControllerSettings,
+    ) -> None:
+        self._database, self._fleet, self._proxy, self._releases = database, fleet, proxy, releases
+        self._transport, self._settings = transport, settings
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def start(self, asked: AuditRequest) -> AuditAccepted:
+        """Store an audit, and begin. Raises `InvalidInput` or `DataUnavailable` for data that cannot be
+        audited with."""
+        check_data(asked.plan)
+        async with self._database.write() as session:
+            created = (await Audits(session).create(asked.model_dump(mode="json"))).id
+        self._begin(created, asked)
+        return AuditAccepted(id=created, url=f"/v1/audits/{created}")
+
+    async def page(self, limit: int, after: str | None) -> AuditList:
+        """Audits, newest first."""
+        async with self._database.read() as session:
+            rows, following = await Audits(session).page(limit=limit, after=after)
+        return AuditList(audits=[AuditEntry(**_entry(row)) for row in rows], next=following)
+
+    async def view(self, audit: str) -> AuditView:
+        """One audit; raises `NotFound`."""
+        async with self._database.read() as session:
+            row = await Audits(session).get(audit)
+        return AuditView(**_entry(row), plan=row.request["plan"], verdict=row.verdict, problem=row.problem)
+
+    async def resume(self) -> None:
+        """Go on with every audit that has not ended."""
+        async with self._database.read() as session:
+            rows = await Audits(session).running()
+        for row in rows:
+            self._begin(row.id, AuditRequest.model_validate(row.request))
+
+    async def stop(self) -> None:
+        """Leave all audits as they are: the next controller goes on with them."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _begin(self, audit: str, asked: AuditRequest) -> None:
+        task = self._tasks[audit] = asyncio.create_task(self._carry_out(audit, asked), name=f"audit {audit}")
+        task.add_done_callback(lambda _: self._tasks.pop(audit))
+
+    async def _carry_out(self, audit: str, asked: AuditRequest) -> None:
+        ended: dict[str, Any]
+        try:
+            ended = {"verdict": (await self._audited(audit, asked)).model_dump(mode="json")}
+        except LeakrangeError as error:
+            ended = {"problem": _problem(error)}
+        except Exception as error:  # whatever it is, the audit must not seem to be running
+            log.error("an audit failed", audit=audit, exc_info=error)
+            ended = {"problem": _problem(LeakrangeError(f"{type(error).__name__}: {error}"))}
+        try:
+            async with self._database.write() as session:
+                await Audits(session).finish(audit, **ended)
+        except Exception as error:
+            log.error("the end of an audit was not recorded: a restart does it", audit=audit, exc_info=error)
+
+    async def _audited(self, audit: str, asked: AuditRequest) -> Verdict:
+        url, key, account = asked.url, asked.key, None
+        if url is None:
+            url, account = self._settings.proxy_for_clients, f"audit.{audit}"
+            key = api_key(self._settings.fleet_secret.get_secret_value(), account)
+            await self._proxy.put_key(
+                account, budget=0, policy=None, model=asked.model, endpoints=[ARTIFACT], key=key
+            )
+        client = NativeClient(self._transport, url, key, attempts=self._settings.attempts)
+        card = await client.card(asked.model)
+        if card.service != "classifier":
+            raise InvalidInput(
+                f"{asked.model!r} is a {card.service} service, whose model nobody can download"
+            )
+        if not card.sha256:
+            raise Forbidden(
+                f"the model {asked.model!r} may not be downloaded with this key",
+                hint="ask for a key that may",
+            )
+        job = AuditJob(
+            url=url,
+            model=asked.model,
+            sha256=card.sha256,
+            account=account,
+            key=None if account else key,
+            plan=asked.plan,
+        )
+        await self._fleet.run(job)
+        stored = await asyncio.to_thread(self._releases.get, f"{job.identity()}.json")
+        return Verdict.model_validate_json(stored)
+
+
+def check_data(plan: AuditPlan) -> None:
+    """Raise `InvalidInput` for a data set that is not registered, or without the sensitive attribute, and
+    `DataUnavailable` for one that is not on this machine."""
+    try:
+        entry = datasets[plan.data.name]
+    except UnknownName as error:
+        raise InvalidInput(str(error)) from error
+    if plan.sensitive is not None and plan.sensitive not in entry.attributes:
+        there = ", ".join(sorted(entry.attributes))
+        raise InvalidInput(f"{plan.data.name!r} has no attribute {plan.sensitive!r}; it has: {there}")
+    if (reason := entry.available()) is not None:
+        raise DataUnavailable(f"{plan.data.name!r} cannot be loaded: {reason}")
+
+
+def _problem(error: LeakrangeError) -> dict[str, Any]:
+    """Of an error here, or of the worker's own, if the fleet says which it was."""
+    said = error.extra.get("said") if isinstance(error, JobFailed) else None
+    if not said or "error" not in said:
+        return error.problem()
+    problem = {"type": PROBLEM_BASE + said["error"], "title": "The audit failed", "detail": said["detail"]}
+    return problem | ({"hint": said["hint"]} if said.get("hint") else {})
+
+
+def _entry(row: Audit) -> dict[str, Any]:
+    return {
+        "id": row.id,
+        "state": row.state,
+        "model": row.request["model"],
+        "server": row.request["url"],
+        "created": row.created.isoformat(),
+        "finished": row.finished.isoformat() if row.finished else None,
+        "conclusion": row.verdict["conclusion"] if row.verdict else None,
+    }

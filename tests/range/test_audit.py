@@ -1,0 +1,83 @@
+"""Audits by a standing range: the fleet downloads the model through the proxy, and the command tells the
+verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from leakrange.audit.verdict import Verdict
+from tests.audit.digits import STILL, save_digits
+from tests.embedded import EmbeddedRange, leakrange
+
+MODEL = "audited-digits"
+SMALL = ("--data", "digits", "--size", "16", "--limit", "300", "--labelled", "60", "--test", "100")
+UNMOVED = [part for setting in STILL for part in ("--set", setting)]
+
+
+@pytest.fixture(scope="module")
+def operated(embedded_range: EmbeddedRange) -> Iterator[EmbeddedRange]:
+    """A range whose operator has deployed a model of digits."""
+    record = embedded_range.record
+    digest = save_digits(embedded_range.folder.models)
+    provider = f"http://127.0.0.1:{record.port('provider-honest')}"
+    headers = {"Authorization": f"Bearer {record.operator_key}"}
+    with httpx.Client(headers=headers, timeout=60) as operator:
+        place, route = f"{provider}/v1/operator/models/{MODEL}", f"{record.proxy}/admin/routes/{MODEL}"
+        operator.put(place, json={"artifact": digest}).raise_for_status()
+        operator.put(route, json={"upstream": provider}).raise_for_status()
+        yield embedded_range
+        operator.delete(route).raise_for_status()
+        operator.delete(place).raise_for_status()
+
+
+def view(standing: EmbeddedRange, audit: str) -> dict[str, Any]:
+    found: dict[str, Any] = httpx.get(f"{standing.record.controller}/v1/audits/{audit}").json()
+    return found
+
+
+def test_the_fleet_audits_a_served_model(operated: EmbeddedRange) -> None:
+    done = operated("audit", "model", MODEL, *SMALL, "--set", "rounds=2", "--json")
+    assert done.returncode == 1, done.stderr
+    verdict = Verdict.model_validate_json(done.stdout)
+    assert verdict.conclusion == "suspicious"
+    assert (verdict.subject.name, verdict.subject.url) == (MODEL, operated.record.proxy)
+    audit = done.stderr.split("audit ")[1].split()[0]
+    found = view(operated, audit)
+    assert (found["state"], found["conclusion"]) == ("done", "suspicious")
+    assert Verdict.model_validate(found["verdict"]) == verdict
+    listed = httpx.get(f"{operated.record.controller}/v1/audits").json()["audits"]
+    assert [entry["id"] for entry in listed if entry["model"] == MODEL][-1] == audit
+    passed = operated("audit", "model", MODEL, *SMALL, *UNMOVED)
+    assert passed.returncode == 0, passed.stdout + passed.stderr
+
+
+def test_a_server_elsewhere_is_audited_with_a_key(operated: EmbeddedRange) -> None:
+    made = operated(
+        "keys", "create", "auditor", "--budget", "0", "--models", MODEL, "--endpoints", "artifact"
+    )
+    released = operated("keys", "create", "user", "--budget", "5", "--models", MODEL, "--endpoints", "logits")
+    where = ["--provider", str(operated.record.proxy), "--state", str(operated.root)]
+    asked = ["audit", "model", MODEL, *SMALL, *UNMOVED, *where]
+    done = leakrange(*asked, LEAKRANGE_API_KEY=made.stdout.strip())
+    assert done.returncode == 0, done.stderr
+    refused = leakrange(*asked, LEAKRANGE_API_KEY=released.stdout.strip())
+    assert refused.returncode == 4
+    assert "may not be downloaded with this key" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("model", "data", "said"),
+    [
+        ("no-such-model", "digits", "no model 'no-such-model' here"),
+        (MODEL, "synthfaces", "has no labels of 'digit'"),
+        (MODEL, "nothing", "unknown data set 'nothing'"),
+    ],
+)
+def test_what_cannot_be_audited_is_said(operated: EmbeddedRange, model: str, data: str, said: str) -> None:
+    done = operated("audit", "model", model, "--data", data)
+    assert done.returncode in (2, 4)
+    assert said in done.stderr
