@@ -1,75 +1,101 @@
-"""Samples that a provider has reconstructed from uploads are stored beside the sessions' releases."""
+"""Reconstructions of a run over the API, and on the page at ``/``."""
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Iterator
 
-import numpy as np
+import httpx
+import pytest
+from playwright.sync_api import expect, sync_playwright
 
-from leakrange.store.files import get_array
-from leakrange.wire.tensors import to_text
-from services.controller.range.journal import Journal
-from services.controller.range.news import News
-from services.controller.range.uploaded import read_uploads, reconstructed_as, session_stored
+from leakrange.scenario.results import TrialResult
+from leakrange.store.engine import Database
+from leakrange.store.trials import Trials
 from services.controller.settings import ControllerSettings
-from tests.controller.parties import StoodIn, stood_in
-from tests.controller.test_driver import planned, told
+from tests.controller.conftest import Api, serve
+from tests.report.reconstructed import install, trial
 
-__all__ = ["told"]
-
-SCENARIO = """\
-name: reconstructed
-seeds: [0, 1]
-data: {name: digits, size: 16}
-providers:
-  curious: {behaviour: curious, method: parameterized, target: parity, sensitive: large, release: logits}
-clients:
-  phones: {kind: edge, count: 2, samples: 8}
-attacks:
-  inside: {kind: curious-decoder}
-budgets: [8]
-chunk: 5
-"""
+CHROMIUM = shutil.which("chromium")
+FOUND = [
+    trial("honest", "none", "outside", "aware", 0),
+    trial("vicious", "none", "outside", "unaware", 0),
+    trial("vicious", "none", "inside", "unaware", 0),
+    trial("vicious", "argmax", "inside", "unaware", 1),
+    trial("vicious", "argmax", "outside", "aware", 1),
+    trial("vicious", "argmax", "outside", "averaging", 1),
+]
+"""The strongest are the first, the third and the fifth."""
+STRONGEST = [FOUND[place] for place in (0, 2, 4)]
 
 
-def sessions(run: StoodIn, seed: int) -> list[str]:
-    """The identities of the uploads to the model of that seed."""
-    (stream,) = (each for each in run.plan.streams if each.model == f"curious-s{seed}")
-    (model,) = (each for each in run.plan.models if each.id == stream.model)
-    return [stream.identity(model, run.plan.policies[0], span) for span in stream.spans]
+@pytest.fixture(scope="module")
+def held(settings: Callable[..., ControllerSettings]) -> Iterator[tuple[Api, str]]:
+    """A controller, and a run of it in which trials were done whose view is there."""
+    chosen = settings()
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        serve(chosen) as url,
+        httpx.Client(base_url=url, timeout=90) as client,
+    ):
+        install(patch)
+        api = Api(client)
+        run = api.start()
+        asyncio.run(put(chosen.database_url, run, FOUND))
+        yield api, run
+        api.cancel(run)
 
 
-async def test_they_are_stored_where_they_are_arrays(told: ControllerSettings) -> None:
-    """A provider of two models, one of which reconstructs what is no number, fails the trials of that one."""
-    sound: set[str] = set()
+async def put(url: str, run: str, trials: list[TrialResult]) -> None:
+    database = Database(url)
+    async with database.write() as session:
+        await Trials(session).add(run, [(each.id, each.model_dump(mode="json")) for each in trials])
+    await database.close()
 
-    def remembers(record: dict[str, Any]) -> None:
-        if not sound:
-            sound.add(record["model"])
-        samples = 100 * np.asarray(record["values"], np.float32)
-        record["reconstructed"] = to_text(
-            samples if record["model"] in sound else np.full_like(samples, np.nan)
-        )
 
-    async with stood_in(planned(SCENARIO), told) as run:
-        run.providers["curious"].misremembers = remembers
-        results = await run.execute()
-        seeds = {each.state: each.seed for each in results.values()}
-        assert sorted(seeds) == ["done", "failed"]
-        (failed,) = (each for each in results.values() if each.state == "failed")
-        assert "must be finite" in str(failed.error)
+def test_the_strongest_on_each_provider_and_defence_are_told(held: tuple[Api, str]) -> None:
+    api, run = held
+    found = api.get(f"/v1/runs/{run}/reconstructions")["reconstructions"]
+    assert [(each["provider"], each["defence"], each["attack"], each["knowledge"]) for each in found] == [
+        (each.provider, each.defence, each.attack, each.knowledge) for each in STRONGEST
+    ]
+    for each, told in zip(found, STRONGEST, strict=True):
+        view = told.views["reconstructions"]
+        assert each["original"] == view["original"]
+        assert each["reconstructed"] == view["reconstructed"]
+    assert found[1]["reached"] == "PSNR 19.70\N{NO-BREAK SPACE}dB"
+    assert len({each["reconstructed"] for each in found}) == 3
 
-        releases = run.parties.releases
-        names = sessions(run, seeds["done"])
-        assert len(names) == 2
-        for name in names:
-            given = get_array(releases, f"{name}.npy")
-            np.testing.assert_array_equal(get_array(releases, f"{reconstructed_as(name)}.npy"), 100 * given)
-            assert session_stored(releases, name)
-        journal = Journal(run.run, run.database, News(run.database))
-        uploads = await read_uploads(names, "logits", [2], journal, releases)
-        assert uploads.reconstructed == [reconstructed_as(name) for name in names]
 
-        releases.path(f"{reconstructed_as(names[1])}.npy").write_bytes(b"damaged")
-        assert session_stored(releases, names[0])
-        assert not session_stored(releases, names[1])
+def test_a_run_without_any_has_none(api: Api) -> None:
+    run = api.start()
+    assert api.get(f"/v1/runs/{run}/reconstructions") == {"reconstructions": []}
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs the `chromium` command (apt-get install chromium)")
+def test_the_page_shows_them_beside_the_inputs(held: tuple[Api, str]) -> None:
+    api, run = held
+    heard: list[str] = []
+    with sync_playwright() as playwright:
+        arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses root
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        tab = browser.new_context(viewport={"width": 390, "height": 844}).new_page()
+        tab.on("console", lambda message: heard.append(message.text))
+        tab.on("pageerror", lambda error: heard.append(str(error)))
+        tab.goto(str(api.client.base_url))
+        figures = tab.locator("section.run", has_text=run).locator("figure")
+        expect(figures).to_have_count(len(STRONGEST), timeout=60_000)
+        for place, told in enumerate(STRONGEST):
+            view = told.views["reconstructions"]
+            expect(figures.nth(place)).to_contain_text(f"{told.provider} · {told.defence}")
+            pictures = figures.nth(place).locator("img")
+            assert pictures.evaluate_all("all => all.map(each => each.getAttribute('src'))") == [
+                f"data:image/png;base64,{view[strip]}" for strip in ("original", "reconstructed")
+            ]
+            decoded = "all => Promise.all(all.map(each => each.decode().then(() => each.naturalWidth)))"
+            assert pictures.evaluate_all(decoded) == [160, 160]
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+        browser.close()
+    assert heard == []

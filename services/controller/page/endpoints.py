@@ -8,7 +8,10 @@ from fastapi import APIRouter, Response
 
 router = APIRouter(include_in_schema=False)
 PAGE = files("services.controller.page").joinpath("runs.html").read_bytes()
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'"
+POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; "
+    "img-src data:"
+)
 
 
 @router.get("/")

@@ -11,7 +11,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 from leakrange.scenario.results import RunResults
 from leakrange.service.app import check_operator
 from leakrange.wire.errors import NotAcceptable
-from services.controller.runs.schemas import Accepted, RunList, RunView
+from services.controller.runs.schemas import Accepted, ReconstructedList, RunList, RunView
 from services.controller.runs.service import RunService
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
@@ -112,6 +112,12 @@ async def results(
         name = {"Content-Disposition": f'attachment; filename="{run}.csv"'}
         return Response(await service.table(run), media_type="text/csv", headers=name)
     return Response((await service.results(run)).model_dump_json(), media_type="application/json")
+
+
+@router.get("/{run}/reconstructions")
+async def reconstructions(run: RunId, service: Service) -> ReconstructedList:
+    """What the strongest attack on each provider and defence made of users' releases, beside the inputs."""
+    return await service.reconstructed(run)
 
 
 @router.get("/{run}/report", response_class=Response, responses={200: {"content": {"text/html": {}}}})

@@ -45,3 +45,27 @@ class RunList(BaseModel):
 
     runs: list[RunView]
     next: str | None
+
+
+class Reconstructed(BaseModel):
+    """What the strongest attack on a provider under a defence made of users' releases: ``original`` and
+    ``reconstructed`` are pictures of some users side by side (base64 PNG), ``reached`` says how near it came.
+
+    The originals are those that the users' devices told the controller.
+    """
+
+    provider: str
+    defence: str
+    attack: str
+    knowledge: str
+    budget: int
+    seed: int
+    reached: str
+    original: str
+    reconstructed: str
+
+
+class ReconstructedList(BaseModel):
+    """What was reconstructed in a run; empty where nothing was."""
+
+    reconstructions: list[Reconstructed]

@@ -8,7 +8,16 @@ from pydantic import BaseModel, ConfigDict
 
 from leakrange.metrics.estimate import Estimate, OverSeeds
 
-__all__ = ["Curve", "ModelResult", "RunResults", "State", "Summary", "TrialResult", "Varied"]
+__all__ = [
+    "Curve",
+    "ModelResult",
+    "Reconstructions",
+    "RunResults",
+    "State",
+    "Summary",
+    "TrialResult",
+    "Varied",
+]
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 
@@ -22,6 +31,22 @@ class Curve(_Strict):
 
     fpr: list[float]
     tpr: list[float]
+
+
+class Reconstructions(BaseModel):
+    """Pictures of some users side by side: what they put in, and what an attack made of it (base64 PNG), with
+    its figures by metric, a list with one for each user."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, list[float]]
+
+    original: str
+    reconstructed: str
+
+    @property
+    def figures(self) -> dict[str, list[float]]:
+        """By the names of metrics."""
+        return self.__pydantic_extra__
 
 
 class ModelResult(_Strict):
@@ -69,7 +94,8 @@ class TrialResult(Varied):
     """One cell of the matrix: what was varied, how far it is, and what was measured.
 
     ``metrics`` are of `leakrange.metrics.registry`, by name; ``views`` what pictures are drawn from, such as
-    "roc" (`Curve`) and "confusion" (rows the true class, columns the guessed one). Of an attack on
+    "roc" (`Curve`), "reconstructions" (`Reconstructions`) and "confusion" (rows the true class, columns the
+    guessed one). Of an attack on
     membership, ``sensitive`` is "membership", and ``victims`` are the records of the test half.
     """
 

@@ -2,39 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
 from leakrange.metrics import described
 from leakrange.metrics.numbers import figure
 from leakrange.report.attackers import attackers
 from leakrange.report.charts.gallery import Gallery, Strip
 from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
-from leakrange.scenario.results import Summary, TrialResult
+from leakrange.scenario.results import Reconstructions, Summary, TrialResult
 
-__all__ = ["Reconstructions", "gallery"]
-
-
-class Reconstructions(BaseModel):
-    """The view of a trial: the pictures of some users side by side in strips (base64 PNG), and for each of
-    them the figures by metric, as lists of their own."""
-
-    model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, list[float]]
-
-    original: str
-    reconstructed: str
-
-    @property
-    def tips(self) -> list[str]:
-        """For each user the figures of the reconstruction."""
-        told = [
-            [f"{described(name).title} {figure(value, described(name).unit)}" for value in values]
-            for name, values in self.__pydantic_extra__.items()
-        ]
-        return [
-            f"user {place}: {'; '.join(figures)}" for place, figures in enumerate(zip(*told, strict=True), 1)
-        ]
+__all__ = ["gallery"]
 
 
 Shown = tuple[str, Summary, TrialResult, Reconstructions]
@@ -55,11 +31,11 @@ def gallery(findings: Findings, subject: Subject) -> Gallery | None:
         return None
     strips: list[Strip] = []
     for original, shown in groups.items():
-        users = len(shown[0][3].tips)
+        users = len(_tips(shown[0][3]))
         tips = [f"user {place}: the input" for place in range(1, users + 1)]
         strips.append(Strip("inputs of users", "", original, tips))
         strips += [
-            Strip(defence, _beside(row, trial, subject), view.reconstructed, view.tips)
+            Strip(defence, _beside(row, trial, subject), view.reconstructed, _tips(view))
             for defence, row, trial, view in shown
         ]
     title = findings.label(subject)
@@ -76,6 +52,15 @@ def gallery(findings: Findings, subject: Subject) -> Gallery | None:
 def _beside(row: Summary, trial: TrialResult, subject: Subject) -> str:
     metric = subject.metric
     return f"{row.attack} ({row.knowledge}), {figure(trial.value(metric.name), metric.unit)}"
+
+
+def _tips(view: Reconstructions) -> list[str]:
+    """For each user the figures of the reconstruction."""
+    told = [
+        [f"{described(name).title} {figure(value, described(name).unit)}" for value in values]
+        for name, values in view.figures.items()
+    ]
+    return [f"user {place}: {'; '.join(figures)}" for place, figures in enumerate(zip(*told, strict=True), 1)]
 
 
 views.register("reconstructions")(
