@@ -53,6 +53,10 @@ def test_figures_tell_their_inverse_and_their_interval(pictures: np.ndarray, inv
     each = psnr(pictures, answered)
     low, high = t.interval(0.95, 59, loc=each.mean(), scale=each.std(ddof=1) / np.sqrt(60))
     assert (found["psnr"].low, found["psnr"].high) == pytest.approx((low, high))
+    for name, inverse in (("risk", inverses.published), ("risk_conditioned", inverses.conditioned)):
+        risk = inverse.distances(pictures, answered).risk
+        assert found[name].value == pytest.approx(risk.mean(), rel=1e-9)
+        assert found[f"{name}_median"].value == pytest.approx(np.median(risk), rel=1e-9)
     assert found["risk_rank"].value == inverses.published.rank
     assert found["risk_tolerance"].value == pytest.approx(132 * 2.0**-23)
     assert found["risk_conditioned_rank"].value == inverses.conditioned.rank

@@ -61,6 +61,14 @@ def test_the_published_inverse_is_torchs_of_float32(spread: Spread) -> None:
     assert np.linalg.norm(ours - theirs) < 0.02 * np.linalg.norm(theirs)
 
 
+def test_the_published_inverse_drops_what_torch_drops() -> None:
+    least = 4 * 2.0**-23
+    covariance = np.diag([1.2 * least, 0.5, 0.8 * least, 1.0])
+    kept = torch.linalg.pinv(torch.tensor(covariance, dtype=torch.float32)).diagonal().numpy() > 0
+    found = Spread(np.zeros(4), covariance).published()
+    assert (np.abs(found.factor).sum(axis=1) > 0).tolist() == kept.tolist() == [True, True, False, True]
+
+
 def test_the_conditioned_inverse_holds_99_percent_of_the_variance_and_no_component_more(
     spread: Spread,
 ) -> None:

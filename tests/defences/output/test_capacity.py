@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from leakrange.defences.output import Chain, Release, ReleaseContext
@@ -39,6 +39,7 @@ def given_releases(release: Release) -> np.ndarray:
     return DENSE if release == "softmax" else (4 * np.log(DENSE + 1e-4)).astype(np.float32)
 
 
+@example([{"top-k": 2}, {"clip": {"min": 0.1}}], "softmax")
 @settings(max_examples=80, deadline=None)
 @given(st.lists(st.sampled_from(STAGES), min_size=1, max_size=4), st.sampled_from(["softmax", "logits"]))
 def test_a_room_holds_what_stages_release(spec: list[Any], release: Release) -> None:
@@ -79,6 +80,7 @@ def test_ten_classes() -> None:
     assert bits(["argmax"]) == bits([{"top-k": 1}], "logits") == pytest.approx(math.log2(10))
     assert bits([{"round": 2}]) == math.log2(rounded_count(10, 2))
     assert bits([{"top-k": 3}]) == pytest.approx(math.log2(120) + 96)
+    assert bits([{"top-k": 3}], "logits") == pytest.approx(math.log2(210) + 128)
     assert bits([{"top-k": 3}, {"round": 2}]) == math.log2(rounded_count(10, 2, 3))
     assert bits([{"clip": {"min": -10, "max": 10}}, {"round": 1}], "logits") == pytest.approx(
         10 * math.log2(201)
