@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from leakrange.attacks.kinds import kinds
-from leakrange.metrics import Metric, metrics
 from leakrange.scenario.results import RunResults, TrialResult
 from tests.report.build import estimates, run
 
@@ -113,7 +112,7 @@ def trial(provider: str, defence: str, attack: str, knowledge: str, seed: int) -
         behaviour=provider,
         release="logits",
         target="digit",
-        sensitive="input",
+        sensitive="sample",
         defence=defence,
         attack=attack,
         knowledge=knowledge,
@@ -145,17 +144,11 @@ def reconstructed(*found: TrialResult) -> RunResults:
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stand-ins for the kinds of reconstruction and the metrics beside them."""
+    """Stand-ins for the kinds of reconstruction."""
 
     class Reconstruction(kinds["attribute"]):  # type: ignore[misc]
         leakage = "psnr"
 
-    for metric in (
-        Metric("top3", "top-3 accuracy", "share", "utility", rank=11),
-        Metric("calibration_error", "calibration error", "share", "utility", higher=False, rank=12),
-    ):
-        if metric.name not in metrics:
-            monkeypatch.setitem(metrics._entries, metric.name, metric)
     for kind in ("reconstruction", "reconstruction-decoder"):
         if kind not in kinds:
             monkeypatch.setitem(kinds._entries, kind, Reconstruction)

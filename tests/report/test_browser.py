@@ -13,6 +13,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from leakrange.report import render
 from tests.report.build import run, trials
+from tests.report.reconstructed import install, reconstructed, trial
 from tests.report.test_page import HOSTILE
 
 CHROMIUM = shutil.which("chromium")
@@ -93,6 +94,42 @@ def test_text_and_charts_turn_light_in_the_dark(browser: Browser, address: str) 
     (page, title, chart), (dark_page, dark_title, dark_chart) = lightness["light"], lightness["dark"]
     assert page > 600 > 350 > max(title, chart)
     assert dark_page < 150 < 450 < min(dark_title, dark_chart)
+
+
+PICTURES = """() => Promise.all([...document.querySelectorAll("svg.gallery image")].map(async image => {
+  const loaded = new Image(), box = image.getBoundingClientRect();
+  loaded.src = image.getAttribute("href");
+  await loaded.decode();
+  return {
+    natural: loaded.naturalWidth / loaded.naturalHeight, drawn: box.width / box.height,
+    width: box.width, scaling: getComputedStyle(image).imageRendering,
+  };
+}))"""
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_reconstructions_are_shown_whole_and_by_their_pixels(
+    browser: Browser, tmp_path: Path, width: int, scheme: str
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        install(patch)
+        few = [
+            trial("vicious", "none", "inside", "unaware", 0),
+            trial("vicious", "argmax", "outside", "aware", 0),
+        ]
+        path = tmp_path / "reconstructed.html"
+        path.write_text(render(reconstructed(*few)), encoding="utf-8")
+    with opened(browser, path.as_uri(), width, scheme) as tab:
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        shown = tab.evaluate(PICTURES)
+        assert len(shown) == 3
+        for picture in shown:
+            assert picture["natural"] == pytest.approx(picture["drawn"], rel=0.01)
+            assert picture["width"] > 280
+            assert picture["scaling"] == "pixelated"
+        [gallery] = [chart for chart in tab.evaluate(CHARTS) if chart["label"].startswith("Inputs of users")]
+        assert gallery["font"] >= 10.9
+        assert not gallery["cut"]
 
 
 def test_the_table_sorts_and_filters(browser: Browser, address: str) -> None:

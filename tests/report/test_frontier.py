@@ -91,7 +91,7 @@ def test_plain_and_adaptive_attackers_are_told_apart_on_each_defence() -> None:
         said = tip.replace("\N{NO-BREAK SPACE}", " ")
         assert f"honesty {100 * (accuracy - 0.003):.1f} %" in said
         assert f"top-3 accuracy {100 * (top3 - 0.003):.1f} %" in said
-        assert f"calibration error {100 * (calibration + 0.003):.1f} %" in said
+        assert f"calibration error {calibration + 0.003:.3f}" in said
         assert f"PSNR {STRONGEST[defence]:.2f} dB" in said
     assert len(marks) == len(told) == 9
 

@@ -9,11 +9,12 @@ import pytest
 from leakrange.metrics import metrics
 from leakrange.report import render, to_csv
 from leakrange.report.answer import caveats, sentences
+from leakrange.report.charts.training import histories
 from leakrange.report.findings import find, gap
 from leakrange.report.tiles import tiles
 from leakrange.scenario.results import RunResults, TrialResult
 from tests.report.build import DEFENCES as CHAINS
-from tests.report.build import measured
+from tests.report.build import measured, model
 from tests.report.build import trials as guesses
 from tests.report.reconstructed import MEAN, UTILITY, install, psnr, reconstructed, trials
 
@@ -134,3 +135,17 @@ def test_the_table_and_the_page_hold_every_figure() -> None:
         "1.00 dB and 0.60 dB" in said.replace("\N{NO-BREAK SPACE}", " ") for said in caveats(find(results))
     )
     assert metrics["psnr"].best is None
+
+
+def test_training_is_drawn_in_the_units_of_its_measures() -> None:
+    history = [
+        {"epoch": 1.0, "loss": 2.5, "honesty": 0.9, "psnr": level, "seconds": 3.0} for level in (9.0, 17.5)
+    ]
+    trained = model("digits", "honest", 0).model_copy(update={"data": "drawn-digits", "history": history})
+    results = reconstructed().model_copy(update={"models": [trained]})
+    drawn = {
+        picture.title.partition(": ")[2]: picture for picture in histories(find(results), "drawn-digits")
+    }
+    assert drawn.keys() == {"accuracies", "losses", "PSNR"}
+    assert "at the last epoch psnr 17.50\N{NO-BREAK SPACE}dB" in drawn["PSNR"].label
+    assert "10\N{NO-BREAK SPACE}dB" in drawn["PSNR"].svg

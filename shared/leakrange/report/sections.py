@@ -87,7 +87,7 @@ def chart_sections(findings: Findings) -> list[Section]:
         _section(
             "training",
             "Training",
-            "Accuracies are on validation samples. Thick: mean over seeds; thin: single seeds.",
+            "All but losses are on validation samples. Thick: mean over seeds; thin: single seeds.",
             _per_data(findings, histories),
             "No model has a training history.",
         ),

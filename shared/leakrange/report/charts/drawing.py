@@ -111,6 +111,8 @@ class Axis:
             text = f"format(100 * datum.value, '.4~g') + '{SPACE}%'"
         elif self.unit == "count":
             text = "format(datum.value, ',d')"
+        elif self.unit == "dB":
+            text += f" + '{SPACE}dB'"
         ticks: dict[str, Any] = (
             {"tickCount": self.about} if self.ticks is None else {"values": list(self.ticks)}
         )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from leakrange.metrics.numbers import count, percent
+from leakrange.metrics import metrics
+from leakrange.metrics.numbers import count, figure
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points
 from leakrange.report.findings import Findings
 from leakrange.scenario.results import ModelResult
@@ -25,25 +28,35 @@ def histories(findings: Findings, data: str) -> list[Picture]:
     pictures = []
     for provider, runs in models.items():
         names = list(dict.fromkeys(name for run in runs for epoch in run.history for name in epoch))
-        shares = [name for name in names if any(word in name for word in SHARES) and "loss" not in name]
-        losses = [name for name in names if "loss" in name]
-        if shares:
-            pictures.append(_draw(provider, data, runs, shares, as_share=True))
-        if losses:
-            pictures.append(_draw(provider, data, runs, losses, as_share=False))
+        pictures += [_draw(provider, data, runs, *group) for group in _groups(names)]
     return pictures
 
 
-def _draw(provider: str, data: str, runs: list[ModelResult], names: list[str], *, as_share: bool) -> Picture:
+def _groups(names: list[str]) -> Iterator[tuple[list[str], str, Axis]]:
+    """What is drawn together of what a history holds: names, heading, and the axis of their values."""
+    losses = [name for name in names if "loss" in name]
+    shares = [name for name in names if any(word in name for word in SHARES) and name not in losses]
+    if shares:
+        yield shares, "accuracies", Axis("share right", "share")
+    if losses:
+        yield losses, "losses", Axis("loss")
+    for name in names:
+        if name in metrics and name not in [*shares, *losses]:
+            yield [name], metrics[name].title, Axis(metrics[name].title, metrics[name].unit)
+
+
+def _draw(
+    provider: str, data: str, runs: list[ModelResult], names: list[str], heading: str, values_on: Axis
+) -> Picture:
     thick: list[dict[str, Any]] = []
     thin: list[dict[str, Any]] = []
     said = []
-    longest = 1
+    longest, unit = 1, values_on.unit
     for index, name in enumerate(names):
         seeds = [line for run in runs if (line := [each[name] for each in run.history if name in each])]
         mean = _mean(seeds)
         longest = max(longest, len(mean))
-        shown = f"{_plain(name)} {percent(mean[-1]) if as_share else f'{mean[-1]:.3f}'}"
+        shown = f"{_plain(name)} {f'{mean[-1]:.3f}' if unit == 'number' else figure(mean[-1], unit)}"
         look = {"colour": index + 1, "dash": index}
         thick += [{**point, **look, "line": name, "tip": f"{shown} at the end"} for point in _points(mean)]
         for place, line in enumerate(seeds if len(seeds) > 1 else []):
@@ -52,14 +65,14 @@ def _draw(provider: str, data: str, runs: list[ModelResult], names: list[str], *
     values = [point["y"] for point in (*thick, *thin)]
     pad = 0.05 * (max(values) - min(values)) or 0.05
     top = max(values) + pad
-    ends = (min(values) - pad, min(1.02, top) if as_share else top)
+    ends = (min(values) - pad, min(1.02, top) if unit == "share" else top)
     margin = 0.02 * (longest - 1) or 0.5
     x = Axis("epoch", "count", ends=(1 - margin, longest + margin), ticks=_epochs(longest))
-    y = Axis("share right" if as_share else "loss", "share" if as_share else "number", ends=ends)
+    y = replace(values_on, ends=ends)
     layers = [lines(thin, x, y, width=0.8, faint=True), lines(thick, x, y)]
     if longest == 1:
         layers.append(points(thick, x, y))
-    title = f"{provider}: {'accuracies' if as_share else 'losses'}"
+    title = f"{provider}: {heading}"
     return picture(
         title,
         f"Training of {title} on {data}; at the last epoch {', '.join(said)}.",
