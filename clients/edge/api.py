@@ -10,12 +10,14 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
+from clients.edge.auditor import Auditor
 from clients.edge.metrics import EdgeMetrics
 from clients.edge.sessions import Sessions
 from clients.edge.settings import EdgeSettings
 from leakrange.defences.chain import DefenceChain
 from leakrange.devices.device import Device, check_upload
 from leakrange.devices.enrolment import Enrolment, Enrolments
+from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.session import Session, SessionReply
 from leakrange.service.app import bearer, check_operator
 from leakrange.wire.codecs import sample_steps
@@ -34,7 +36,8 @@ ModelName = Annotated[str, Field(max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-
 class EnrolmentRequest(BaseModel):
     """The provider and model that the local app is to use, and the defences that run on this device.
 
-    ``release`` is the kind of release that is uploaded; None: the model's default.
+    ``release`` is the kind of release that is uploaded; None: the model's default. With ``audit`` the device
+    enrols only if the model passes; where it has a plan of its own, that one holds.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -44,6 +47,7 @@ class EnrolmentRequest(BaseModel):
     model: ModelName
     release: ReleaseKind | None = None
     defence: list[Any] = []
+    audit: AuditPlan | None = None
 
 
 class EnrolmentReply(BaseModel):
@@ -107,6 +111,7 @@ def edge_routes(
     settings: EdgeSettings,
     enrolments: Enrolments,
     device: Device,
+    auditor: Auditor,
     sessions: Sessions,
     metrics: EdgeMetrics,
 ) -> APIRouter:
@@ -122,9 +127,11 @@ def edge_routes(
 
     @router.post("/enrolments", dependencies=operator)
     async def enrol(request: EnrolmentRequest) -> EnrolmentReply:
-        """Download a model, check and load it, and let the local app use it. Repeating it changes nothing."""
+        """Download a model, check, load and maybe audit it, and let the local app use it. A repetition
+        changes nothing."""
         key = request.api_key.get_secret_value() if request.api_key else None
         enrolment = await enrolments.current(request.url, key, request.model)
+        await auditor.check(enrolment, request.audit)
         app = apps[request.model] = _App(request, enrolment)
         metrics.enrolled.set(len(enrolments))
         return app.reply()

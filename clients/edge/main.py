@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 
 from clients.edge.api import edge_routes
+from clients.edge.auditor import Auditor
 from clients.edge.metrics import EdgeMetrics
 from clients.edge.sessions import Sessions
 from clients.edge.settings import EdgeSettings
@@ -29,7 +30,8 @@ def create_edge(settings: EdgeSettings) -> FastAPI:
     transport = HttpxTransport()
     enrolments = Enrolments(transport, most=settings.enrolled, attempts=settings.attempts)
     device = Device(settings.operator_key, batch=settings.batch)
-    sessions = Sessions(enrolments, device, metrics)
+    auditor = Auditor(settings.audit)
+    sessions = Sessions(enrolments, device, auditor, metrics)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -44,5 +46,5 @@ def create_edge(settings: EdgeSettings) -> FastAPI:
         registry=registry,
         description="A device with a provider's model on it: samples stay here, outputs leave.",
     )
-    app.include_router(edge_routes(settings, enrolments, device, sessions, metrics))
+    app.include_router(edge_routes(settings, enrolments, device, auditor, sessions, metrics))
     return app

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 
+from clients.edge.auditor import Auditor
 from clients.edge.metrics import EdgeMetrics
 from leakrange.data.spans import span_of
 from leakrange.defences.chain import DefenceChain
@@ -23,15 +24,17 @@ REMEMBERED = 1024
 class Sessions:
     """Does each session once: a repeated request gets the same reply, during the session or after it."""
 
-    def __init__(self, enrolments: Enrolments, device: Device, metrics: EdgeMetrics) -> None:
-        self._enrolments, self._device, self._metrics = enrolments, device, metrics
+    def __init__(
+        self, enrolments: Enrolments, device: Device, auditor: Auditor, metrics: EdgeMetrics
+    ) -> None:
+        self._enrolments, self._device, self._auditor, self._metrics = enrolments, device, auditor, metrics
         self._done: OrderedDict[str, tuple[Session, asyncio.Task[SessionReply]]] = OrderedDict()
 
     async def play(self, order: Session) -> SessionReply:
         """The reply to a session.
 
-        Raises what the provider, the proxy or the data set raise, and `Conflict` for another session under
-        the same upload id.
+        Raises what the provider, the proxy or the data set raise, `SuspiciousModel` for a model that does not
+        pass the session's audit, and `Conflict` for another session under the same upload id.
         """
         first, task = self._done.get(order.upload, (order, None))
         if task is not None and task.done() and (task.cancelled() or task.exception() is not None):
@@ -49,6 +52,7 @@ class Sessions:
         chain = DefenceChain.parse(order.defence, outputs_at="device")
         data, chosen = await asyncio.to_thread(span_of, order.span)
         enrolment = await self._enrolments.current(order.url, order.api_key, order.model)
+        await self._auditor.check(enrolment, order.audit)
         samples = data.values[chosen]
         values = await self._device.released(enrolment, order.release, samples, chain, order.upload)
         client = self._enrolments.client(order.url, order.api_key)

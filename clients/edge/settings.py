@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from leakrange.jobs.audit import AuditPlan
 from leakrange.service.settings import ServiceSettings
 
 __all__ = ["EdgeSettings"]
@@ -26,3 +27,5 @@ class EdgeSettings(ServiceSettings):
     """Attempts of a request while the provider or proxy is away, over some twenty seconds."""
     threads: Positive = 1
     """Torch threads."""
+    audit: AuditPlan | None = None
+    """Use no model that does not pass this audit (JSON); None: where a request says so, by the plan in it."""

@@ -4,6 +4,7 @@ verdict."""
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -16,6 +17,23 @@ from tests.embedded import EmbeddedRange, leakrange
 MODEL = "audited-digits"
 SMALL = ("--data", "digits", "--size", "16", "--limit", "300", "--labelled", "60", "--test", "100")
 UNMOVED = [part for setting in STILL for part in ("--set", setting)]
+
+
+REFUSED = """\
+name: refused
+seeds: [0]
+data: {name: digits, size: 16, limit: 300}
+net: {name: conv-2d, width: 0.5}
+schedule: {epochs: 2}
+providers:
+  curious: {behaviour: curious, method: parameterized, target: digit, sensitive: parity, release: logits}
+clients:
+  phones: {kind: edge, count: 2, samples: 32, intake: audited}
+defences: {none: []}
+attacks:
+  inside: {kind: curious-decoder}
+budgets: [32]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -81,3 +99,17 @@ def test_what_cannot_be_audited_is_said(operated: EmbeddedRange, model: str, dat
     done = operated("audit", "model", model, "--data", data)
     assert done.returncode in (2, 4)
     assert said in done.stderr
+
+
+def test_trials_of_a_model_that_users_refuse_fail_with_the_reason(
+    embedded_range: EmbeddedRange, tmp_path: Path
+) -> None:
+    path = tmp_path / "refused.yaml"
+    path.write_text(REFUSED)
+    done = embedded_range("run", str(path))
+    run = done.stderr.split("run ")[1].split(":")[0]
+    results = httpx.get(f"{embedded_range.record.controller}/v1/runs/{run}/results").json()
+    [trial] = results["trials"]
+    assert trial["state"] == "failed"
+    assert "did not pass this device's audit" in trial["error"]
+    assert "the threshold is 0.01" in trial["error"]

@@ -65,6 +65,7 @@ class Asking:
                     span=span,
                     upload=context.own.upload(identity),
                     defence=stream.local,
+                    audit=stream.audit,
                 )
                 try:
                     reply = await context.parties.edge.session(order)

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.job import Span
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Classes, Name
@@ -22,7 +23,8 @@ class Session(_Strict):
 
     The client loads its users' samples (``span``) and runs the model locally. It applies ``defence`` to
     the samples, the model and the outputs. It uploads to ``url`` under ``api_key``, with ``upload`` as
-    idempotency key. The true labels go to the caller in the reply, never to the provider.
+    idempotency key. The true labels go to the caller in the reply, never to the provider. With ``audit``
+    it uses the model only if that passes.
     """
 
     url: str
@@ -32,6 +34,7 @@ class Session(_Strict):
     span: Span
     upload: str
     defence: list[dict[str, Any]] = []
+    audit: AuditPlan | None = None
 
 
 class SessionReply(_Strict):

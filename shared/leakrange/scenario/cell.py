@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from leakrange.attacks.kinds.cell import Cell
 from leakrange.defences.chain import DefenceChain
+from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.job import Split
 from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.bounds import Requests
@@ -143,6 +144,7 @@ class PlannedCell(Cell):
             clients=client.count,
             local=self.local.then(self.chain.on_device).spec(),
             spans=self.needed.requests.spans(self.provider.data, "test", samples),
+            audit=AuditPlan(data=self.provider.data) if client.intake == "audited" else None,
         )
 
     def ask(

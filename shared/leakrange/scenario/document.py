@@ -91,12 +91,15 @@ class ClientSpec(_Strict):
     Each does one thing at a time, so at most ``count`` requests of theirs for a model are under way at once.
 
     ``uploads`` is the release that they send (default: each provider's), ``defence`` a chain that they apply
-    to the model and its outputs before anything leaves them.
+    to the model and its outputs before anything leaves them. With the ``intake`` "audited" they use no model
+    that does not pass an audit on their devices, made with auxiliary samples as labelled ones: the trials of
+    such a model fail.
     """
 
     kind: Literal["edge"] = "edge"
     count: Annotated[int, Field(ge=1, le=100_000)] = 20
     uploads: ReleaseKind | None = None
+    intake: Literal["any", "audited"] = "any"
     samples: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
     defence: list[Any] = []
 

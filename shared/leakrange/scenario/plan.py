@@ -15,6 +15,7 @@ from leakrange.attacks.kinds.trial import Model
 from leakrange.attacks.people.questions import compared
 from leakrange.data import Names, names
 from leakrange.defences.chain import DefenceChain
+from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.job import FitJob, ProbeJob, Shown, Span, TrainJob
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.digests import digest
@@ -118,10 +119,14 @@ class PlannedStream(_Strict):
     """What the edge client does by itself before the upload: its own chain, and what the scenario's
     defence has devices do."""
     spans: list[Span]
+    audit: AuditPlan | None = None
+    """What the model has to pass before anything is uploaded."""
 
     def identity(self, model: PlannedModel, policy: PlannedPolicy, span: Span) -> str:
         """The name of one session's stored releases."""
-        where = [model.artifact, policy.digest, self.local, model.release]
+        where: list[Any] = [model.artifact, policy.digest, self.local, model.release]
+        if self.audit is not None:
+            where.append(self.audit.model_dump(mode="json"))
         return digest(["stream", *where, span.model_dump(mode="json"), self.draw])
 
 

@@ -6,7 +6,8 @@ Raised anywhere, mapped to a response in one place (`leakrange.service.app`)::
     ├── MalformedBody                   400  the bytes are not what their content type says
     ├── Unauthenticated                 401  no key, or an unknown one
     ├── Forbidden                       403  a known key that may not do this
-    │   └── ForeignOrigin               403  a page of another host asks
+    │   ├── ForeignOrigin               403  a page of another host asks
+    │   └── SuspiciousModel             403  a device does not use a model that has not passed its audit
     ├── NotFound                        404
     │   ├── UnknownModel                404
     │   └── DataUnavailable             404  a data set that is not on this machine, or whose file is broken
@@ -51,6 +52,7 @@ __all__ = [
     "NotFound",
     "RequestTimeout",
     "StorageFull",
+    "SuspiciousModel",
     "Unauthenticated",
     "Unavailable",
     "UnknownModel",
@@ -133,6 +135,13 @@ class ForeignOrigin(Forbidden):
     """403: a browser asks for a page of another host."""
 
     slug, title = "foreign-origin", "Foreign origin"
+
+
+class SuspiciousModel(Forbidden):
+    """403: a device does not use this model, which has not passed its audit."""
+
+    slug, title = "suspicious-model", "Suspicious model"
+    default_hint = "use another provider, or lift the device's demand for an audit"
 
 
 class NotFound(LeakrangeError):

@@ -1,0 +1,73 @@
+"""Audits on the device: what it does not trust, it does not use."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+
+import structlog
+
+from leakrange.audit.examination import examine_loaded
+from leakrange.audit.verdict import Verdict
+from leakrange.devices.enrolment import Enrolment
+from leakrange.jobs.audit import AuditPlan
+from leakrange.wire.digests import digest
+from leakrange.wire.errors import SuspiciousModel
+
+__all__ = ["Auditor"]
+
+REMEMBERED = 256
+log = structlog.get_logger("clients.edge.auditor")
+
+
+class Auditor:
+    """Audits downloaded models itself, with labelled samples of its own: so it trusts no verdict of others.
+
+    ``own`` is the plan by which it audits every model; without one, each request says by which, if by any.
+    A verdict is kept by the SHA-256 of the model's file and the plan.
+    """
+
+    def __init__(self, own: AuditPlan | None) -> None:
+        self._own = own
+        self._verdicts: OrderedDict[tuple[str, str], asyncio.Task[Verdict]] = OrderedDict()
+
+    async def check(self, enrolment: Enrolment, asked: AuditPlan | None) -> None:
+        """Raise `SuspiciousModel` for a model that does not pass, and what an audit raises where it cannot be
+        made: a model that cannot be audited is not used either."""
+        plan = self._own or asked
+        if plan is None:
+            return
+        verdict = await self._verdict(enrolment, plan)
+        if verdict.conclusion == "passes":
+            return
+        said = [finding.meaning for finding in verdict.findings if finding.conclusion != "passes"]
+        raise SuspiciousModel(
+            f"the model {enrolment.card.name!r} did not pass this device's audit: {' '.join(said)}",
+            sha256=verdict.subject.sha256,
+            conclusion=verdict.conclusion,
+            findings=[
+                finding.model_dump(mode="json", include={"test", "score", "threshold", "conclusion"})
+                for finding in verdict.findings
+            ],
+        )
+
+    async def _verdict(self, enrolment: Enrolment, plan: AuditPlan) -> Verdict:
+        name = (enrolment.card.sha256, digest(plan.model_dump(mode="json")))
+        task = self._verdicts.get(name)
+        if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
+            work = asyncio.to_thread(
+                examine_loaded,
+                enrolment.classifier,
+                enrolment.config,
+                plan,
+                sha256=enrolment.card.sha256,
+                size=enrolment.size,
+                name=enrolment.card.name,
+                url=enrolment.url,
+            )
+            task = self._verdicts[name] = asyncio.create_task(work)
+            while len(self._verdicts) > REMEMBERED:
+                self._verdicts.popitem(last=False)
+        verdict = await asyncio.shield(task)  # others may wait for it, too
+        log.info("audited", model=enrolment.card.name, conclusion=verdict.conclusion)
+        return verdict
