@@ -25,6 +25,7 @@ STAGES: list[Any] = [
     {"clip": {"min": 0.1}},
     {"clip": {"norm": 0.7}},
     {"temperature": 2},
+    "softmax",
     {"noise": 0.3},
     "normalise",
 ]

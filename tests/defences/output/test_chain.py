@@ -21,6 +21,7 @@ DETERMINISTIC: list[Any] = [
     {"top-k": {"k": 2, "rest": "zero"}},
     "argmax",
     {"temperature": 2.5},
+    "softmax",
     {"clip": {"min": 0.1}},
     {"noise": {"scale": 0.1, "sticky": True}},
     {"calibrated-noise": {"epsilon": 2, "sticky": True}},

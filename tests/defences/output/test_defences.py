@@ -43,6 +43,7 @@ SPECS: list[Any] = [
     {"calibrated-noise": 1.0},
     {"calibrated-noise": {"epsilon": 1.0, "sticky": True}},
     "normalise",
+    "softmax",
 ]
 
 
@@ -193,6 +194,16 @@ def test_argmax_is_one_hot_at_the_decision(values: Array) -> None:
     result = apply("argmax", values)
     np.testing.assert_array_equal(result.sum(axis=1), 1)
     np.testing.assert_array_equal(result.argmax(axis=1), values.argmax(axis=1))
+
+
+@given(values=logits)
+def test_logits_become_the_probabilities_of_an_independent_softmax(values: Array) -> None:
+    np.testing.assert_allclose(
+        apply("softmax", values), special.softmax(values, axis=1), rtol=1e-5, atol=1e-7
+    )
+    np.testing.assert_array_equal(apply("softmax", values, "softmax"), values)
+    of_two = apply("softmax", np.array([[0.0, 2.0, 1.0]], dtype=np.float32), heads=(2, 1))
+    np.testing.assert_allclose(of_two, [[1 - special.expit(2), special.expit(2), 1.0]], rtol=1e-5)
 
 
 @given(values=logits, t=st.floats(0.1, 100))

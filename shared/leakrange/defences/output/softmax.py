@@ -1,0 +1,44 @@
+"""Probabilities in the place of logits."""
+
+from __future__ import annotations
+
+from typing_extensions import override
+
+from leakrange.defences.output.base import (
+    CLASS_SCORES,
+    Nothing,
+    OutputDefence,
+    Release,
+    ReleaseContext,
+    Room,
+    Values,
+    output_defences,
+)
+from leakrange.metrics import softmax
+
+__all__ = ["Softmax"]
+
+
+@output_defences.register("softmax")
+class Softmax(OutputDefence[Nothing]):
+    """Logits become probabilities, which takes one number away: how great they are altogether. Those of two
+    classes whose first logit is 0 lose nothing. A softmax stays as it is.
+
+    The release keeps its kind: whoever reads logits there reads other numbers than before.
+    """
+
+    Parameters = Nothing
+    summary = "put logits through a softmax"
+    consumes = CLASS_SCORES
+    vectors = True
+    by_head = True
+
+    @override
+    def apply(self, values: Values, context: ReleaseContext) -> Values:
+        """(B, N) -> (B, N)."""
+        return softmax(values) if context.release == "logits" else values
+
+    @override
+    def room(self, before: Room, release: Release) -> Room:
+        """Probabilities."""
+        return before.as_probabilities if release == "logits" else before
