@@ -10,13 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from leakrange.attacks.attack import Attack, Evidence, Inference
 from leakrange.attacks.kinds import kinds
+from leakrange.attacks.kinds.auxiliary import own_records, planned, spent
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Trial, Uploaded
 from leakrange.data import names
 from leakrange.data.spans import span_of
-from leakrange.jobs.job import FitJob, Span, Split
+from leakrange.jobs.job import FitJob, Span
 from leakrange.metrics import Decisions, Guesses, Ranking, SoftOutputs, measured
 from leakrange.metrics.views import viewed
 from leakrange.wire.errors import InvalidInput, LeakrangeError
@@ -62,23 +63,8 @@ class AttributeKind(Kind):
         return Target(attack, str(sensitive), provider.attributes[sensitive].classes, parameters)
 
     def plan(self, cell: Cell) -> Needs | None:
-        """An attacker who does not know the defence learns from undefended answers, one who knows that users
-        change their model from the outputs of a model that is changed in the same way."""
-        split: Split = getattr(cell.target.parameters, "records", "auxiliary")
-        available = cell.available(split)
-        count = self.buys(cell.target, cell.provider, cell.knowledge, cell.budget, available)
-        if count is None:
-            return None
-        unaware = cell.knowledge == "unaware"
-        span = Span(data=cell.data, split=split, start=0, stop=count)
-        return Needs(
-            streams=cell.uploads(cell.target.answers(cell.knowledge)),
-            probes={"auxiliary": cell.ask(split, count, undefended=unaware, by="device")},
-            asked={
-                "span": span.model_dump(mode="json"),
-                "downloads": cell.changes_model and not unaware,
-            },
-        )
+        """See `planned`."""
+        return planned(self, cell)
 
     def infer(
         self, attack: Any, evidence: AttributeEvidence, job: FitJob, releases: Releases
@@ -89,17 +75,15 @@ class AttributeKind(Kind):
 
     async def judge(self, trial: Trial) -> Judged:
         """Compares the guesses with the labels that the users' edge clients registered."""
-        span = Span.model_validate(trial.needs.asked["span"])
         found = await trial.fitted(
             AttributeEvidence(
                 sensitive=trial.hidden,
-                span=span,
+                span=own_records(trial),
                 auxiliary=trial.answered("auxiliary"),
                 observed=trial.observed,
             )
         )
-        asks = 0 if trial.needs.asked.get("downloads") else len(trial.needs.probes["auxiliary"])
-        return judge_guesses(trial, trial.uploaded, found.inference, spent=asks * span.stop)
+        return judge_guesses(trial, trial.uploaded, found.inference, spent=spent(trial))
 
 
 def evidence_of(evidence: AttributeEvidence, job: FitJob, releases: Releases) -> Evidence:
