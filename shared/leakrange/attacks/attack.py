@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-__all__ = ["Attack", "AttributeAttack", "Evidence", "Inference"]
+from leakrange.wire.samples import SampleSpec
+
+__all__ = ["Attack", "AttributeAttack", "Evidence", "Inference", "Pairs", "ReconstructionAttack"]
 
 Knowledge = Literal["unaware", "aware", "averaging"]
 
@@ -33,6 +35,21 @@ class Evidence:
     release: str
     seed: int = 0
     auxiliary_group: NDArray[np.int64] | None = None
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """The input of an attack that learns to reconstruct samples.
+
+    auxiliary: releases (A, ...) float32 of the attacker's own ``samples`` (A, *shape), which are of ``spec``.
+    observed: the victims' releases (V, ...) float32. Repeated draws are averaged already.
+    """
+
+    auxiliary: NDArray[np.float32]
+    samples: NDArray[Any]
+    observed: NDArray[np.float32]
+    spec: SampleSpec
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,6 +87,22 @@ class Attack(ABC):
 
     def __init__(self, parameters: Any = None) -> None:
         self.parameters: Any = self.Parameters() if parameters is None else parameters
+
+
+class ReconstructionAttack(Attack):
+    """An attack on whole samples, which is fitted on releases of samples that the attacker has."""
+
+    kind: ClassVar[str] = "reconstruction"
+
+    @abstractmethod
+    def reconstruct(self, evidence: Pairs) -> NDArray[np.float32]:
+        """The victims' samples (V, *shape), in their own units. Raises `InvalidInput` for evidence that it
+        cannot use."""
+
+    @classmethod
+    def misfit(cls, parameters: Any, spec: SampleSpec) -> str | None:  # noqa: ARG003
+        """Why an attack of those parameters cannot reconstruct samples of ``spec``; None where it can."""
+        return None
 
 
 class AttributeAttack(Attack):

@@ -73,6 +73,7 @@ class Vicious(Behaviour):
     releases: ClassVar[tuple[Release, ...]] = RELEASES
     Parameters: ClassVar[type[Parameters]] = ViciousParameters
     several: ClassVar[tuple[Role, ...]] = ("target",)
+    reconstructs: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -1,0 +1,158 @@
+"""What pictures that were reconstructed from releases are worth: compared in the fleet, which loads the
+originals as the edge client does, and judged in the controller."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from leakrange.attacks.kinds.cell import Cell, Offer
+from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.trial import Fitted, Judged, Trial
+from leakrange.data import datasets, load, names
+from leakrange.data.spans import span_of
+from leakrange.defences.output import Chain
+from leakrange.defences.output.base import CLASS_SCORES
+from leakrange.defences.output.capacity import upper_bits
+from leakrange.jobs.job import Span
+from leakrange.jobs.recipe import DataSpec
+from leakrange.metrics import Decisions, SoftOutputs, measured
+from leakrange.metrics.outcomes import Predictions
+from leakrange.metrics.reconstructed import Reconstruction
+from leakrange.metrics.reconstruction import WINDOW
+from leakrange.metrics.risk import Inverses, Spread
+from leakrange.wire.digests import digest
+from leakrange.wire.errors import InvalidInput
+from leakrange.wire.samples import SampleSpec
+
+__all__ = ["HIDDEN", "Compared", "capacity", "compare", "first", "judge_pictures", "pictures_of"]
+
+HIDDEN = "sample"
+"""What is inferred, as results name it."""
+MOST = 1000
+"""Users whose pictures are compared, at most."""
+SHOWN = 10
+"""Users whose pictures the report shows, at most."""
+WHITE = 255.0
+BATCH = 1000
+
+
+class Compared(BaseModel):
+    """Whose pictures were reconstructed: the first ``count`` of the samples of ``users``, session by session;
+    and the data on which their provider ``trained``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    users: Annotated[list[Span], Field(min_length=1)]
+    count: Annotated[int, Field(ge=1, le=MOST)]
+    trained: DataSpec
+
+    @classmethod
+    def of(cls, trial: Trial, seen: int = MOST) -> Compared:
+        """The first users of a trial, of whom an attack has ``seen`` so many."""
+        users = first(trial.users, [span.stop - span.start for span in trial.users], min(seen, MOST))
+        total = sum(span.stop - span.start for span in users)
+        return cls(users=users, count=min(total, seen, MOST), trained=trial.model.recipe.data)
+
+
+def first(parts: Sequence[Any], samples: Sequence[int], count: int) -> list[Any]:
+    """As many of ``parts``, one for each session of so many ``samples``, as hold the first ``count``."""
+    before = np.cumsum([0, *samples[:-1]])
+    return [part for part, begun in zip(parts, before, strict=True) if begun < count]
+
+
+def pictures_of(provider: Offer) -> SampleSpec | str:
+    """What a user's picture looks like, or the reason why pictures cannot be compared."""
+    data = datasets[provider.data.name]
+    if data.spec.encoding != "picture":
+        return f"its samples are no pictures, but of the encoding {data.spec.encoding!r}"
+    spec = data.sized(provider.data.size)
+    if min(spec.shape[:2]) < WINDOW:
+        return f"its pictures have less than {WINDOW} pixels a side; choose a larger 'size'"
+    return spec
+
+
+def capacity(cell: Cell, releases: int = 1) -> float | None:
+    """The most bits that so many releases of one sample can carry; None where their length is not known."""
+    provider = cell.provider
+    if provider.release not in CLASS_SCORES:
+        return None
+    heads = [len(provider.attributes[name].classes) for name in names(provider.target)]
+    return releases * upper_bits(Chain.parse(cell.policy), provider.release, sum(heads), heads)
+
+
+def compare(asked: Compared, found: NDArray[np.floating], releases: Releases) -> dict[str, NDArray[Any]]:
+    """The arrays of a `Reconstruction` of the users' pictures, ``found`` (V, H, W, C) from 0 to 255; and PNG
+    files of the first ones side by side, ``original`` and ``reconstructed``, as uint8.
+
+    Raises `InvalidInput` where they are not of the shape of the users' pictures.
+    """
+    originals = np.concatenate([_pixels(_samples(span)) for span in asked.users])[: asked.count]
+    if found[: asked.count].shape != originals.shape:
+        raise InvalidInput(
+            f"reconstructions of shape {found.shape} of pictures of shape {originals.shape}",
+            hint="was the decoder trained for pictures of another size?",
+        )
+    reconstructed = np.clip(found[: asked.count] / WHITE, 0.0, 1.0).astype(np.float32)
+    version = datasets[asked.trained.name].version
+    name = digest(["inverses", asked.trained.model_dump(mode="json"), version])
+    inverses = Inverses.of(releases.once(name, lambda: _inverses(asked.trained).arrays()))
+    return {
+        **Reconstruction.judge(originals, reconstructed, inverses).arrays(),
+        "original": _strip(originals[:SHOWN]),
+        "reconstructed": _strip(reconstructed[:SHOWN]),
+    }
+
+
+def judge_pictures(trial: Trial, found: Fitted, *, spent: int) -> Judged:
+    """The metrics of the reconstructions, and of what the same users got under the same defence."""
+    outcome = replace(Reconstruction.of(found.arrays), capacity=trial.needs.asked.get("bits"))
+    users, uploaded = len(outcome.psnr), trial.uploaded
+    target = uploaded.truth(trial.model.target)[:users]
+    outcomes: list[object] = [outcome, Decisions(uploaded.decisions[:users], target)]
+    if uploaded.soft is not None:
+        asked = (target.reshape(users, -1) >= 0).all(axis=1)
+        outcomes.append(SoftOutputs(uploaded.soft[:users][asked], uploaded.heads))
+        if target.ndim == 1:
+            outcomes.append(Predictions(uploaded.soft[:users], target))
+    shown = {name: base64.b64encode(found.arrays[name].tobytes()).decode() for name in STRIPS}
+    figures = {"psnr": outcome.psnr, "ssim": outcome.ssim, "risk": outcome.published.risk}
+    view = shown | {name: values[:SHOWN].tolist() for name, values in figures.items()}
+    return Judged(metrics=measured(*outcomes), views={"reconstructions": view}, victims=users, spent=spent)
+
+
+STRIPS = ("original", "reconstructed")
+
+
+def _inverses(trained: DataSpec) -> Inverses:
+    """Those of the covariance of the provider's training and validation samples (VICIOUS, Eq. 6)."""
+    data = load(trained)
+    chosen = np.concatenate([data.where("train"), data.where("validation")])
+    parts = np.split(chosen, range(BATCH, len(chosen), BATCH))
+    return Inverses.of_spread(Spread.of(_pixels(data.values[part]) for part in parts))
+
+
+def _samples(span: Span) -> NDArray[Any]:
+    data, chosen = span_of(span)
+    return data.values[chosen]
+
+
+def _pixels(samples: NDArray[Any]) -> NDArray[np.float32]:
+    return samples.astype(np.float32) / np.float32(WHITE)
+
+
+def _strip(pictures: NDArray[np.floating]) -> NDArray[np.uint8]:
+    """A PNG file of pictures (N, H, W, C) in [0, 1] side by side, its bytes."""
+    from PIL import Image
+
+    side_by_side = np.concatenate(np.rint(pictures * WHITE).astype(np.uint8), axis=1)
+    file = io.BytesIO()
+    Image.fromarray(side_by_side.squeeze(2) if side_by_side.shape[2] == 1 else side_by_side).save(file, "PNG")
+    return np.frombuffer(file.getvalue(), np.uint8)

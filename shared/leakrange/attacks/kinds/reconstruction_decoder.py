@@ -1,0 +1,94 @@
+"""The provider's own reconstruction: its decoder makes samples of the users' uploads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.attacks.kinds import kinds
+from leakrange.attacks.kinds.cell import Cell, Needs, Offer
+from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.reconstructed import (
+    HIDDEN,
+    Compared,
+    capacity,
+    compare,
+    first,
+    judge_pictures,
+    pictures_of,
+)
+from leakrange.attacks.kinds.target import Target
+from leakrange.attacks.kinds.trial import Judged, Trial
+from leakrange.jobs.job import FitJob
+from leakrange.wire.errors import NotFound
+
+__all__ = ["ReconstructionDecoderKind"]
+
+
+class Found(BaseModel):
+    """What the provider ``reconstructed``, session by session, and whose pictures it is compared with."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    compared: Compared
+    reconstructed: Annotated[Chunks, Field(min_length=1)]
+
+
+@kinds.register("reconstruction-decoder")
+class ReconstructionDecoderKind(Kind):
+    """Needs no queries, and learns nothing: what is reconstructed comes with the uploads. The fleet compares
+    it with the users' samples."""
+
+    name: ClassVar[str] = "reconstruction-decoder"
+    leakage: ClassVar[str] = "psnr"
+    Evidence: ClassVar[type[BaseModel]] = Found
+
+    def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
+        """The users' pictures."""
+        if not provider.reconstructs:
+            return "its decoder, if it has one, reads no samples"
+        if isinstance(spec := pictures_of(provider), str):
+            return spec
+        return Target(attack, HIDDEN, (), attack.Parameters.model_validate(given))
+
+    def buys(
+        self,
+        target: Target,  # noqa: ARG002
+        provider: Offer,  # noqa: ARG002
+        knowledge: Knowledge,  # noqa: ARG002
+        budget: int,
+        available: int | None = None,  # noqa: ARG002
+    ) -> int | None:
+        """The number of uploads that the provider sees."""
+        return budget
+
+    def plan(self, cell: Cell) -> Needs | None:
+        """One stream of users' uploads."""
+        return Needs(streams=cell.uploads(), asked={"bits": capacity(cell)})
+
+    def infer(
+        self,
+        attack: Any,  # noqa: ARG002
+        evidence: Found,
+        job: FitJob,  # noqa: ARG002
+        releases: Releases,
+    ) -> dict[str, NDArray[Any]]:
+        """See `compare`."""
+        found: NDArray[np.float32] = releases(evidence.reconstructed)
+        return compare(evidence.compared, found, releases)
+
+    async def judge(self, trial: Trial) -> Judged:
+        """Compares the reconstructions with the users' pictures, of the first thousand whom the budget
+        reaches."""
+        stored = trial.uploaded.reconstructed
+        if stored is None:
+            raise NotFound(f"the provider of {trial.model.id} reconstructed nothing")
+        compared = Compared.of(trial, trial.budget)
+        sessions = [span.stop - span.start for span in trial.users]
+        chunks = [[name] for name in first(stored, sessions, compared.count)]
+        found = await trial.fitted(Found(compared=compared, reconstructed=chunks))
+        return judge_pictures(trial, found, spent=min(trial.budget, sum(sessions)))

@@ -1,0 +1,190 @@
+"""Pictures that were reconstructed are compared with those of the users they belong to, and of no others."""
+
+from __future__ import annotations
+
+import base64
+import io
+import itertools
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from leakrange.attacks.kinds.cell import Needs
+from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.reconstructed import Compared
+from leakrange.attacks.kinds.reconstruction import Learned, ReconstructionKind
+from leakrange.attacks.kinds.reconstruction_decoder import Found, ReconstructionDecoderKind
+from leakrange.attacks.kinds.trial import Uploaded
+from leakrange.attacks.reconstruction import Reconstruction, ReconstructionParameters
+from leakrange.attacks.vicious_decoder import ViciousDecoder
+from leakrange.data import load
+from leakrange.jobs.job import FitJob, Span
+from leakrange.jobs.recipe import DataSpec, TrainingRecipe
+from leakrange.store.files import FolderStore, put_array
+from leakrange.wire.digests import digest
+from leakrange.wire.errors import InvalidInput, NotFound
+from tests.attacks.kinds.ready import MadeUp, MadeUpModel
+
+SPEC = DataSpec(name="digits", size=16, auxiliary=0.3, limit=200)
+DIGITS = load(SPEC)
+TEST = DIGITS.values[DIGITS.where("test")]
+SESSIONS = [
+    Span(data=SPEC, split="test", start=start, stop=stop) for start, stop in ((0, 7), (7, 12), (12, 30))
+]
+JOB = FitJob(attack="vicious-decoder", evidence={})
+names = itertools.count()
+
+
+def stored(store: FolderStore, array: NDArray[np.generic]) -> str:
+    identity = digest(["reconstructed", next(names)])
+    put_array(store, f"{identity}.npy", array.astype(np.float32))
+    return identity
+
+
+def inside(
+    store: FolderStore, releases: Releases, pictures: NDArray[np.generic], count: int
+) -> dict[str, NDArray[np.generic]]:
+    """What becomes of reconstructions of twelve users, in two sessions."""
+    compared = Compared(users=SESSIONS[:2], count=count, trained=SPEC)
+    chunks = [[stored(store, pictures[:7])], [stored(store, pictures[7:])]]
+    return ReconstructionDecoderKind().infer(
+        ViciousDecoder(), Found(compared=compared, reconstructed=chunks), JOB, releases
+    )
+
+
+def strip(file: NDArray[np.generic]) -> NDArray[np.uint8]:
+    with Image.open(io.BytesIO(file.tobytes()), formats=("PNG",)) as picture:
+        return np.asarray(picture)
+
+
+def test_each_user_is_compared_with_what_was_made_of_its_own_upload(
+    store: FolderStore, releases: Releases
+) -> None:
+    drawn = TEST[:12].astype(np.float32)
+    drawn[8] = 255.0 - drawn[8]
+    found = inside(store, releases, drawn, 9)
+    assert found["psnr"].shape == (9,)
+    assert np.flatnonzero(found["psnr"] < 58).tolist() == [8]
+    assert found["ssim"][8] < 0.5 < found["ssim"][:8].min()
+    pixels = DIGITS.values[np.concatenate([DIGITS.where("train"), DIGITS.where("validation")])] / 255.0
+    mse = ((TEST[:9] / 255.0 - pixels.mean(axis=0)) ** 2).mean(axis=(1, 2, 3))
+    np.testing.assert_allclose(found["mean_psnr"], -10 * np.log10(mse), atol=0.01)
+
+    original, reconstructed = strip(found["original"]), strip(found["reconstructed"])
+    np.testing.assert_array_equal(original, np.concatenate(TEST[:9, :, :, 0], axis=1))
+    np.testing.assert_array_equal(reconstructed, np.concatenate(drawn[:9, :, :, 0], axis=1))
+
+
+def test_values_out_of_range_are_cut_and_other_sizes_refused(store: FolderStore, releases: Releases) -> None:
+    bright = np.where(TEST[:12] > 0, TEST[:12] + 900.0, -40.0)
+    white = np.where(TEST[:12] > 0, 255.0, 0.0)
+    np.testing.assert_array_equal(
+        inside(store, releases, bright, 12)["psnr"], inside(store, releases, white, 12)["psnr"]
+    )
+    with pytest.raises(InvalidInput, match=r"\(12, 8, 8, 1\) of pictures of shape \(12, 16"):
+        inside(store, releases, np.zeros((12, 8, 8, 1)), 12)
+
+
+def test_the_covariance_is_inverted_once(
+    store: FolderStore, releases: Releases, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = inside(store, releases, np.zeros((12, 16, 16, 1)), 12)
+    monkeypatch.setattr("leakrange.attacks.kinds.reconstructed._inverses", None)
+    again = inside(store, releases, np.zeros((12, 16, 16, 1)), 12)
+    np.testing.assert_array_equal(again["published_far"], first["published_far"])
+
+
+def test_an_outsider_is_judged_on_what_it_learned(store: FolderStore, releases: Releases) -> None:
+    """Its releases are the parts of pictures; the users' pictures themselves do not reach it."""
+
+    def parts(pictures: NDArray[np.generic]) -> NDArray[np.generic]:
+        return pictures.reshape(len(pictures), 4, 4, 4, 4).mean(axis=(2, 4)).reshape(len(pictures), 16)
+
+    own = DIGITS.values[DIGITS.where("auxiliary")]
+    evidence = Learned(
+        compared=Compared(users=SESSIONS, count=25, trained=SPEC),
+        span=Span(data=SPEC, split="auxiliary", start=0, stop=80),
+        auxiliary=[[stored(store, parts(own[:100]))]],
+        observed=[[stored(store, parts(TEST[span.start : span.stop]))] for span in SESSIONS],
+    )
+    attack = Reconstruction(ReconstructionParameters.model_validate({"epochs": 8, "decoder": {"width": 0.5}}))
+    found = ReconstructionKind().infer(attack, evidence, JOB, releases)
+    assert found["psnr"].shape == (25,)
+    assert found["psnr"].mean() > found["mean_psnr"].mean() + 1.5
+    few = evidence.model_copy(update={"auxiliary": [[stored(store, parts(own[:79]))]]})
+    with pytest.raises(InvalidInput, match="79 auxiliary releases of 80"):
+        ReconstructionKind().infer(attack, few, JOB, releases)
+
+
+@pytest.fixture
+def trial(store: FolderStore, releases: Releases) -> MadeUp:
+    """Thirty users in three sessions, whose answers are right but for the first's."""
+    truth = np.arange(30) % 10
+    decided = truth.copy()
+    decided[0] = 9
+    model = MadeUpModel(recipe=TrainingRecipe(data=SPEC, behaviour="honest"))
+    uploaded = Uploaded(
+        [{"y": truth[span.start : span.stop].tolist()} for span in SESSIONS],
+        decided,
+        None,
+        soft=np.eye(10)[decided],
+        heads=[10],
+        reconstructed=["a", "b", "c"],
+    )
+    return MadeUp(
+        budget=9,
+        model=model,
+        users=SESSIONS,
+        uploaded=uploaded,
+        observed=[["u0"], ["u1"], ["u2"]],
+        probes={"auxiliary": [["q"], ["r"]]},
+        needs=Needs(
+            probes={"auxiliary": ["p0", "p1"]},
+            asked={"span": Span(data=SPEC, split="auxiliary", start=0, stop=80).model_dump(), "bits": 3.5},
+        ),
+        found=inside(store, releases, TEST[:12] * 0.5, 9),
+    )
+
+
+async def test_an_insider_sees_as_many_users_as_its_budget(trial: MadeUp) -> None:
+    judged = await ReconstructionDecoderKind().judge(trial)
+    assert isinstance(trial.evidence, Found)
+    assert trial.evidence.reconstructed == [["a"], ["b"]]
+    assert (trial.evidence.compared.count, trial.evidence.compared.users) == (9, SESSIONS[:2])
+    assert (judged.victims, judged.spent) == (9, 9)
+    assert judged.metrics["honesty"].value == pytest.approx(8 / 9)
+    assert judged.metrics["bits_capacity"].value == 3.5
+    assert judged.metrics["psnr"].value == pytest.approx(trial.found["psnr"].mean())
+    view = judged.views["reconstructions"]
+    assert base64.b64decode(view["original"]) == trial.found["original"].tobytes()
+    assert view["psnr"] == trial.found["psnr"].tolist()
+    assert {len(view[name]) for name in ("psnr", "ssim", "risk")} == {9}
+
+    trial.budget = 1000
+    judged = await ReconstructionDecoderKind().judge(trial)
+    assert trial.evidence.reconstructed == [["a"], ["b"], ["c"]]
+    assert (trial.evidence.compared.count, judged.spent) == (30, 30)
+
+    trial.uploaded = Uploaded(trial.uploaded.truths, trial.uploaded.decisions, None)
+    with pytest.raises(NotFound, match="reconstructed nothing"):
+        await ReconstructionDecoderKind().judge(trial)
+
+
+async def test_an_outsider_sees_all_users_and_pays_for_its_queries(trial: MadeUp) -> None:
+    judged = await ReconstructionKind().judge(trial)
+    assert isinstance(trial.evidence, Learned)
+    assert trial.evidence.observed == [["u0"], ["u1"], ["u2"]]
+    assert trial.evidence.auxiliary == [["q"], ["r"]]
+    assert trial.evidence.compared.count == 30
+    assert judged.spent == 2 * 80
+
+
+async def test_at_most_a_thousand_users_are_judged(trial: MadeUp) -> None:
+    def session(start: int) -> Span:
+        return Span(data=SPEC, split="test", start=start, stop=start + 300)
+
+    trial.users = [session(start) for start in range(0, 2400, 300)]
+    compared = Compared.of(trial)  # type: ignore[arg-type]
+    assert (len(compared.users), compared.count) == (4, 1000)
