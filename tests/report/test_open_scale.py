@@ -55,6 +55,22 @@ def test_a_vicious_provider_is_told_in_words_beside_an_honest_one() -> None:
     assert "gain" not in vicious  # a scale without an end has none
 
 
+def test_of_several_honest_providers_the_most_exposed_is_the_rival() -> None:
+    """Else a provider would look vicious that gives away no more than others."""
+    for shift in (-3.0, 3.0):
+        other = [
+            measured(each, psnr=each.metrics["psnr"].value + shift).model_copy(
+                update={"provider": "another", "id": f"another-{each.id}"}
+            )
+            for each in trials()
+            if each.provider == "honest"
+        ]
+        name, most = ("honest", HONEST) if shift < 0 else ("another", HONEST + shift)
+        vicious = said(reconstructed(*trials(), *other))[1]
+        beyond = f"{VICIOUS - most:.2f} dB above the {most:.2f} dB"
+        assert f"{beyond} that the strongest attack reaches at the honest provider “{name}”" in vicious
+
+
 @pytest.mark.parametrize(
     ("defence", "attack", "knowledge"),
     [("softmax", "outside", "aware"), ("noise", "outside", "averaging"), ("argmax", "outside", "aware")],

@@ -12,6 +12,7 @@ from leakrange.report.charts.standalone import standalone
 from leakrange.report.findings import find
 from leakrange.report.views import views
 from leakrange.scenario.results import RunResults, TrialResult
+from tests.report.build import measured
 from tests.report.reconstructed import DEFENCES, install, reconstructed, trial, view
 
 PNG = "data:image/png;base64,"
@@ -105,6 +106,15 @@ def test_reconstructions_of_other_users_stand_under_their_own_inputs() -> None:
         ("rounded", held(outside[0])),
         ("argmax", held(outside[1])),
     ]
+
+
+def test_attackers_are_shown_at_their_largest_budget() -> None:
+    """Even where chance made a smaller one look better."""
+    large = trial("vicious", "argmax", "outside", "aware", 0)
+    small = measured(trial("vicious", "none", "outside", "aware", 0), psnr=30.0).model_copy(
+        update={"defence": "argmax", "budget": 10}
+    )
+    assert [png for *_, png in rows(shown(reconstructed(small, large)))][1:] == [held(large)]
 
 
 def test_a_strip_of_one_user_is_drawn_in_its_proportions() -> None:
