@@ -16,7 +16,7 @@ from leakrange.store.engine import Database
 from leakrange.store.trials import Trials
 from services.controller.settings import ControllerSettings
 from tests.controller.conftest import Api, serve
-from tests.report.reconstructed import install, trial
+from tests.report.reconstructed import trial
 
 CHROMIUM = shutil.which("chromium")
 FOUND = [
@@ -35,12 +35,7 @@ STRONGEST = [FOUND[place] for place in (0, 2, 4)]
 def held(settings: Callable[..., ControllerSettings]) -> Iterator[tuple[Api, str]]:
     """A controller, and a run of it in which trials were done whose view is there."""
     chosen = settings()
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        serve(chosen) as url,
-        httpx.Client(base_url=url, timeout=90) as client,
-    ):
-        install(patch)
+    with serve(chosen) as url, httpx.Client(base_url=url, timeout=90) as client:
         api = Api(client)
         run = api.start()
         asyncio.run(put(chosen.database_url, run, FOUND))

@@ -12,11 +12,9 @@ import zlib
 from collections.abc import Iterator
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from leakrange.attacks.kinds import kinds
 from leakrange.scenario.results import RunResults, TrialResult
 from tests.report.build import estimates, run
 
@@ -141,14 +139,3 @@ def reconstructed(*found: TrialResult) -> RunResults:
     return run(
         name="what-ten-numbers-give-away", trials=list(found or trials()), models=[], ledger=[], scenario={}
     )
-
-
-def install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stand-ins for the kinds of reconstruction."""
-
-    class Reconstruction(kinds["attribute"]):  # type: ignore[misc]
-        leakage = "psnr"
-
-    for kind in ("reconstruction", "reconstruction-decoder"):
-        if kind not in kinds:
-            monkeypatch.setitem(kinds._entries, kind, Reconstruction)

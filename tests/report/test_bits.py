@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from leakrange.report.charts.bits import bits
@@ -12,16 +10,9 @@ from leakrange.report.findings import find
 from leakrange.report.sections import chart_sections
 from tests.report.build import measured, run
 from tests.report.build import trials as guesses
-from tests.report.reconstructed import CAPACITY, DEFENCES, install, psnr, reconstructed, trials
+from tests.report.reconstructed import CAPACITY, DEFENCES, psnr, reconstructed, trials
 
 KNOWLEDGES = ("unaware", "aware")  # who averages has several releases of a sample
-
-
-@pytest.fixture(autouse=True)
-def _installed() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        install(patch)
-        yield
 
 
 def test_both_bounds_stand_at_their_defence() -> None:

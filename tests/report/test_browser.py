@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from leakrange.report import render
 from tests.report.build import run, trials
-from tests.report.reconstructed import install, reconstructed, trial
+from tests.report.reconstructed import reconstructed, trial
 from tests.report.test_page import HOSTILE
 
 CHROMIUM = shutil.which("chromium")
@@ -111,14 +111,12 @@ PICTURES = """() => Promise.all([...document.querySelectorAll("svg.gallery image
 def test_reconstructions_are_shown_whole_and_by_their_pixels(
     browser: Browser, tmp_path: Path, width: int, scheme: str
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        install(patch)
-        few = [
-            trial("vicious", "none", "inside", "unaware", 0),
-            trial("vicious", "argmax", "outside", "aware", 0),
-        ]
-        path = tmp_path / "reconstructed.html"
-        path.write_text(render(reconstructed(*few)), encoding="utf-8")
+    few = [
+        trial("vicious", "none", "inside", "unaware", 0),
+        trial("vicious", "argmax", "outside", "aware", 0),
+    ]
+    path = tmp_path / "reconstructed.html"
+    path.write_text(render(reconstructed(*few)), encoding="utf-8")
     with opened(browser, path.as_uri(), width, scheme) as tab:
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
         shown = tab.evaluate(PICTURES)

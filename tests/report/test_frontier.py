@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,14 +13,7 @@ from leakrange.report.charts.frontier import frontier, frontiers
 from leakrange.report.findings import find
 from leakrange.report.sections import chart_sections
 from leakrange.scenario.results import RunResults
-from tests.report.reconstructed import DEFENCES, UTILITY, install, psnr, reconstructed, trials
-
-
-@pytest.fixture(autouse=True)
-def _installed() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        install(patch)
-        yield
+from tests.report.reconstructed import DEFENCES, UTILITY, psnr, reconstructed, trials
 
 
 def beaten(name: str, reached: dict[str, tuple[float, float]]) -> bool:

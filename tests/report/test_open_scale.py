@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from leakrange.metrics import metrics
@@ -16,14 +14,7 @@ from leakrange.scenario.results import RunResults, TrialResult
 from tests.report.build import DEFENCES as CHAINS
 from tests.report.build import measured, model
 from tests.report.build import trials as guesses
-from tests.report.reconstructed import MEAN, UTILITY, install, psnr, reconstructed, trials
-
-
-@pytest.fixture(autouse=True)
-def _installed() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        install(patch)
-        yield
+from tests.report.reconstructed import MEAN, UTILITY, psnr, reconstructed, trials
 
 
 def said(results: RunResults) -> list[str]:

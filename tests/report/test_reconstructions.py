@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 
 import pytest
 
@@ -13,16 +12,9 @@ from leakrange.report.findings import find
 from leakrange.report.views import views
 from leakrange.scenario.results import RunResults, TrialResult
 from tests.report.build import measured
-from tests.report.reconstructed import DEFENCES, install, reconstructed, trial, view
+from tests.report.reconstructed import DEFENCES, reconstructed, trial, view
 
 PNG = "data:image/png;base64,"
-
-
-@pytest.fixture(autouse=True)
-def _installed() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        install(patch)
-        yield
 
 
 def shown(results: RunResults, provider: str = "vicious") -> Gallery:
