@@ -24,6 +24,10 @@ PATIENCE = 400.0
 """Seconds: a deadline for machines that do other work as well; on an idle one a run takes some five."""
 
 
+GUESSED = frozenset({"honesty", "curiosity", "majority", "nag", "auc"})
+"""The figures of an attack that guesses an attribute."""
+
+
 def scenario(name: str, **changes: Any) -> str:
     """Two providers on real digits, of which the honest one is attacked from outside, with small chunks.
 
@@ -88,14 +92,14 @@ class Finished:
         [found] = [entry for entry in self.results["ledger"] if entry["name"] == f"{self.id}.{who}.{what}"]
         return dict(found)
 
-    def check(self, planned: int) -> None:
-        """It is done; nothing is missing, double or overdrawn."""
+    def check(self, planned: int, figures: frozenset[str] = GUESSED) -> None:
+        """It is done; nothing is missing, double or overdrawn. Every trial has these ``figures``."""
         assert self.view["state"] == "done", self.view["error"]
         assert self.view["trials"] == {"done": planned, "failed": 0, "total": planned}
         assert len(self.results["trials"]) == len(self.trials) == planned
         for trial in self.trials.values():
             assert trial["state"] == "done"
-            assert {"honesty", "curiosity", "majority", "nag", "auc"} <= set(trial["metrics"])
+            assert figures <= set(trial["metrics"])
             assert trial["victims"] == 192
         for entry in self.results["ledger"]:
             assert entry["spent"] == entry["distinct"] <= entry["budget"], entry
