@@ -64,6 +64,7 @@ def test_the_line_is_that_of_the_strongest_attackers_by_each_measure() -> None:
     }
     for title, names in expected.items():
         assert [row["tip"] for row in layer(charts[title], "line")] == [f"frontier: {name}" for name in names]
+        assert charts[title].note.endswith(f"on the frontier: {', '.join(names)}")
     line = [(row["x"], row["y"]) for row in layer(charts["PSNR"], "line")]
     assert line == [pytest.approx((UTILITY[each][0] - 0.003, STRONGEST[each])) for each in expected["PSNR"]]
 

@@ -76,6 +76,16 @@ def test_each_defence_is_told_by_what_it_leaves_at_most(defence: str, attack: st
     assert worth in sentence.partition(f"{defence} (")[2].partition(")")[0]
 
 
+def test_the_strongest_defence_is_the_one_that_leaves_least() -> None:
+    """Argmax takes little from the honest provider, where there is little to take, and yet leaves least."""
+    found = [
+        measured(each, psnr=MEAN + 6.2) if (each.provider, each.defence) == ("honest", "argmax") else each
+        for each in trials()
+    ]
+    shown = {tile.label: tile.figure for tile in tiles(find(reconstructed(*found)))}
+    assert (shown["Strongest defence"], shown["Weakest defence"]) == ("argmax", "noise")
+
+
 def test_the_words_are_those_of_decibels() -> None:
     """Six tenths of a decibel above the mean picture is stopped; nine tenths of the way to it is hardly."""
     level = {"none": 19.8, "softmax": 19.0, "rounded": 12.0, "noise": MEAN + 0.5, "argmax": MEAN}

@@ -60,10 +60,13 @@ def _exposed(findings: Findings, subject: Subject, row: Summary) -> Tile:
 
 
 def _extremes(verdicts: list[Verdict]) -> list[Tile]:
-    """The strongest defence and the weakest."""
+    """The strongest defence and the weakest: by what the attack keeps, or on a scale without an end by what
+    is left of the leak."""
     if not verdicts:
         return []
-    best, worst = min(verdicts, key=lambda v: v.kept[1]), max(verdicts, key=lambda v: v.kept[0])
+    endless = bool(left(verdicts[0]))
+    best = min(verdicts, key=lambda v: v.worst if endless else v.kept[1])
+    worst = max(verdicts, key=lambda v: v.worst if endless else v.kept[0])
     label = "Strongest defence" if worst is not best else "The one defence measured"
     made = [_defence(label, best, "good" if best.effect == "stops" else "plain")]
     if worst is not best:

@@ -91,7 +91,7 @@ def _draw(findings: Findings, subject: Subject, metric: Metric, shown: list[Metr
         ],
         size=(330, 290),
         margins=(32, 24, 46, 50),
-        note=f"{known}line: the frontier",
+        note=f"{known}on the frontier: {', '.join(held)}",
         keys=[Key(adapted, marker=MARKERS[adapted]) for adapted in dict.fromkeys(a for _, a, _ in met)],
     )
 
