@@ -13,6 +13,7 @@ from leakrange.attacks.attack import Pairs
 from leakrange.attacks.reconstruction import Reconstruction, ReconstructionParameters
 from leakrange.data import load
 from leakrange.jobs.recipe import DataSpec
+from leakrange.metrics import softmax
 from leakrange.metrics.reconstruction import psnr
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
@@ -73,6 +74,16 @@ def test_a_label_gives_the_mean_of_its_class_and_no_more() -> None:
     means = np.stack([PIXELS[OWN][LABELS[OWN] == digit].mean(axis=0) for digit in range(10)])
     best = quality(means[LABELS[USERS]])
     assert quality(PIXELS[OWN].mean(axis=0)) + 1.0 < quality(found) < best + 0.1
+
+
+def test_what_is_next_to_nothing_in_a_softmax_is_read_by_its_logarithm() -> None:
+    def sure(chosen: NDArray[np.int64]) -> NDArray[np.float32]:
+        parts = DIGITS.values[chosen].reshape(len(chosen), 4, 4, 4, 4).mean(axis=(2, 4), dtype=np.float64)
+        scores = np.concatenate([np.full((len(chosen), 1), 60.0), parts.reshape(-1, 16) / 16], axis=1)
+        return np.asarray(softmax(scores), dtype=np.float32)
+
+    assert sure(OWN)[:, 1:].max() < 1e-18  # the first class takes it all
+    assert quality(reconstructed(sure) / 255.0) > quality(PIXELS[OWN].mean(axis=0)) + 3.0
 
 
 def test_a_value_that_never_changed_says_nothing() -> None:

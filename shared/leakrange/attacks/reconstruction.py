@@ -30,6 +30,8 @@ SMALLEST_BATCH, LARGEST_BATCH = 8, 64
 STEPS = 10
 """An epoch over few records still makes so many steps (as far as the smallest batch allows)."""
 PATIENCE = 15
+LEAST = np.float32(1e-30)
+"""Probabilities are held above this where their logarithm is taken."""
 CLIP = 10.0
 """Standardised inputs are cut at so many deviations, as `attribute_inference` does."""
 
@@ -59,7 +61,8 @@ class Reconstruction(ReconstructionAttack):
 
     G draws what differs from the mean picture: releases without information give that. It is the G of the
     epoch that did best on a fifth of the records, which it does not learn from; or the mean picture alone,
-    where no epoch did better. Releases of any rank are flattened.
+    where no epoch did better. Releases of any rank are flattened. Of probabilities G also sees the
+    logarithms: where a model is sure of its answer, only they tell the other classes apart.
     """
 
     name: ClassVar[str] = "reconstruction"
@@ -88,18 +91,20 @@ class Reconstruction(ReconstructionAttack):
         from leakrange.providers.loop import seeded
 
         _check(evidence)
-        auxiliary = evidence.auxiliary.reshape(len(evidence.auxiliary), -1)
+        both = (evidence.auxiliary, evidence.observed)
+        logarithms = all(each.min() >= 0.0 and each.max() <= 1.0 for each in both if each.size)
+        auxiliary = _rows(evidence.auxiliary, logarithms)
         mean = auxiliary.mean(axis=0, dtype=np.float64)
         deviation = auxiliary.std(axis=0, dtype=np.float64)
         deviation[deviation < 1e-6] = np.inf  # a value that never changed says nothing
 
         def standardised(releases: NDArray[np.float32]) -> Tensor:
-            rows = releases.reshape(len(releases), -1)
+            rows = _rows(releases, logarithms)
             return torch.from_numpy(np.clip((rows - mean) / deviation, -CLIP, CLIP).astype(np.float32))
 
         pictures = to_pixels(torch.from_numpy(evidence.samples))
         with seeded(evidence.seed):
-            net = self._fit(standardised(auxiliary), pictures, evidence.spec)
+            net = self._fit(standardised(evidence.auxiliary), pictures, evidence.spec)
         with torch.inference_mode():
             parts = torch.split(standardised(evidence.observed), 500)
             drawn = torch.cat([from_pixels(net(part)) for part in parts])
@@ -140,6 +145,14 @@ class Reconstruction(ReconstructionAttack):
                 break
         net.load_state_dict(kept.state)
         return net.eval()
+
+
+def _rows(releases: NDArray[np.float32], logarithms: bool) -> NDArray[np.float32]:
+    """Releases (B, ...) flattened, with the logarithms of all values behind them where asked for."""
+    rows = releases.reshape(len(releases), -1)
+    if not logarithms:
+        return rows
+    return np.concatenate([rows, np.log(np.maximum(rows, LEAST))], axis=1)
 
 
 def _check(evidence: Pairs) -> None:
