@@ -53,7 +53,8 @@ async def read_uploads(
     soft: NDArray[np.floating] | None = None
     if release in ("logits", "softmax"):
         soft = joined(releases, [[identity] for identity in identities])
-        soft = softmax(soft, heads) if release == "logits" else soft
+        if release == "logits" and (soft.min() < 0.0 or soft.max() > 1.0):  # no defence has made them soft
+            soft = softmax(soft, heads)
     return Uploaded(
         truths=[labels for labels, _ in truths],
         decisions=np.concatenate([intake["decisions"] for intake in intakes]),
