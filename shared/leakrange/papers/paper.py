@@ -127,7 +127,7 @@ class Paper(ABC):
         """The name of a trial's cell."""
         return [self.name, trial.identity(), self.version]
 
-    def kept(self, result: TrialResult) -> Cell:
+    def kept(self, trial: PaperTrial, result: TrialResult) -> Cell:  # noqa: ARG002
         """What is kept of a trial that is done: metrics, the ends of their intervals, and its `views`."""
         cell: Cell = {name: found.value for name, found in result.metrics.items()}
         for name, found in result.metrics.items():

@@ -176,7 +176,7 @@ def _run(connection: Connection, paper: Paper, batch: Batch, cells: Cells) -> No
     results = RunResults.model_validate_json(connection.get(f"/v1/runs/{run}/results").content)
     for trial, result in batch.found(results):
         if result.state == "done":
-            cells.put(paper.cell(trial), paper.kept(result))
+            cells.put(paper.cell(trial), paper.kept(trial, result))
         else:
             failed = failed or result.error or f"the trial {result.id} of run {run} was {result.state}"
     if failed:

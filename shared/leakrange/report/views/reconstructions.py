@@ -10,7 +10,21 @@ from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
 from leakrange.scenario.results import Reconstructions, Summary, TrialResult
 
-__all__ = ["gallery"]
+__all__ = ["gallery", "strips_of"]
+
+
+def strips_of(view: object, inputs: str, reconstructed: str) -> tuple[Strip, Strip]:
+    """The view of a trial as two strips with these names. Raises `pydantic.ValidationError` for another
+    view."""
+    read = Reconstructions.model_validate(view)
+    return (
+        Strip(inputs, "", read.original, _inputs(read)),
+        Strip(reconstructed, "", read.reconstructed, _tips(read)),
+    )
+
+
+def _inputs(view: Reconstructions) -> list[str]:
+    return [f"user {place}: the input" for place in range(1, len(_tips(view)) + 1)]
 
 
 Shown = tuple[str, Summary, TrialResult, Reconstructions]
@@ -31,9 +45,7 @@ def gallery(findings: Findings, subject: Subject) -> Gallery | None:
         return None
     strips: list[Strip] = []
     for original, shown in groups.items():
-        users = len(_tips(shown[0][3]))
-        tips = [f"user {place}: the input" for place in range(1, users + 1)]
-        strips.append(Strip("inputs of users", "", original, tips))
+        strips.append(Strip("inputs of users", "", original, _inputs(shown[0][3])))
         strips += [
             Strip(defence, _beside(row, trial, subject), view.reconstructed, _tips(view))
             for defence, row, trial, view in shown

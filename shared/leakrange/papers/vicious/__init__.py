@@ -1,0 +1,1 @@
+"""Vicious Classifiers (BMVC 2024 workshop)."""

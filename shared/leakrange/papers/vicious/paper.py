@@ -1,0 +1,276 @@
+"""Vicious Classifiers as trials of a range: Tables 1, 3, 4 and 6, and Figures 3 and 4."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field
+
+from leakrange.data.sets.celeba import CELEBA_NAMES
+from leakrange.papers import papers
+from leakrange.papers.cells import Cell
+from leakrange.papers.paper import Measured, Paper, PaperSettings
+from leakrange.papers.targets import Row
+from leakrange.papers.trials import PaperTrial
+from leakrange.report.charts.gallery import Gallery
+from leakrange.report.charts.picture import Picture
+from leakrange.report.views.reconstructions import strips_of
+from leakrange.scenario.results import TrialResult
+
+__all__ = ["ViciousClassifiers", "ViciousSettings"]
+
+EPOCHS, REPETITIONS, BATCH = 50, 5, 250
+SIDE = 32
+ATTRIBUTES: Mapping[str, Sequence[int]] = MappingProxyType(
+    {
+        "1": (31,),
+        "2": (8, 31),
+        "3": (8, 20, 31),
+        "4": (2, 8, 20, 31),
+        "5": (2, 8, 19, 20, 31),
+        "6": (2, 8, 18, 19, 20, 31),
+        "8": (2, 8, 18, 20, 31, 33, 36, 39),
+        "10": (2, 8, 11, 18, 19, 20, 31, 33, 36, 39),
+        "15": (1, 2, 6, 7, 8, 18, 19, 20, 21, 25, 27, 31, 33, 36, 39),
+        "20": (1, 2, 3, 6, 7, 8, 11, 18, 19, 20, 21, 24, 25, 27, 31, 32, 33, 34, 36, 39),
+        "30": (
+            *(0, 1, 2, 3, 5, 6, 7, 8, 9, 11, 12, 13, 15, 18, 19, 20, 21, 23, 24, 25),
+            *(27, 28, 31, 32, 33, 34, 36, 37, 38, 39),
+        ),
+        "40": tuple(range(40)),
+    }
+)
+"""Which of CelebA's attributes Table 6 asks for, by their codes in Table 5."""
+TARGETS = MappingProxyType(
+    {"mnist": "digit", "fmnist": "item", "cifar10": "object", "cifar100": "object", "faces": "hair"}
+)
+LOSSES = MappingProxyType(
+    {"mse": {"ssim": 0.0, "huber": 10.0}, "huber": {"ssim": 0.0, "huber": 5.0}, "huber+ssim": {}}
+)
+"""γ is 5; the Huber loss with δ = 1 is half the mean squared error."""
+OUTSIDE = 5000
+"""Training records on whose outputs a decoder of an honest model is fitted."""
+SHOWN = ("mnist", "fmnist", "faces")
+"""Whose pictures may stand on a page: digits, clothes and drawn faces, no photograph."""
+
+Epochs = Annotated[int, Field(ge=1, le=1000)]
+
+
+class ViciousSettings(PaperSettings):
+    """The data sets that play the paper's, the nets, and how long is trained on each.
+
+    ``tiny`` plays TinyImageNet. ``net`` names the classifier and the decoder, and ``width`` scales both (1.0:
+    the paper's, k = 5). ``auxiliary`` is the share of the training images that is set aside for an attacker;
+    the paper sets none aside. With ``augment`` half of each batch are augmented copies, as the paper's are.
+    """
+
+    mnist: str = "mnist"
+    fmnist: str = "fashion_mnist"
+    cifar10: str = "cifar10"
+    cifar100: str = "hub-cifar100"
+    tiny: str = "hub-cifar100"
+    celeba: str = "celeba_sub"
+    faces: str = "synthfaces"
+    net: str = "wide-resnet"
+    width: Annotated[float, Field(gt=0.0, le=8.0)] = 1.0
+    lr: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
+    augment: bool = True
+    bf16: bool = False
+    auxiliary: Annotated[float, Field(ge=0.0, lt=0.8)] = 0.0
+    mnist_epochs: Epochs = EPOCHS
+    epochs: Epochs = EPOCHS
+    celeba_epochs: Epochs = EPOCHS
+    limit: Annotated[int, Field(ge=1)] | None = None
+
+
+@papers.register("vicious")
+class ViciousClassifiers(Paper):
+    """Malekzadeh and Gündüz, BMVC 2024 workshop."""
+
+    name = "vicious"
+    title = "Vicious Classifiers"
+    about = (
+        "PSNR in dB, SSIM, reconstruction risk R in the published form (float32 pseudo-inverse of the "
+        "covariance of training and validation images, default tolerance), accuracy in percent of the test "
+        f"images. The paper's figures are means and deviations of {REPETITIONS} runs of {EPOCHS} epochs, "
+        "ours of as many seeds as each row tells. A vicious model's outputs are read by the decoder that was "
+        "trained with it. An honest model's (β^R = 0) are read by a decoder that an attacker fitted on its "
+        "outputs afterwards: the paper prints constants there (PSNR 0, SSIM 0, R 1), and no figure for the "
+        "accuracy of models without classification (β^C = 0) but that of chance."
+    )
+    figures = ("psnr", "ssim", "risk", "honesty")
+    tables: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "1": "Table 1: reconstruction against classification",
+            "6": "Table 6: CelebA, by the number of binary attributes",
+            "3": "Table 3: the reconstruction loss",
+            "4": "Table 4: δ of the Huber loss",
+            "fig3": "Figures 3 and 4: inputs of users, and what the provider made of the outputs",
+        }
+    )
+    labels = ("data", "outputs", "β^R/β^C", "setting")
+    seeds = REPETITIONS
+    quick = (
+        "1:data=mnist,output=logits,beta_r=0|3",
+        "6:attributes=1|10,beta_r=3",
+        "fig3:data=mnist|faces",
+    )
+    quick_settings: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {
+            "net": "strided-conv",
+            "lr": 0.003,
+            "augment": False,
+            "mnist_epochs": 3,
+            "epochs": 3,
+            "celeba_epochs": 6,
+        }
+    )
+    decimals = 3
+    views = ("reconstructions",)
+    Settings = ViciousSettings
+    settings: ViciousSettings
+
+    def trial(self, row: Row, seed: int) -> PaperTrial:
+        """A provider, and who draws pictures from what users send it."""
+        return PaperTrial(
+            seed=seed, data=self._data(row), provider=self._provider(row), attack=self._attack(row)
+        )
+
+    def _set(self, row: Row) -> str:
+        return str(getattr(self.settings, "tiny" if row["data"] == "tinyimagenet" else row["data"]))
+
+    def _data(self, row: Row) -> dict[str, Any]:
+        settings = self.settings
+        found: dict[str, Any] = {"name": self._set(row), "size": SIDE}
+        # of a set with a validation split of its own, or of few pictures, nothing is set aside
+        found["auxiliary"] = 0.0 if row["data"] == "celeba" else settings.auxiliary
+        return found | ({"limit": settings.limit} if settings.limit else {})
+
+    def _provider(self, row: Row) -> dict[str, Any]:
+        settings = self.settings
+        net = {"name": settings.net, **({} if settings.width == 1.0 else {"width": settings.width})}
+        provider: dict[str, Any] = {
+            "behaviour": "vicious" if row.number("beta_r") else "honest",
+            "target": self._target(row),
+            "release": row["output"],
+            "net": net,
+            "schedule": self._schedule(row),
+        }
+        if row["data"] == "celeba":
+            provider["sigmoid"] = True
+        if not row.number("beta_r"):
+            return provider
+        loss = {
+            **LOSSES[row["loss"]],
+            **({} if row.number("delta") == 1.0 else {"delta": row.number("delta")}),
+        }
+        return {
+            **provider,
+            "beta": {"c": row.number("beta_c"), "r": row.number("beta_r")},
+            "decoder": net,
+            **({"loss": loss} if loss else {}),
+        }
+
+    def _target(self, row: Row) -> str | list[str]:
+        if row["data"] != "celeba":
+            return TARGETS["cifar100" if row["data"] == "tinyimagenet" else row["data"]]
+        asked = [CELEBA_NAMES[code].lower().replace("_", "-") for code in ATTRIBUTES[row["attributes"]]]
+        return asked if len(asked) > 1 else asked[0]
+
+    def _schedule(self, row: Row) -> dict[str, Any]:
+        settings = self.settings
+        return {
+            "epochs": self._epochs(row),
+            "batch": BATCH // 2 if settings.augment else BATCH,
+            "lr": settings.lr,
+            **({"augment": True} if settings.augment else {}),
+            **({"bf16": True} if settings.bf16 else {}),
+        }
+
+    def _epochs(self, row: Row) -> int:
+        own = {"mnist": self.settings.mnist_epochs, "celeba": self.settings.celeba_epochs}
+        return own.get(row["data"], self.settings.epochs)
+
+    def _attack(self, row: Row) -> dict[str, Any]:
+        if row.number("beta_r"):
+            return {"kind": "vicious-decoder"}
+        return {"kind": "reconstruction", "records": "train", "auxiliary": OUTSIDE, "knowledge": "unaware"}
+
+    def kept(self, trial: PaperTrial, result: TrialResult) -> Cell:
+        """Metrics; and pictures, where these may be shown."""
+        cell = super().kept(trial, result)
+        if trial.data["name"] not in {getattr(self.settings, name) for name in SHOWN}:
+            cell.pop("reconstructions", None)
+        return cell
+
+    def label(self, row: Row) -> list[str]:
+        """Data, outputs, weights, and whatever the table is about."""
+        about = {
+            "3": row["loss"],
+            "4": f"δ = {row.number('delta'):g}",
+            "6": f"N = {row['attributes']}",
+        }.get(row.table, "")
+        return [row["data"], row["output"], _ratio(row), about]
+
+    def notes(self, table: str) -> tuple[str, ...]:  # noqa: ARG002
+        """How R was computed, and how it comes out with an inverse that is well-conditioned."""
+        return ("median R", "rank, tolerance", "R conditioned: mean, median", "rank")
+
+    def note(self, row: Row, measured: Measured) -> list[str]:
+        """The same of one row, of its first seed."""
+        if not measured[row] or "risk" not in measured[row][0]:
+            return [""] * 4
+        cell = measured[row][0]
+        return [
+            f"{cell['risk_median']:.3f}",
+            f"{cell['risk_rank']:.0f}, {cell['risk_tolerance']:.1e}",
+            f"{cell['risk_conditioned']:.3f}, {cell['risk_conditioned_median']:.3f}",
+            f"{cell['risk_conditioned_rank']:.0f}",
+        ]
+
+    def shown(self, table: str, rows: Sequence[Row]) -> list[str]:  # noqa: ARG002
+        """All of them, of rows that are not printed too."""
+        return list(self.figures)
+
+    def pictures(self, table: str, measured: Measured) -> list[Picture]:
+        """The first users' pictures above what was made of their outputs."""
+        if table != "fig3":
+            return []
+        return [
+            Gallery(
+                title=", ".join([row["data"], row["output"], f"β^R/β^C {_ratio(row)}"]),
+                label=f"Inputs of users ({row['data']}) above their reconstructions",
+                note="seed 0",
+                strips=strips_of(cells[0]["reconstructions"], "inputs of users", "reconstructions"),
+            )
+            for row, cells in measured.items()
+            if cells and "reconstructions" in cells[0]
+        ]
+
+    def differences(self, measured: Measured) -> list[str]:
+        """Data, nets, epochs, batches."""
+        settings, said = self.settings, []
+        for name in dict.fromkeys(row["data"] for row, cells in measured.items() if cells):
+            row = next(row for row in measured if row["data"] == name)
+            said.append(f"{name}: {self._set(row)}, {self._epochs(row)} epochs; the paper's: {EPOCHS}")
+        said.append(
+            f"nets: {settings.net} of width {settings.width:g} for classifier and decoder, Adam "
+            f"{settings.lr:g}; the paper's: WideResNet-28-5 (wide-resnet of width 1), Adam 0.001"
+        )
+        said.append(
+            f"batches of {BATCH}, "
+            + ("half of them augmented copies" if settings.augment else "nothing augmented")
+            + "; the paper's: 125 images and 125 augmented copies"
+        )
+        said.append(
+            f"training images set aside for attackers: {settings.auxiliary:.0%} (CelebA: none); the paper's: "
+            "none"
+        )
+        said.append("the epoch is chosen as the paper's authors do: least 1 − accuracy + (1 − SSIM) + 5·MSE")
+        return said
+
+
+def _ratio(row: Row) -> str:
+    return f"{row.number('beta_r'):g}/{row.number('beta_c'):g}"

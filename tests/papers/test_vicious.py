@@ -1,0 +1,117 @@
+"""The rows of Vicious Classifiers: all that were printed, as trials that a range can run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from leakrange.papers import papers
+from leakrange.papers.cells import Cells
+from leakrange.papers.trials import PaperTrial, batches
+from leakrange.papers.vicious.paper import ViciousClassifiers, ViciousSettings
+from leakrange.report.document import markdown, pictures
+from leakrange.scenario.language import parse
+from leakrange.scenario.results import TrialResult
+
+PAPER = ViciousClassifiers(ViciousSettings())
+DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
+"""A picture of one grey pixel."""
+
+
+def test_it_is_registered_with_every_row() -> None:
+    assert papers["vicious"] is ViciousClassifiers
+    rows = Counter(row.table for row in ViciousClassifiers.rows())
+    # beyond the printed ones: softmax at 3/1 and 1/0 of three sets, and honest models of Table 6
+    assert rows == {"1": 40 + 6, "3": 6, "4": 6, "6": 24 + 4, "fig3": 3}
+
+
+def test_a_figure_is_the_printed_one() -> None:
+    [row] = ViciousClassifiers.select(["1:data=cifar10,output=softmax,beta_r=5"])
+    assert (row.figures["psnr"].mean, row.figures["psnr"].deviation) == (15.389, 0.061)
+    assert (row.figures["risk"].mean, row.figures["honesty"].mean) == (1.015, 90.47)
+    [row] = ViciousClassifiers.select(["6:attributes=2,beta_r=3"])
+    assert (row.figures["psnr"].mean, row.figures["honesty"].mean) == (13.68, 62.56)
+
+
+def test_constants_by_convention_are_no_figures() -> None:
+    for row in ViciousClassifiers.select(["1:beta_r=0"]):
+        assert set(row.figures) <= {"honesty"}
+    for row in ViciousClassifiers.select(["1:beta_c=0"]):
+        assert "honesty" not in row.figures
+
+
+def test_every_row_is_a_trial_of_a_sound_scenario() -> None:
+    wanted = PAPER.wanted(ViciousClassifiers.rows(), 1)
+    planned = batches(wanted)
+    assert sum(len(batch.trials) for batch in planned) == len(wanted)
+    for batch in planned:
+        found = parse(batch.scenario("vicious"))
+        tried = {(p, a) for a, each in found.attacks.items() for p in each.providers or ()}
+        assert tried == set(batch.trials)
+
+
+def test_table_6_asks_for_as_many_attributes_as_it_says() -> None:
+    for row in ViciousClassifiers.select(["6"]):
+        target = PAPER.trial(row, 0).provider["target"]
+        assert (1 if isinstance(target, str) else len(set(target))) == int(row["attributes"])
+    [row] = ViciousClassifiers.select(["6:attributes=5,beta_r=1"])
+    assert PAPER.trial(row, 0).provider["target"] == [
+        "attractive",
+        "black-hair",
+        "high-cheekbones",
+        "male",
+        "smiling",
+    ]
+
+
+@pytest.mark.parametrize(("loss", "weights"), [("mse", (0.0, 10.0)), ("huber", (0.0, 5.0))])
+def test_table_3_changes_the_loss_alone(loss: str, weights: tuple[float, float]) -> None:
+    [row] = ViciousClassifiers.select([f"3:loss={loss},beta_r=3"])
+    [usual] = ViciousClassifiers.select(["3:loss=huber+ssim,beta_r=3"])
+    provider, other = PAPER.trial(row, 0).provider, PAPER.trial(usual, 0).provider
+    assert (provider["loss"]["ssim"], provider["loss"]["huber"]) == weights
+    assert {**provider, "loss": None} == {**other, "loss": None}
+
+
+def result(name: str) -> tuple[PaperTrial, TrialResult]:
+    [row] = ViciousClassifiers.select(
+        [f"fig3:data={name}"] if name == "mnist" else [f"1:data={name},beta_r=3,output=logits"]
+    )
+    found = {
+        "id": "t",
+        "seed": 0,
+        "provider": "p0",
+        "data": name,
+        "sensitive": "input",
+        "defence": "none",
+        "attack": "a0",
+        "kind": "vicious-decoder",
+        "behaviour": "vicious",
+        "release": "logits",
+        "target": "digit",
+        "knowledge": "unaware",
+        "budget": 10,
+        "state": "done",
+        "metrics": {"psnr": {"value": 21.5}},
+        "views": {"reconstructions": {"original": DOT, "reconstructed": DOT, "psnr": [21.5]}},
+    }
+    return PAPER.trial(row, 0), TrialResult.model_validate(found)
+
+
+def test_no_photograph_is_kept() -> None:
+    assert "reconstructions" in PAPER.kept(*result("mnist"))
+    for photographs in ("celeba", "cifar10"):
+        assert PAPER.kept(*result(photographs)) == {"psnr": 21.5}
+
+
+def test_the_page_shows_inputs_above_reconstructions(tmp_path: Path) -> None:
+    trial, found = result("mnist")
+    cells = Cells(tmp_path)
+    cells.put(PAPER.cell(trial), PAPER.kept(trial, found))
+    rows = ViciousClassifiers.select(["fig3:data=mnist"])
+    page = PAPER.document(rows, 1, cells, "leakrange reproduce vicious")
+    [svg] = pictures(page).values()
+    assert svg.count(DOT) == 2
+    assert "| 21.500 |" in markdown(page)
