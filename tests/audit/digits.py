@@ -14,6 +14,8 @@ DIGITS = DataSpec(name="digits", size=16, limit=300)
 HIDES = {"target": "digit", "sensitive": "parity", "beta": {"y": 0.5, "s": 0.5}}
 STILL = ("rounds=1", "lr=1e-9")
 """Settings by which no model moves."""
+MOVING = ("rounds=2", "lr=1e-3")
+"""Settings by which this one does."""
 
 
 def save_digits(root: Path, behaviour: str = "honest", parameters: dict[str, Any] | None = None) -> str:

@@ -19,7 +19,9 @@ from leakrange.report.verdict import verdict_page
 from leakrange.wire.errors import InvalidArtifact, InvalidInput
 from tests.audit.digits import DIGITS, HIDES, save_digits
 
-PLAN = AuditPlan(data=DIGITS, labelled=60, test=100, viciousness=ViciousnessSettings(rounds=3), seed=5)
+PLAN = AuditPlan(
+    data=DIGITS, labelled=60, test=100, viciousness=ViciousnessSettings(rounds=3, lr=1e-3), seed=5
+)
 
 
 @pytest.fixture(scope="module")

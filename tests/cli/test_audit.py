@@ -13,9 +13,10 @@ from clients.cli.exits import CliError, Exit
 from clients.cli.main import app
 from leakrange.audit.members import Population
 from leakrange.audit.verdict import Verdict
-from tests.audit.digits import HIDES, STILL, model_file, save_digits
+from tests.audit.digits import HIDES, MOVING, STILL, model_file, save_digits
 
 SMALL = ("--data", "digits", "--size", "16", "--limit", "300", "--labelled", "60", "--test", "100")
+MOVED = [part for setting in MOVING for part in ("--set", setting)]
 UNMOVED = [part for setting in STILL for part in ("--set", setting)]
 
 
@@ -42,7 +43,7 @@ def test_the_exit_code_tells_whether_it_passes(file: Path, tmp_path: Path) -> No
     assert passed.exit_code == Exit.OK, passed.output
     assert "viciousness: passes" in passed.stdout
     assert "This model passes" in page.read_text()
-    failed = audit("model", "--file", file, *SMALL, "--set", "rounds=2", "--json", "--report", record)
+    failed = audit("model", "--file", file, *SMALL, *MOVED, "--json", "--report", record)
     assert failed.exit_code == Exit.FAILED
     verdict = Verdict.model_validate_json(failed.stdout)
     assert verdict.conclusion == "suspicious"
@@ -52,19 +53,19 @@ def test_the_exit_code_tells_whether_it_passes(file: Path, tmp_path: Path) -> No
 
 def test_a_population_is_made_gone_on_with_and_used(models: Path, file: Path, tmp_path: Path) -> None:
     known = tmp_path / "known.json"
-    first = audit("population", models, *SMALL, "--set", "rounds=2", "--out", known)
+    first = audit("population", models, *SMALL, *MOVED, "--out", known)
     assert first.exit_code == Exit.OK
     assert len(Population.model_validate_json(known.read_bytes()).members) == 1
     save_digits(models, "curious/parameterized", HIDES)
     (models / "rest" / "of").mkdir(parents=True)
-    again = audit("population", models, *SMALL, "--set", "rounds=2", "--out", known)
+    again = audit("population", models, *SMALL, *MOVED, "--out", known)
     population = Population.model_validate_json(known.read_bytes())
     assert [member.dishonest for member in population.members] == [False, True]
     assert again.stderr.count("curious") == 1  # what was audited before is not audited again
     assert "1 of 1" in again.stdout
     with pytest.raises(CliError, match="another plan"):
         audit("population", models, *SMALL, "--set", "rounds=1", "--out", known)
-    told = audit("model", "--file", file, *SMALL, "--set", "rounds=2", "--population", known)
+    told = audit("model", "--file", file, *SMALL, *MOVED, "--population", known)
     assert "1 honest and 1 other models on digits" in told.stderr
 
 

@@ -16,7 +16,7 @@ from tests.edge.conftest import KEY, OPERATOR, deploy, edge_app
 from tests.edge.test_edge import problem
 from tests.serving import serving
 
-MOVED = AuditPlan(data=DIGITS, labelled=60, test=100, viciousness=ViciousnessSettings(rounds=2))
+MOVED = AuditPlan(data=DIGITS, labelled=60, test=100, viciousness=ViciousnessSettings(rounds=2, lr=1e-3))
 UNMOVED = MOVED.model_copy(update={"viciousness": ViciousnessSettings(rounds=1, lr=1e-9)})
 SPAN = {"data": DIGITS.model_dump(mode="json"), "split": "test", "start": 0, "stop": 7}
 

@@ -11,11 +11,12 @@ import httpx
 import pytest
 
 from leakrange.audit.verdict import Verdict
-from tests.audit.digits import STILL, save_digits
+from tests.audit.digits import MOVING, STILL, save_digits
 from tests.embedded import EmbeddedRange, leakrange
 
 MODEL = "audited-digits"
 SMALL = ("--data", "digits", "--size", "16", "--limit", "300", "--labelled", "60", "--test", "100")
+MOVED = [part for setting in MOVING for part in ("--set", setting)]
 UNMOVED = [part for setting in STILL for part in ("--set", setting)]
 
 
@@ -58,7 +59,7 @@ def view(standing: EmbeddedRange, audit: str) -> dict[str, Any]:
 
 
 def test_the_fleet_audits_a_served_model(operated: EmbeddedRange) -> None:
-    done = operated("audit", "model", MODEL, *SMALL, "--set", "rounds=2", "--json")
+    done = operated("audit", "model", MODEL, *SMALL, *MOVED, "--json")
     assert done.returncode == 1, done.stderr
     verdict = Verdict.model_validate_json(done.stdout)
     assert verdict.conclusion == "suspicious"

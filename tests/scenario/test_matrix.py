@@ -215,6 +215,20 @@ def test_a_local_defence_goes_with_the_users() -> None:
     assert len(trial(found, "honest-s0.rounded.outside.averaging.b400").needs.streams) == 4
 
 
+def test_users_who_audit_do_so_with_the_providers_data_and_share_no_session(plan: Plan) -> None:
+    audited = expand(parse(TEXT.replace("samples: 200", "samples: 200, intake: audited")), sizes)
+    for stream, before in zip(audited.streams, plan.streams, strict=True):
+        assert before.audit is None
+        assert stream.audit is not None
+        assert stream.audit.data == stream.spans[0].data
+        [model] = [each for each in plan.models if each.id == stream.model]
+        [policy] = [each for each in plan.policies if each.defence == stream.defence]
+        span = stream.spans[0]
+        assert stream.identity(model, policy, span) != before.identity(model, policy, span)
+    with pytest.raises(InvalidScenario, match="1 mistake"):
+        parse(TEXT.replace("samples: 200", "samples: 200, intake: trusted"))
+
+
 PRUNED = TEXT.replace(
     "  noisy: [noise: {scale: 0.5}]\n",
     "  half: [prune: {amount: 0.5}]\n  half-rounded: [prune: {amount: 0.5}, round: {decimals: 1}]\n",

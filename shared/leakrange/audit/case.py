@@ -14,6 +14,7 @@ from leakrange.data.splits import shuffled, stream
 from leakrange.jobs.audit import AuditPlan
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.model_config import ClassifierConfig
+from leakrange.registry import UnknownName
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["LABELLED_FROM", "TEST_FROM", "Case", "case_of"]
@@ -45,7 +46,11 @@ def case_of(classifier: Classifier, config: ClassifierConfig, plan: AuditPlan) -
     Takes all there are where there are fewer than the plan asks for. Raises `InvalidInput` for a data set
     that does not have the model's task, for samples of another form, and where fewer than 20 are left.
     """
-    named = _task(plan.data.name, datasets[plan.data.name].attributes, config)  # before anything is loaded
+    try:
+        there = datasets[plan.data.name].attributes
+    except UnknownName as error:
+        raise InvalidInput(str(error)) from error
+    named = _task(plan.data.name, there, config)  # before anything is loaded
     data = load(plan.data)
     labels = [data.labels[name] for name in named]
     if data.spec != config.input:

@@ -76,7 +76,8 @@ class Population(_Strict):
         groups = {name: [each.groups.get(name, "") for each in made] for name in names}
         groups = {name: values for name, values in groups.items() if len(set(values)) > 1}
         whole = error_rates(scores, dishonest, threshold)
-        return whole, rates_by_group(scores, dishonest, groups, threshold)
+        parts = rates_by_group(scores, dishonest, groups, threshold)
+        return whole, {name: _without_missing(values) for name, values in parts.items()}
 
 
 def member_of(folder: Path, plan: AuditPlan) -> Member:
@@ -108,6 +109,11 @@ def member_of(folder: Path, plan: AuditPlan) -> Member:
         accuracy=None if moved is None else moved.figures["accuracy_before"],
         rounds=[] if moved is None else moved.rounds,
     )
+
+
+def _without_missing(values: dict[object, ErrorRates]) -> dict[object, ErrorRates]:
+    """Honest models, for one, have no ratio."""
+    return {value: rates for value, rates in values.items() if value != ""}
 
 
 def _groups(recipe: TrainingRecipe) -> dict[str, Value]:

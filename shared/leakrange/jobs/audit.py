@@ -31,10 +31,10 @@ class ViciousnessSettings(_Strict):
 
     rounds: Annotated[int, Field(ge=1, le=1000)] = 20
     batch: Annotated[int, Field(ge=1, le=4096)] = 50
-    lr: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
+    lr: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-4
     optimiser: OptimiserSpec = OptimiserSpec()
     mode: Literal["eval", "train"] = "eval"
-    output: Literal["logits", "softmax"] = "softmax"
+    output: Literal["logits", "softmax"] = "logits"
     threshold: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
 
 
