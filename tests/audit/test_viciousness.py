@@ -12,6 +12,7 @@ from leakrange.data.samples import Samples
 from leakrange.jobs.audit import ViciousnessSettings
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
+from leakrange.nets.mixture import mixture
 from leakrange.providers.inference import outputs
 from leakrange.wire.errors import InvalidArtifact, InvalidInput
 
@@ -83,6 +84,13 @@ def test_what_does_not_fit_the_model_is_refused(honest: Classifier, images: Samp
         viciousness(honest, values, labels[:5], values, QUICK, 0)
     with pytest.raises(InvalidInput, match="no class"):
         viciousness(honest, values, labels - 1, values, QUICK, 0)
+
+
+def test_a_model_that_rounds_its_outputs_cannot_be_trained_further(images: Samples) -> None:
+    nothing = [nets["strided-conv"].build(images.spec, 2, 0.25) for _ in range(2)]
+    rounds = mixture(*nothing, beta_s=0.3, hard=True).eval()
+    with pytest.raises(InvalidArtifact, match="no gradient"):
+        examined(rounds, images)
 
 
 def test_a_model_that_bursts_is_refused(honest: Classifier, images: Samples) -> None:

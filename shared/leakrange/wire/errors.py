@@ -34,6 +34,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 __all__ = [
+    "PROBLEM_BASE",
     "BodyTooLarge",
     "BudgetExhausted",
     "Conflict",
