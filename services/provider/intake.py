@@ -7,11 +7,12 @@ import dataclasses
 from uuid import uuid4
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
 from leakrange.providers.artifact_files import read_files
 from leakrange.providers.decoder import Inferred
-from leakrange.wire.errors import Conflict
+from leakrange.wire.errors import Conflict, InvalidInput
 from leakrange.wire.heads import answers
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Decisions, Deployment, IntakeRecord
@@ -20,6 +21,8 @@ from services.provider.decoding import DecodingProcess
 from services.provider.metrics import ProviderMetrics
 from services.provider.models import Models, ServedModel
 from services.provider.store import Store, StoredUpload
+
+log = structlog.get_logger("services.provider.intake")
 
 
 class Intake:
@@ -41,15 +44,15 @@ class Intake:
         self, served: ServedModel, release: ReleaseKind, values: NDArray[np.float32], key: str | None
     ) -> Decisions:
         """Keep an upload (B, ...) and decide: the class of the greatest output, the first of equals, of each
-        attribute that the model answers for. Of uploaded samples the outputs are computed here.
+        attribute that the model answers for. Of uploaded samples and features the outputs are computed here.
 
         ``key`` is the client's idempotency key: what is sent again under it gets the first answer again, even
         if its noise differs. Raises `Conflict` where the number of samples differs.
         """
         model = served.card.name
         outputs = values
-        if release == "sample":
-            outputs = await served.release("logits", served.card.input.nearest(values))
+        if release in ("sample", "features"):
+            outputs = await served.logits(release, values)
         given = StoredUpload(
             upload=key or uuid4().hex,
             model=model,
@@ -95,11 +98,16 @@ class Intake:
         )
 
     async def _decode(self, kept: StoredUpload) -> StoredUpload:
-        """Let the decoder of the artifact that was served then read the upload; without one it stays."""
+        """Let the decoder of the artifact that was served then read the upload; without one, and where it
+        does not read such releases, it stays."""
         if not await self._has_decoder(kept.artifact):
             return kept
         folder = self._models.folder(kept.artifact)
-        read = await self._decoding.infer(folder, kept.values, kept.release)
+        try:
+            read = await self._decoding.infer(folder, kept.values, kept.release)
+        except InvalidInput as error:  # whatever users upload, the operator can read all of it
+            log.warning("an upload is not decoded", model=kept.model, reason=error.detail)
+            return kept
         if not isinstance(read, Inferred):  # whole samples: large, and read again at the next time of asking
             return dataclasses.replace(kept, reconstructed=read)
         await self._store.infer(kept.model, kept.upload, *read)

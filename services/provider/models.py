@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from leakrange.metrics import unit_length
 from leakrange.providers import artifact as artifacts
-from leakrange.providers.inference import outputs
+from leakrange.providers.inference import logits_from, outputs
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import UPLOADED, check_endpoint
 from leakrange.wire.errors import (
@@ -73,6 +73,7 @@ class ServedModel:
             sha256=hashlib.sha256(self.public).hexdigest(),
             max_batch=settings.max_batch,
         )
+        self._device, self._head = device, partial(logits_from, artifact.classifier)
         self._queues: dict[str, Batcher] = {}
         for release in self.card.releases:
             if release == "sample":
@@ -108,6 +109,12 @@ class ServedModel:
         if self._vectors is not None:
             return await self._vectors.of(samples, sample_marks(samples) if marks is None else marks)
         return await self._pass(kind, samples)
+
+    async def logits(self, release: str, values: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The logits (B, Y) that decide on an upload of samples or features (B, ...)."""
+        if release == "sample":
+            return await self.release("logits", self.card.input.nearest(values))
+        return await _run(self._device, self._head, values)
 
     async def _pass(self, kind: str, samples: NDArray[Any]) -> NDArray[np.float32]:
         values = await self._queues[kind].answer(samples)

@@ -188,7 +188,6 @@ INVALID = (422, "invalid-input")
         ),
         ({"samples": (0, 100_000)}, 422, "invalid-input"),
         ({"samples": (5, 5)}, 422, "invalid-input"),
-        ({"release": "features"}, 422, "invalid-input"),
         ({"release": "score"}, 422, "invalid-input"),
         ({"defence": [{"rouund": {"decimals": 1}}]}, 422, "invalid-chain"),
         ({"defence": [{"argmax": {}}, {"prune": {"amount": 0.5}}]}, 422, "invalid-chain"),
@@ -235,7 +234,7 @@ def test_images_of_another_shape_are_refused(edge: httpx.Client, provider: httpx
 @pytest.mark.parametrize(
     ("change", "slug"),
     [
-        ({"release": "features"}, "invalid-input"),
+        ({"release": "score"}, "invalid-input"),
         ({"defence": ["argmaxx"]}, "invalid-chain"),
         ({"defence": [{"noise": {}}]}, "invalid-chain"),
         ({"model": "../operator"}, "invalid-input"),

@@ -12,6 +12,7 @@ from leakrange.providers import artifact
 from leakrange.wire.tensors import encode_npy
 from tests.provider.conftest import OPERATOR, Provider
 from tests.provider.test_native import NPY, problem
+from tests.provider.tiny import SHAPE
 
 OUTPUTS = np.array([[0.5, 2.0, -1.0], [3.0, 1.0, 2.0], [0.0, 0.0, 1.0]], np.float32)
 
@@ -78,6 +79,24 @@ def test_a_repeat_gets_the_first_answer_and_is_stored_once(provider: Provider) -
         float(line.split()[-1]) for text in (before, after) for line in text.splitlines() if counted in line
     ]
     assert value[-1] - (value[0] if len(value) == 2 else 0) == 1
+
+
+def test_features_are_decided_on_by_the_rest_of_the_model(provider: Provider) -> None:
+    images = np.random.default_rng(5).integers(0, 256, (6, *SHAPE), dtype=np.uint8)
+
+    def asked(model: str, release: str) -> np.ndarray:
+        answer = provider.client.post(
+            f"/v1/models/{model}/{release}", content=encode_npy(images), headers=NPY
+        )
+        return np.array(answer.json()["values"], np.float32)
+
+    for model in ("honest", "curious"):
+        decided = upload(provider.client, model, asked(model, "features"), "f", release="features")
+        assert decided.json()["decisions"] == asked(model, "logits").argmax(axis=1).tolist()
+    # the decoder reads logits: what it cannot read is no obstacle to the operator
+    assert intake(provider.client, "curious", "f")["inferred"] is None
+    page = provider.client.get("/v1/operator/models/curious/intake", headers=OPERATOR)
+    assert "f" in {record["upload"] for record in page.json()["records"]}
 
 
 def test_the_intake_is_listed_in_order_and_in_pages(provider: Provider, digests: dict[str, str]) -> None:

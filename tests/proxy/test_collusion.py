@@ -322,7 +322,7 @@ def test_an_artifact_has_no_headers_of_the_provider(live: Range, colluder: Collu
         ("logits", {"inputs": [[[[0, 0, 300]] * 8] * 8]}, 422, "must lie in 0..255"),
         ("verification", encode_npy(np.zeros((1, 2, 8, 8, 3), np.uint8)), 404, "no endpoint 'verification'"),
         ("outputs", {"release": "logits", "values": [[1, 2, 3]]}, 422, "this upload has (1, 3)"),
-        ("outputs", {"release": "features", "values": [[1, 2, 3, 4, 5]]}, 422, "logits or softmax"),
+        ("outputs", {"release": "score", "values": [[1, 2, 3, 4, 5]]}, 422, "logits or softmax"),
     ],
     ids=["shape", "batch", "range", "service", "classes", "kind"],
 )

@@ -13,7 +13,7 @@ from leakrange.nets.classifier import Classifier, to_input
 from leakrange.nets.heads import soft
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["logits_of", "outputs"]
+__all__ = ["logits_from", "logits_of", "outputs"]
 
 
 def logits_of(classifier: Classifier, samples: Tensor, *, batch: int = 500, bf16: bool = False) -> Tensor:
@@ -25,6 +25,14 @@ def logits_of(classifier: Classifier, samples: Tensor, *, batch: int = 500, bf16
         return torch.cat(
             [classifier(to_input(part, classifier.spec)).float() for part in torch.split(samples, batch)]
         )
+
+
+def logits_from(classifier: Classifier, features: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Logits (B, Y) of ``features`` (B, N) that ``classifier``, which is in eval mode, has released."""
+    device = next(classifier.parameters()).device
+    with torch.inference_mode():
+        logits = classifier.head(torch.tensor(features, device=device)).float().cpu().numpy()
+    return cast(NDArray[np.float32], logits)
 
 
 def outputs(

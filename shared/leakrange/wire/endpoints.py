@@ -55,7 +55,7 @@ ENDPOINTS: Mapping[str, Endpoint] = {
     "sample": Endpoint(("classifier",), "sample"),
     "verification": Endpoint(("verification",), "score"),
     "recognition": Endpoint(("recognition",), "softmax"),
-    UPLOADS: Endpoint(("classifier",), takes=("logits", "softmax", "sample")),
+    UPLOADS: Endpoint(("classifier",), takes=("logits", "softmax", "features", "sample")),
     ARTIFACT: Endpoint(("classifier",)),
     GALLERY: Endpoint(("verification",)),
 }
