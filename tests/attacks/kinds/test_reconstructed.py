@@ -142,7 +142,7 @@ def trial(store: FolderStore, releases: Releases) -> MadeUp:
         probes={"auxiliary": [["q"], ["r"]]},
         needs=Needs(
             probes={"auxiliary": ["p0", "p1"]},
-            asked={"span": Span(data=SPEC, split="auxiliary", start=0, stop=80).model_dump(), "bits": 3.5},
+            asked={"span": Span(data=SPEC, split="auxiliary", start=0, stop=80).model_dump(), "bits": 320},
         ),
         found=inside(store, releases, TEST[:12] * 0.5, 9),
     )
@@ -155,7 +155,7 @@ async def test_an_insider_sees_as_many_users_as_its_budget(trial: MadeUp) -> Non
     assert (trial.evidence.compared.count, trial.evidence.compared.users) == (9, SESSIONS[:2])
     assert (judged.victims, judged.spent) == (9, 9)
     assert judged.metrics["honesty"].value == pytest.approx(8 / 9)
-    assert judged.metrics["bits_capacity"].value == 3.5
+    assert judged.metrics["bits_capacity"].value == 320.0
     assert judged.metrics["psnr"].value == pytest.approx(trial.found["psnr"].mean())
     view = judged.views["reconstructions"]
     assert base64.b64decode(view["original"]) == trial.found["original"].tobytes()

@@ -113,7 +113,8 @@ def compare(asked: Compared, found: NDArray[np.floating], releases: Releases) ->
 
 def judge_pictures(trial: Trial, found: Fitted, *, spent: int) -> Judged:
     """The metrics of the reconstructions, and of what the same users got under the same defence."""
-    outcome = replace(Reconstruction.of(found.arrays), capacity=trial.needs.asked.get("bits"))
+    bits = trial.needs.asked["bits"]
+    outcome = replace(Reconstruction.of(found.arrays), capacity=None if bits is None else float(bits))
     users, uploaded = len(outcome.psnr), trial.uploaded
     target = uploaded.truth(trial.model.target)[:users]
     outcomes: list[object] = [outcome, Decisions(uploaded.decisions[:users], target)]
