@@ -26,6 +26,7 @@ OURS = {
     "proxy",
     "provider-honest",
     "provider-curious",
+    "provider-vicious",
     "edge",
     "attacker",
     "trainer",
@@ -45,8 +46,8 @@ def networks(service: dict[str, Any]) -> set[str]:
 def test_attackers_and_users_share_no_network_with_a_provider_or_the_database(
     services: dict[str, Any],
 ) -> None:
-    hidden = networks(services["provider-honest"]) | networks(services["provider-curious"])
-    hidden |= networks(services["postgres"])
+    providers = ("provider-honest", "provider-curious", "provider-vicious")
+    hidden = set().union(*(networks(services[name]) for name in (*providers, "postgres")))
     for party in ("attacker", "edge"):
         assert not networks(services[party]) & hidden
 
@@ -63,8 +64,10 @@ def test_attackers_and_users_share_no_network_with_a_provider_or_the_database(
         ("controller", "postgres"),
         ("controller", "provider-honest"),
         ("controller", "provider-curious"),
+        ("controller", "provider-vicious"),
         ("proxy", "provider-honest"),
         ("proxy", "provider-curious"),
+        ("proxy", "provider-vicious"),
         ("proxy", "redis"),
         ("trainer", "redis"),
         ("migrate", "postgres"),
@@ -103,7 +106,9 @@ def test_only_controller_and_proxy_are_published_and_on_this_machine_alone(servi
     assert all(port.startswith("127.0.0.1:") for ports in published.values() for port in ports)
 
 
-@pytest.mark.parametrize("name", ["controller", "proxy", "provider-honest", "provider-curious", "edge"])
+@pytest.mark.parametrize(
+    "name", ["controller", "proxy", "provider-honest", "provider-curious", "provider-vicious", "edge"]
+)
 def test_a_server_answers_to_its_name_in_the_range(services: dict[str, Any], name: str) -> None:
     assert name in services[name]["environment"]["LEAKRANGE_ALLOWED_HOSTS"].split(",")
 
@@ -120,7 +125,14 @@ def test_starting_waits_for_health_and_migrations(services: dict[str, Any]) -> N
     conditions = {k: v["condition"] for k, v in services["controller"]["depends_on"].items()}
     assert conditions.pop("migrate") == "service_completed_successfully"
     assert set(conditions.values()) == {"service_healthy"}
-    assert {"redis", "proxy", "edge", "provider-honest", "provider-curious"} <= conditions.keys()
+    assert {
+        "redis",
+        "proxy",
+        "edge",
+        "provider-honest",
+        "provider-curious",
+        "provider-vicious",
+    } <= conditions.keys()
     assert services["migrate"]["depends_on"]["postgres"]["condition"] == "service_healthy"
 
 

@@ -45,3 +45,9 @@ def test_samples_that_cannot_be_drawn_are_refused(spec: SampleSpec, said: str) -
     for entry in reconstructors.values():
         with pytest.raises(ValueError, match=said):
             entry.build(spec, 4)
+
+
+@pytest.mark.parametrize("side", [17, 28])
+def test_the_small_net_takes_sides_that_eight_does_not_divide(side: int) -> None:
+    net = nets["strided-conv"].build(SampleSpec.picture(side, side, 1), 4, 0.2)
+    assert net(torch.randn(2, 1, side, side)).shape == (2, 4)

@@ -44,7 +44,7 @@ class StridedConv(Architecture):
                 nn.Conv2d(before, after, 3, stride=2, padding=1, bias=False),
             ]
         features = scaled(FEATURES, width)
-        flat = widths[-1] * (height // 8) * (breadth // 8)
+        flat = widths[-1] * -(-height // 8) * -(-breadth // 8)  # each convolution halves, and rounds up
         layers += [nn.BatchNorm2d(widths[-1]), nn.ReLU(inplace=True), nn.Flatten()]
         body = nn.Sequential(
             *layers, nn.Linear(flat, features, bias=False), nn.BatchNorm1d(features), nn.ReLU()
