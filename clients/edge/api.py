@@ -8,6 +8,7 @@ from uuid import uuid4
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.security import HTTPBearer
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 
 from clients.edge.auditor import Auditor
@@ -24,6 +25,7 @@ from leakrange.wire.codecs import sample_steps
 from leakrange.wire.errors import Forbidden, UnknownModel
 from leakrange.wire.openapi import sample_body
 from leakrange.wire.releases import ReleaseKind
+from leakrange.wire.samples import SampleSpec
 from leakrange.wire.schemas import Decisions
 from leakrange.wire.tensors import encode_npy
 from leakrange.wire.turns import in_turns
@@ -107,6 +109,13 @@ def _enrolled(apps: dict[str, _App], model: str) -> _App:
     return apps[model]
 
 
+async def _samples(request: Request, spec: SampleSpec, most: int) -> NDArray[Any]:
+    """Those of the body (B, *shape)."""
+    body = await request.body()
+    read = sample_steps(request.headers.get("content-type"), body, spec=spec, most=most)
+    return await in_turns(read, len(body))
+
+
 def edge_routes(
     settings: EdgeSettings,
     enrolments: Enrolments,
@@ -149,11 +158,7 @@ def edge_routes(
         app = _enrolled(apps, model)
         app.check(request, settings.operator_key)
         card = app.enrolment.card
-        body = await request.body()
-        read = sample_steps(
-            request.headers.get("content-type"), body, spec=card.input, most=settings.max_batch
-        )
-        samples = await in_turns(read, len(body))
+        samples = await _samples(request, card.input, settings.max_batch)
         upload = uuid4().hex
         values = await device.released(app.enrolment, app.release, samples, app.chain, upload)
         client = enrolments.client(app.url, app.key)

@@ -48,11 +48,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if settings.migrate:
-            try:
-                await asyncio.to_thread(upgrade, settings.database_url)
-            except LeakrangeError as error:
-                log.error("the database cannot be used", reason=error.detail, hint=error.hint)
-                raise
+            await _migrate(settings.database_url)
         key, tries = settings.operator_key.get_secret_value(), settings.attempts
         transport = AiohttpTransport(timeout=60.0)
         providers = Providers(transport, settings.providers, key, attempts=tries)
@@ -104,6 +100,14 @@ def controller(settings: ControllerSettings) -> FastAPI:
     app.include_router(catalogue)
     app.include_router(page)
     return app
+
+
+async def _migrate(url: str) -> None:
+    try:
+        await asyncio.to_thread(upgrade, url)
+    except LeakrangeError as error:
+        log.error("the database cannot be used", reason=error.detail, hint=error.hint)
+        raise
 
 
 async def _ping(database: Database) -> None:

@@ -181,10 +181,10 @@ async def test_an_outsider_sees_all_users_and_pays_for_its_queries(trial: MadeUp
     assert judged.spent == 2 * 80
 
 
-async def test_at_most_a_thousand_users_are_judged(trial: MadeUp) -> None:
+async def test_at_most_ten_thousand_users_are_judged(trial: MadeUp) -> None:
     def session(start: int) -> Span:
-        return Span(data=SPEC, split="test", start=start, stop=start + 300)
+        return Span(data=SPEC, split="test", start=start, stop=start + 3000)
 
-    trial.users = [session(start) for start in range(0, 2400, 300)]
+    trial.users = [session(start) for start in range(0, 24000, 3000)]
     compared = Compared.of(trial)  # type: ignore[arg-type]
-    assert (len(compared.users), compared.count) == (4, 1000)
+    assert (len(compared.users), compared.count) == (4, 10_000)

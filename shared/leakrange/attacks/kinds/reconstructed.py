@@ -36,7 +36,7 @@ __all__ = ["HIDDEN", "Compared", "capacity", "compare", "first", "judge_pictures
 
 HIDDEN = "sample"
 """What is inferred, as results name it."""
-MOST = 1000
+MOST = 10_000
 """Users whose pictures are compared, at most."""
 SHOWN = 10
 """Users whose pictures the report shows, at most."""

@@ -78,7 +78,7 @@ class ReconstructionKind(Kind):
         return compare(evidence.compared, attack.reconstruct(_pairs(evidence, job, releases)), releases)
 
     async def judge(self, trial: Trial) -> Judged:
-        """Compares the reconstructions with the users' pictures, of the first thousand users."""
+        """Compares the reconstructions with the users' pictures, of the first ten thousand users."""
         compared = Compared.of(trial)
         found = await trial.fitted(
             Learned(

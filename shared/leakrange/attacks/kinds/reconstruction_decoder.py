@@ -82,7 +82,7 @@ class ReconstructionDecoderKind(Kind):
         return compare(evidence.compared, found, releases)
 
     async def judge(self, trial: Trial) -> Judged:
-        """Compares the reconstructions with the users' pictures, of the first thousand whom the budget
+        """Compares the reconstructions with the users' pictures, of the first ten thousand whom the budget
         reaches."""
         stored = trial.uploaded.reconstructed
         if stored is None:
