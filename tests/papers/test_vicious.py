@@ -13,7 +13,9 @@ from leakrange.papers.trials import PaperTrial, batches
 from leakrange.papers.vicious.paper import ViciousClassifiers, ViciousSettings
 from leakrange.report.document import markdown, pictures
 from leakrange.scenario.language import parse
+from leakrange.scenario.matrix import expand
 from leakrange.scenario.results import TrialResult
+from leakrange.wire.names import PublicNames
 
 PAPER = ViciousClassifiers(ViciousSettings())
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
@@ -64,6 +66,15 @@ def test_table_6_asks_for_as_many_attributes_as_it_says() -> None:
         "male",
         "smiling",
     ]
+
+
+def test_forty_targets_fit_into_the_name_of_a_served_model() -> None:
+    rows = ViciousClassifiers.select(["6:attributes=3|40,beta_r=3"])
+    [batch] = batches(PAPER.wanted(rows, 1))
+    plan = expand(parse(batch.scenario("vicious")), lambda _: {"train": 500, "test": 100})
+    many, few = sorted(model.served_as(PublicNames("key")) for model in plan.models)
+    assert few.startswith("celeba_sub-black-hair-male-smiling-logits-")
+    assert many.startswith("celeba_sub-5-o-clock-shadow-arched-eyebrows-of-40-logits-")
 
 
 @pytest.mark.parametrize(("loss", "weights"), [("mse", (0.0, 10.0)), ("huber", (0.0, 5.0))])

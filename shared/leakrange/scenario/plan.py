@@ -27,6 +27,9 @@ from leakrange.wire.schemas import Deployment
 
 __all__ = ["Plan", "PlannedModel", "PlannedPolicy", "PlannedProbe", "PlannedStream", "PlannedTrial"]
 
+TOLD = 3
+"""Targets that the name of a served model tells, at most."""
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -81,12 +84,15 @@ class PlannedModel(Model):
 
     def served_as(self, public: PublicNames) -> str:
         """The name under which providers serve it and proxies route to it: the same model has the same name
-        in every run of a range. It tells task and release, which are public, and nothing of the behaviour.
+        in every run of a range. It tells task and release, which are public, and nothing of the behaviour. Of
+        more than three targets it tells the first two and how many there are: a name has 128 characters.
         """
         data, own = self.recipe.data.name, public.of("model", self.deployment.answers())
         if self.service is not None:  # the teacher's target is not told
             return f"{data}-{self.service.kind}-{own}"
-        return f"{data}-{'-'.join(names(self.target))}-{self.release}-{own}"
+        asked = names(self.target)
+        told = "-".join(asked) if len(asked) <= TOLD else f"{'-'.join(asked[:2])}-of-{len(asked)}"
+        return f"{data}-{told}-{self.release}-{own}"
 
 
 class PlannedPolicy(_Strict):
