@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leakrange.providers.artifact_files import read_files
 from leakrange.providers.decoder import Inferred
-from leakrange.wire.errors import Conflict, InvalidInput
+from leakrange.wire.errors import Conflict, InvalidArtifact, InvalidInput
 from leakrange.wire.heads import answers
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Decisions, Deployment, IntakeRecord
@@ -105,6 +105,8 @@ class Intake:
         folder = self._models.folder(kept.artifact)
         try:
             read = await self._decoding.infer(folder, kept.values, kept.release)
+        except InvalidArtifact:
+            raise
         except InvalidInput as error:  # whatever users upload, the operator can read all of it
             log.warning("an upload is not decoded", model=kept.model, reason=error.detail)
             return kept

@@ -137,8 +137,8 @@ def test_a_behaviour_more_is_one_provider_more_and_moves_no_port(
     nosy, controller = started["provider-nosy"], started["controller"]
     assert nosy.command[-1] == "services.provider"
     assert nosy.environment["LEAKRANGE_PROVIDER_NAME"] == "nosy"
-    assert nosy.port == 4006
-    assert json.loads(controller.environment["LEAKRANGE_PROVIDERS"])["nosy"] == "http://127.0.0.1:4006"
+    assert nosy.port == 4007
+    assert json.loads(controller.environment["LEAKRANGE_PROVIDERS"])["nosy"] == "http://127.0.0.1:4007"
 
 
 def test_the_launcher_tells_no_party_more_than_is_declared(tmp_path: Path) -> None:

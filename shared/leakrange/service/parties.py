@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Literal
 
-__all__ = ["REDIS", "REFERENCE", "Party", "RedisUser", "listening", "parties"]
+__all__ = ["REDIS", "Party", "RedisUser", "listening", "parties"]
 
 RedisUser = Literal["operator", "proxy", "controller", "fleet"]
 """The users of Redis, as in `redis_users.conf`. No party acts as the operator."""
 
 REDIS = "redis"
 """The one party that is not ours: a server that speaks Redis' protocol."""
-REFERENCE = "honest"
-"""The behaviour that every range has, as the others are compared with it."""
 _PORTS = {"controller": 0, "proxy": 1, "edge": 4, REDIS: 5}
 """Counted from the first port of the range. Providers take the free ones, so that one more moves no other."""
+_FIRST = ("honest", "curious", "vicious")
+"""Those that came with the range, in the order in which they came; behaviours of plugins come after them."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def parties(behaviours: Iterable[str]) -> tuple[Party, ...]:
     ``provider-curious``.
     """
     played = {behaviour.partition("/")[0] for behaviour in behaviours}
-    ordered = sorted(played, key=lambda name: (name != REFERENCE, name))
+    ordered = [*(name for name in _FIRST if name in played), *sorted(played.difference(_FIRST))]
     providers = (replace(_PROVIDER, name=f"provider-{name}", behaviour=name) for name in ordered)
     return (*providers, *_PARTIES)
 
