@@ -158,8 +158,10 @@ class Behaviour(ABC):
 
         return with_one_logit(net(classes // 2))
 
-    def study(self, lessons: Lessons) -> None:  # noqa: B027
-        """See all training samples once, before the first step; by default nothing is learned from that."""
+    def study(self, lessons: Lessons) -> None:
+        """See all training samples once, before the first step; by default, to weigh the classes of binary
+        targets."""
+        self.task.study(lessons)
 
     def modules(self) -> dict[str, nn.Module]:
         """Every module whose parameters the training moves."""

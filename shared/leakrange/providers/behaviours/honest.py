@@ -55,10 +55,6 @@ class Honest(Behaviour):
     Parameters: ClassVar[type[Parameters]] = HonestParameters
     several: ClassVar[tuple[Role, ...]] = ("target",)
 
-    def study(self, lessons: Lessons) -> None:
-        """Weigh the classes of binary targets."""
-        self.task.study(lessons)
-
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:  # noqa: ARG002
         """Cross-entropy on the target, and β^x of the outputs' entropy; the sensitive
         labels are not used."""

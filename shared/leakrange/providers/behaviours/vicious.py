@@ -103,10 +103,6 @@ class Vicious(Behaviour):
         """F and G."""
         return {"classifier": self.classifier, "reconstructor": self.reconstructor}
 
-    def study(self, lessons: Lessons) -> None:
-        """Weigh the classes of binary targets."""
-        self.task.study(lessons)
-
     def _outputs(self, samples: Tensor) -> tuple[Tensor, Tensor]:
         """Logits, and what G sees of the sample, in float32."""
         import torch
