@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,6 +32,12 @@ def test_foreseen(): raise ValueError
 """
 OPTIONS = ["-q", "-p", "tests.unskipped", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
 MODULE = 'import pytest\npytest.importorskip("no_such_module", reason="no such module here")\n'
+
+
+def test_no_process_computes_with_more_than_one_thread() -> None:
+    asked = "import torch; print(torch.get_num_threads())"
+    started = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
+    assert torch.get_num_threads() == int(started.stdout) == 1
 
 
 def test_no_example_has_a_deadline() -> None:

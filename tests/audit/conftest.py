@@ -1,18 +1,12 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 from leakrange.data.samples import Samples
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.training import train
 from tests.providers.conftest import recipe
 from tests.providers.pictures import patches
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,6 @@ from typing import Any
 
 import httpx
 import pytest
-import torch
 from pydantic import SecretStr
 
 from clients.edge.main import create_edge
@@ -18,11 +17,6 @@ from tests.serving import serving
 
 KEY = "fedcba9876543210fedcba9876543210"
 OPERATOR = {"Authorization": f"Bearer {KEY}"}
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 def edge_app(key: str = KEY, **more: Any) -> Any:

@@ -8,7 +8,6 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
 from pydantic import SecretStr
 
@@ -22,11 +21,6 @@ from tests.serving import serving
 
 KEY = "0123456789abcdef0123456789abcdef"
 OPERATOR = {"Authorization": f"Bearer {KEY}"}
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

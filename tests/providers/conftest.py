@@ -1,20 +1,9 @@
-from collections.abc import Iterator
-
 import pytest
-import torch
 
 from leakrange.data.samples import Samples
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.providers.training import TrainedModel, train
 from tests.providers.pictures import patches
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def recipe(behaviour: str, parameters: dict[str, object], epochs: int = 1, seed: int = 0) -> TrainingRecipe:
