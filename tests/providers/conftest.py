@@ -53,7 +53,18 @@ CASES = {
 }
 
 
+class Trained(dict[str, TrainedModel]):
+    """One model of every behaviour, each trained for a second or two when it is first asked for: of the
+    processes that share the tests out, none trains what it does not need."""
+
+    def __init__(self, images: Samples) -> None:
+        self._images = images
+
+    def __missing__(self, name: str) -> TrainedModel:
+        self[name] = train(recipe(*CASES[name], epochs=12), self._images)
+        return self[name]
+
+
 @pytest.fixture(scope="session")
 def trained(images: Samples) -> dict[str, TrainedModel]:
-    """One model of every behaviour, each trained for a second or two."""
-    return {name: train(recipe(*case, epochs=12), images) for name, case in CASES.items()}
+    return Trained(images)
