@@ -73,17 +73,18 @@ def test_the_adaptive_attacker_learns_from_defended_answers_about_what_the_model
     assert (asked(averaging), len(probed(averaging)), len(averaging.needs.streams)) == (100, 4, 4)
 
 
-def test_a_trial_knows_how_many_bits_its_releases_can_carry(plan: Plan) -> None:
-    def bits(name: str) -> float | None:
-        found: float | None = trial(plan, name).needs.asked["bits"]
-        return found
+def test_a_trial_knows_the_policy_and_how_many_releases_of_a_sample_there_are(plan: Plan) -> None:
+    """By which the bits that these can carry are bounded."""
 
-    assert bits("vicious-s0.label-only.inside.unaware.b100") == pytest.approx(3.3219, abs=1e-3)
-    assert bits("several-s0.label-only.inside.unaware.b100") == pytest.approx(1 + 1 + 3.3219, abs=1e-3)
-    once = bits("several-s0.noisy.outside.aware.b400")
-    assert once is not None
-    assert bits("several-s0.noisy.outside.averaging.b400") == pytest.approx(4 * once)
-    assert bits("honest-s0.label-only.outside.averaging.b400") == pytest.approx(3.3219, abs=1e-3)
+    def known(name: str) -> tuple[list[str], int]:
+        needs = trial(plan, name).needs
+        return [next(iter(stage)) for stage in needs.asked["policy"]], len(needs.streams)
+
+    assert known("vicious-s0.label-only.inside.unaware.b100") == (["argmax"], 1)
+    assert known("several-s0.noisy.outside.aware.b400") == (["noise"], 1)
+    assert known("several-s0.noisy.outside.averaging.b400") == (["noise"], 4)
+    assert known("honest-s0.label-only.outside.averaging.b400") == (["argmax"], 1)
+    assert known("vicious-s0.noisy.outside.unaware.b400") == (["noise"], 1)
 
 
 def said(text: str) -> str:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from leakrange.attacks.attack import Inference
 from leakrange.attacks.kinds.trial import Uploaded
 from leakrange.metrics import softmax
-from leakrange.store.files import FolderStore, get_arrays, joined, whole
+from leakrange.store.files import FolderStore, get_array, get_arrays, joined, whole
 from leakrange.wire.digests import digest
 from leakrange.wire.releases import ReleaseKind
 from services.controller.range.journal import Journal
@@ -62,4 +62,5 @@ async def read_uploads(
         reconstructed=reconstructed,
         soft=soft,
         heads=heads,
+        values=int(np.prod(get_array(releases, f"{identities[0]}.npy").shape[1:])),
     )

@@ -220,7 +220,15 @@ def _bits_recovered(found: Reconstruction) -> Estimate | float:
 
 @metric(
     "bits_capacity", measures=Reconstruction, title="bits of a release, at most", unit="bits", role="context",
-    rank=56, equation="log2 of how many different answers the output defences leave",
+    rank=56, equation="log2 of how many different answers the output defences leave; of a value of which "
+    "nothing is known 32 bits, those of a float32",
 )  # fmt: skip
 def _bits_capacity(found: Reconstruction) -> float | None:
+    """Of class scores and of features (`leakrange.defences.output.capacity.upper_bits`).
+
+    Features have no range of their own, so that N of them carry up to 32·N bits: nobody is asked which values
+    the net can give. Decimals leave that as it is, and so does noise, unless a `clip` or `normalise` before
+    it bounds the values. Significant figures bound it by themselves, since the exponents of a float32 are
+    few. It is far from what an attack finds; `bits_recovered` says what was carried at least.
+    """
     return found.capacity

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -141,8 +142,9 @@ def trial(store: FolderStore, releases: Releases) -> MadeUp:
         observed=[["u0"], ["u1"], ["u2"]],
         probes={"auxiliary": [["q"], ["r"]]},
         needs=Needs(
+            streams=["t"],
             probes={"auxiliary": ["p0", "p1"]},
-            asked={"span": Span(data=SPEC, split="auxiliary", start=0, stop=80).model_dump(), "bits": 320},
+            asked={"span": Span(data=SPEC, split="auxiliary", start=0, stop=80).model_dump(), "policy": []},
         ),
         found=inside(store, releases, TEST[:12] * 0.5, 9),
     )
@@ -179,6 +181,46 @@ async def test_an_outsider_sees_all_users_and_pays_for_its_queries(trial: MadeUp
     assert trial.evidence.auxiliary == [["q"], ["r"]]
     assert trial.evidence.compared.count == 30
     assert judged.spent == 2 * 80
+
+
+@pytest.mark.parametrize(
+    ("policy", "values", "streams", "bits"),
+    [
+        ([], 48, 1, 48 * 32),
+        ([], None, 1, None),
+        ([{"round": 1}], 48, 1, 48 * 32),
+        ([{"noise": 0.5}], 48, 3, 3 * 48 * 32),
+        ([{"clip": {"min": 0, "max": 1.5}}, {"round": 1}], 48, 1, 48 * np.log2(16)),
+        (["normalise", {"round": 1}], 48, 2, 2 * 48 * np.log2(21)),
+    ],
+    ids=str,
+)
+async def test_features_carry_no_more_than_floats_and_what_a_policy_leaves(
+    policy: list[object], values: int | None, streams: int, bits: float | None, trial: MadeUp
+) -> None:
+    trial.model.release = "features"
+    asked = {**trial.needs.asked, "policy": policy}
+    trial.needs = trial.needs.model_copy(update={"asked": asked, "streams": ["t"] * streams})
+    trial.uploaded = replace(trial.uploaded, soft=None, values=values)
+    for kind in (ReconstructionDecoderKind(), ReconstructionKind()):
+        judged = await kind.judge(trial)
+        assert "bits_recovered" in judged.metrics
+        found = judged.metrics.get("bits_capacity")
+        assert (found and found.value) == (bits and pytest.approx(bits))
+
+
+async def test_class_scores_carry_the_bits_of_each_attribute_in_each_release(trial: MadeUp) -> None:
+    """Whatever of them a policy leaves out."""
+    for policy, streams, bits in (
+        (["argmax"], 1, 1 + 1 + np.log2(10)),
+        ([], 4, 4 * 14 * 32),
+        ([{"top-k": {"k": 2, "rest": "bare"}}], 1, 6 * 32),
+    ):
+        asked = {**trial.needs.asked, "policy": policy}
+        trial.needs = trial.needs.model_copy(update={"asked": asked, "streams": ["t"] * streams})
+        trial.uploaded = replace(trial.uploaded, soft=None, heads=(2, 2, 10), values=6)
+        judged = await ReconstructionDecoderKind().judge(trial)
+        assert judged.metrics["bits_capacity"].value == pytest.approx(bits)
 
 
 async def test_at_most_ten_thousand_users_are_judged(trial: MadeUp) -> None:

@@ -109,3 +109,13 @@ def test_attributes_add_up() -> None:
         math.log2(rounded_count(2, 1)) + math.log2(rounded_count(5, 1))
     )
     assert bits([], "features", outputs=7, heads=(2, 5)) == 7 * 32
+
+
+def test_features_have_no_range_of_their_own() -> None:
+    for spec in ([{"round": 0}], [{"noise": 3.0}], [{"noise": {"scale": 1, "mode": "multiplicative"}}]):
+        assert bits(spec, "features", 64) == 64 * 32, spec
+    assert bits([{"clip": {"min": 0, "max": 4}}, {"round": 0}], "features", 64) == 64 * math.log2(5)
+    assert bits(["normalise", {"round": 2}], "features", 64) == 64 * math.log2(201)
+    # of one digit 9 for each power of ten from 1e-45 to 1e38, with a sign, and 0; no more than one too many
+    one_figure = bits([{"round": {"figures": 1}}], "features", 64)
+    assert 64 * math.log2(2 * 9 * 84) < one_figure < 64 * math.log2(2 * 9 * 84 + 4)

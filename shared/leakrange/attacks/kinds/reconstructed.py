@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from leakrange.attacks.kinds.cell import Cell, Offer
+from leakrange.attacks.kinds.cell import Offer
 from leakrange.attacks.kinds.kind import Releases
 from leakrange.attacks.kinds.trial import Fitted, Judged, Trial
-from leakrange.data import datasets, load, names
+from leakrange.data import datasets, load
 from leakrange.data.spans import span_of
 from leakrange.defences.output import Chain
 from leakrange.defences.output.base import CLASS_SCORES
@@ -32,7 +32,7 @@ from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["HIDDEN", "Compared", "capacity", "compare", "first", "judge_pictures", "pictures_of"]
+__all__ = ["HIDDEN", "Compared", "compare", "first", "judge_pictures", "pictures_of"]
 
 HIDDEN = "sample"
 """What is inferred, as results name it."""
@@ -79,13 +79,16 @@ def pictures_of(provider: Offer) -> SampleSpec | str:
     return spec
 
 
-def capacity(cell: Cell, releases: int = 1) -> float | None:
-    """The most bits that so many releases of one sample can carry; None where their length is not known."""
-    provider = cell.provider
-    if provider.release not in CLASS_SCORES:
+def capacity(trial: Trial) -> float | None:
+    """The most bits that the releases of one user's sample can carry, one for each stream; None where their
+    length is not known. A policy may shorten class scores, of which the model has one a class; it leaves
+    other releases as long as they are."""
+    release, uploaded = trial.model.release, trial.uploaded
+    values = sum(uploaded.heads) if release in CLASS_SCORES else uploaded.values
+    if not values:
         return None
-    heads = [len(provider.attributes[name].classes) for name in names(provider.target)]
-    return releases * upper_bits(Chain.parse(cell.policy), provider.release, sum(heads), heads)
+    policy = Chain.parse(trial.needs.asked["policy"])
+    return float(len(trial.needs.streams) * upper_bits(policy, release, values, uploaded.heads))
 
 
 def compare(asked: Compared, found: NDArray[np.floating], releases: Releases) -> dict[str, NDArray[Any]]:
@@ -113,8 +116,7 @@ def compare(asked: Compared, found: NDArray[np.floating], releases: Releases) ->
 
 def judge_pictures(trial: Trial, found: Fitted, *, spent: int) -> Judged:
     """The metrics of the reconstructions, and of what the same users got under the same defence."""
-    bits = trial.needs.asked["bits"]
-    outcome = replace(Reconstruction.of(found.arrays), capacity=None if bits is None else float(bits))
+    outcome = replace(Reconstruction.of(found.arrays), capacity=capacity(trial))
     users, uploaded = len(outcome.psnr), trial.uploaded
     target = uploaded.truth(trial.model.target)[:users]
     outcomes: list[object] = [outcome, Decisions(uploaded.decisions[:users], target)]

@@ -16,7 +16,6 @@ from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
 from leakrange.attacks.kinds.reconstructed import (
     HIDDEN,
     Compared,
-    capacity,
     compare,
     judge_pictures,
     pictures_of,
@@ -68,8 +67,7 @@ class ReconstructionKind(Kind):
         needs = planned(self, cell)
         if needs is None:
             return None
-        bits = capacity(cell, len(needs.streams))
-        return needs.model_copy(update={"asked": needs.asked | {"bits": bits}})
+        return needs.model_copy(update={"asked": needs.asked | {"policy": cell.policy}})
 
     def infer(
         self, attack: Any, evidence: Learned, job: FitJob, releases: Releases

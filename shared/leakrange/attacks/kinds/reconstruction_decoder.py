@@ -15,7 +15,6 @@ from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
 from leakrange.attacks.kinds.reconstructed import (
     HIDDEN,
     Compared,
-    capacity,
     compare,
     first,
     judge_pictures,
@@ -68,7 +67,7 @@ class ReconstructionDecoderKind(Kind):
 
     def plan(self, cell: Cell) -> Needs | None:
         """One stream of users' uploads."""
-        return Needs(streams=cell.uploads(), asked={"bits": capacity(cell)})
+        return Needs(streams=cell.uploads(), asked={"policy": cell.policy})
 
     def infer(
         self,

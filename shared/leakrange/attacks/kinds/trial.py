@@ -40,7 +40,8 @@ class Uploaded:
     provider's decoder inferred, if it has one, and the outputs (V, Y) as a softmax, where they are such. Of
     several attributes decisions are (V, A), and outputs lie side by side in ``heads``. ``reconstructed`` are
     the identities of the stored samples that the provider's decoder reconstructed, session by session; None
-    where it reconstructs none."""
+    where it reconstructs none. ``values``: how many numbers are uploaded of one sample; None where that is
+    not known."""
 
     truths: Sequence[Mapping[str, Sequence[int]]]
     decisions: NDArray[np.int64]
@@ -48,6 +49,7 @@ class Uploaded:
     soft: NDArray[np.floating] | None = None
     heads: Sequence[int] = ()
     reconstructed: Sequence[str] | None = None
+    values: int | None = None
 
     def truth(self, attribute: Names) -> NDArray[np.int64]:
         """The users' classes of one attribute (V,), of several (V, A), -1 where unknown.
