@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from leakrange.attacks import attacks
 from leakrange.attacks.kinds import kind_of
 from leakrange.attacks.kinds.trial import Uploaded
-from leakrange.scenario.plan import Plan, PlannedModel, PlannedTrial
+from leakrange.scenario.plan import Plan, PlannedStream, PlannedTrial
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.errors import LeakrangeError, StorageFull
 from services.controller.range.asking import Asking
@@ -108,7 +108,7 @@ class Driver:
         if needs.streams:
             first = needs.streams[0]
             uploaded = await context.once.need(
-                f"uploaded {first}", partial(self._uploaded, streams[0], context.models[trial.model])
+                f"uploaded {first}", partial(self._uploaded, context.streams[first], streams[0])
             )
         return ReadyTrial(
             context,
@@ -126,8 +126,10 @@ class Driver:
         probe = self._context.probes[name]
         return await self._context.once.need(f"probe {name}", partial(self._asking.probe, probe))
 
-    async def _uploaded(self, identities: list[str], model: PlannedModel) -> Uploaded:
+    async def _uploaded(self, stream: PlannedStream, identities: list[str]) -> Uploaded:
         """A stream with everything known about it, read once for all the trials that use it."""
         context = self._context
+        model = context.models[stream.model]
+        released = stream.released(model, context.policies[stream.defence])
         heads = context.plan.heads(model)
-        return await read_uploads(identities, model.release, heads, context.journal, context.parties.releases)
+        return await read_uploads(identities, released, heads, context.journal, context.parties.releases)

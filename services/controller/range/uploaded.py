@@ -37,8 +37,8 @@ async def read_uploads(
     journal: Journal,
     releases: FolderStore,
 ) -> Uploaded:
-    """The stream whose uploads of that release were stored under these ``identities``, in order. ``heads``
-    are the numbers of classes of what the model is asked for."""
+    """The stream whose uploads were stored under these ``identities``, in order. ``release`` is what their
+    values are, after all defences. ``heads`` are the numbers of classes of what the model is asked for."""
     truths = [await journal.truth(identity) for identity in identities]
     intakes = [get_arrays(releases, f"{identity}.npz") for identity in identities]
     inferred = None
@@ -53,8 +53,7 @@ async def read_uploads(
     soft: NDArray[np.floating] | None = None
     if release in ("logits", "softmax"):
         soft = joined(releases, [[identity] for identity in identities])
-        if release == "logits" and (soft.min() < 0.0 or soft.max() > 1.0):  # no defence has made them soft
-            soft = softmax(soft, heads)
+        soft = softmax(soft, heads) if release == "logits" else soft
     return Uploaded(
         truths=[labels for labels, _ in truths],
         decisions=np.concatenate([intake["decisions"] for intake in intakes]),

@@ -15,6 +15,7 @@ from leakrange.attacks.kinds.trial import Model
 from leakrange.attacks.people.questions import compared
 from leakrange.data import Names, names
 from leakrange.defences.chain import DefenceChain
+from leakrange.defences.output import Chain
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.job import FitJob, ProbeJob, Shown, Span, TrainJob
 from leakrange.scenario.results import TrialResult
@@ -127,6 +128,11 @@ class PlannedStream(_Strict):
     spans: list[Span]
     audit: AuditPlan | None = None
     """What the model has to pass before anything is uploaded."""
+
+    def released(self, model: PlannedModel, policy: PlannedPolicy) -> ReleaseKind:
+        """What the values are that arrive, after the device's defences and the proxy's."""
+        on_device = DefenceChain.parse(self.local).outputs
+        return Chain.parse(policy.chain).makes(on_device.makes(model.release))
 
     def identity(self, model: PlannedModel, policy: PlannedPolicy, span: Span) -> str:
         """The name of one session's stored releases."""

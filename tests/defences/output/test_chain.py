@@ -35,13 +35,15 @@ def test_a_chain_is_the_composition_of_its_stages(specs: list[Any], release: Any
     values = np.random.default_rng(3).dirichlet(np.ones(6), size=4).astype(np.float32)
     context = ReleaseContext(release=release, sticky_key=b"k", digests=[b"a", b"b", b"c", b"d"])
     chain = Chain.parse(specs)
-    step = values.astype(np.float64)
-    for index, (_, stage) in enumerate(chain.stages):
+    step, kind = values.astype(np.float64), release
+    for index, (name, stage) in enumerate(chain.stages):
         place = f"{chain.digest()}:{index}".encode()
         step = stage.apply(
             step,
-            ReleaseContext(release=release, sticky_key=b"k", digests=context.digests, stage=place),
+            ReleaseContext(release=kind, sticky_key=b"k", digests=context.digests, stage=place),
         )
+        kind = "softmax" if name in ("softmax", "argmax") else kind
+    assert chain.makes(release) == kind
     np.testing.assert_array_equal(chain.apply(values, context), step.astype(np.float32))
 
 
@@ -114,10 +116,24 @@ def test_a_chain_has_an_end() -> None:
 @pytest.mark.parametrize("name", ["argmax", "top-k", "temperature"])
 def test_class_score_defences_refuse_scores_and_features(name: str) -> None:
     chain = Chain.parse([name if name == "argmax" else {name: 1}])
-    assert chain.consumes == {"logits", "softmax"}
+    assert chain.refuse("logits") is None
+    assert chain.refuse("softmax") is None
     for release in ("score", "features", "sample"):
         with pytest.raises(InvalidInput, match=f"{name} means nothing on a {release} release"):
             chain.apply(np.zeros((2, 1), dtype=np.float32), ReleaseContext(release=release))
+
+
+@pytest.mark.parametrize(
+    "after", [{"temperature": 2}, {"top-k": 2}, {"top-k": {"k": 2, "rest": "zero"}}, "normalise"], ids=str
+)
+def test_what_comes_after_a_softmax_takes_probabilities(after: Any) -> None:
+    """So that, say, classes that are withheld have the probability 0."""
+    logits = 3 * np.random.default_rng(4).normal(size=(5, 6)).astype(np.float32)
+    soft = np.exp(logits.astype(float)) / np.exp(logits.astype(float)).sum(axis=1, keepdims=True)
+    found = Chain.parse(["softmax", after]).apply(logits, ReleaseContext(release="logits"))
+    expected = Chain.parse([after]).apply(soft.astype(np.float32), ReleaseContext(release="softmax"))
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+    assert found.min() >= 0.0
 
 
 def test_a_chain_is_deterministic_unless_it_draws() -> None:

@@ -39,6 +39,11 @@ class Argmax(OutputDefence[Nothing]):
         return result
 
     @override
+    def makes(self, release: Release) -> Release:
+        """Probabilities, one of which is 1."""
+        return "softmax"
+
+    @override
     def room(self, before: Room, release: Release) -> Room:
         """One of N vectors."""
         bits = min(before.bits, math.log2(before.values))

@@ -38,10 +38,11 @@ CLASS_SCORES: frozenset[Release] = frozenset({"logits", "softmax"})
 class ReleaseContext:
     """What a defence may know beside the values.
 
-    release: the kind. draw: source of fresh noise. sticky_key: a secret of whoever runs the defence. digests:
-    one per sample, naming the *query* (model, endpoint, canonical input), so that the same query gets the
-    same sticky noise wherever it stands in a batch. stage: the place in the policy, told by the chain; it
-    keeps two noises apart. heads: the numbers of classes of a model that answers for several attributes.
+    release: the kind; a stage is told what the stages before it have made of it. draw: source of fresh noise.
+    sticky_key: a secret of whoever runs the defence. digests: one per sample, naming the *query* (model,
+    endpoint, canonical input), so that the same query gets the same sticky noise wherever it stands in a
+    batch. stage: the place in the policy, told by the chain; it keeps two noises apart. heads: the numbers of
+    classes of a model that answers for several attributes.
     """
 
     release: Release
@@ -73,6 +74,11 @@ class OutputDefence(Defence[P]):
     def apply(self, values: Values, context: ReleaseContext) -> Values:
         """Transform finite values (B, ...) into finite ones of the same shape, unless the defence says
         otherwise."""
+
+    def makes(self, release: Release) -> Release:
+        """What the values are after it, of a release of that kind: probabilities, where it makes such of
+        logits. Every later stage takes them as that."""
+        return release
 
     def room(self, before: Room, release: Release) -> Room:  # noqa: ARG002 - subclasses may need it
         """What is known of one sample's values after this stage, from what was known before; of one

@@ -26,6 +26,6 @@ def upper_bits(policy: Chain, release: Release, outputs: int, heads: Sequence[in
 
 def _bits(policy: Chain, release: Release, values: int) -> float:
     room = Room.released(release, values)
-    for _, stage in policy.stages:
-        room = stage.room(room, release)
+    for stage, kind in policy.steps(release):
+        room = stage.room(room, kind)
     return room.within(room.of_levels(2.0**FLOAT_BITS)).bits

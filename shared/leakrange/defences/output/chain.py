@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.defences.output.base import (
-    ANY_RELEASE,
     CLASS_SCORES,
     OutputDefence,
     Release,
@@ -62,18 +61,27 @@ class Chain:
         """Whether a stage has sticky noise, which needs each sample's digest and a secret."""
         return any(stage.needs_digests for _, stage in self.stages)
 
-    @property
-    def consumes(self) -> frozenset[Release]:
-        """Release kinds on which every stage means something."""
-        return ANY_RELEASE.intersection(*(stage.consumes for _, stage in self.stages))
+    def steps(self, release: Release) -> list[tuple[OutputDefence[Any], Release]]:
+        """Each stage with the kind of what it gets, of a release of that kind."""
+        found = []
+        for _, stage in self.stages:
+            found.append((stage, release))
+            release = stage.makes(release)
+        return found
+
+    def makes(self, release: Release) -> Release:
+        """What the values are after all stages, of a release of that kind."""
+        for _, stage in self.stages:
+            release = stage.makes(release)
+        return release
 
     def refuse(self, release: Release, rank: int = 1) -> str | None:
         """Why the chain cannot take that release kind, with ``rank`` axes for each sample, or None when it
         can."""
-        for name, stage in self.stages:
-            if release not in stage.consumes:
+        for (name, _), (stage, kind) in zip(self.stages, self.steps(release), strict=True):
+            if kind not in stage.consumes:
                 kinds = ", ".join(sorted(stage.consumes))
-                return f"{name} means nothing on a {release} release; it takes {kinds}"
+                return f"{name} means nothing on a {kind} release; it takes {kinds}"
             if stage.vectors and rank != 1:
                 others = ", ".join(each for each, one in output_defences.items() if not one.vectors)
                 return (
@@ -104,8 +112,8 @@ class Chain:
         if heads and sum(heads) != values.shape[1]:
             raise InvalidInput(f"{values.shape[1]} class scores are not those of {sum(heads)} classes")
         current = np.asarray(values, dtype=np.float64)
-        for (_, stage), place in zip(self.stages, self._places, strict=True):
-            told = dataclasses.replace(context, stage=place)
+        for (stage, kind), place in zip(self.steps(context.release), self._places, strict=True):
+            told = dataclasses.replace(context, release=kind, stage=place)
             if not stage.by_head:
                 current = stage.apply(current, told)
                 continue

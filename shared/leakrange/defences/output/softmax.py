@@ -24,7 +24,8 @@ class Softmax(OutputDefence[Nothing]):
     """Logits become probabilities, which takes one number away: how great they are altogether. Those of two
     classes whose first logit is 0 lose nothing. A softmax stays as it is.
 
-    The release keeps its kind: whoever reads logits there reads other numbers than before.
+    The release keeps its name: whoever reads logits there reads other numbers than before. Later stages take
+    them as probabilities (`makes`).
     """
 
     Parameters = Nothing
@@ -37,6 +38,11 @@ class Softmax(OutputDefence[Nothing]):
     def apply(self, values: Values, context: ReleaseContext) -> Values:
         """(B, N) -> (B, N)."""
         return softmax(values) if context.release == "logits" else values
+
+    @override
+    def makes(self, release: Release) -> Release:
+        """Probabilities."""
+        return "softmax"
 
     @override
     def room(self, before: Room, release: Release) -> Room:
