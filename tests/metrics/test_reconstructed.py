@@ -94,9 +94,23 @@ def test_a_picture_of_each_class_tells_at_most_the_class(rng: np.random.Generato
     assert 2.3 < found.value <= 3.0
 
 
+def test_the_mean_of_a_class_is_judged_beside_the_mean_of_all(
+    pictures: np.ndarray, inverses: Inverses
+) -> None:
+    classes = np.arange(60) % 3
+    means = np.stack([pictures[classes == each].mean(axis=0) for each in range(3)])
+    found = measured(Reconstruction.judge(pictures, pictures, inverses, of_class=means[classes]))
+    error = ((pictures - means[classes]) ** 2).reshape(60, -1).mean(axis=1)
+    assert found["psnr_class_mean"].value == pytest.approx(np.mean(-10 * np.log10(error)))
+    assert found["psnr_class_mean"].value != pytest.approx(found["psnr_mean"].value, abs=0.05)
+    assert described("psnr").floor == "psnr_class_mean"
+    assert "psnr_class_mean" not in measured(Reconstruction.judge(pictures, pictures, inverses))
+
+
 @pytest.mark.parametrize("capacity", [None, 33.25])
 def test_it_travels_in_an_npz(capacity: float | None, pictures: np.ndarray, inverses: Inverses) -> None:
-    made = Reconstruction.judge(pictures, pictures[::-1], inverses, capacity)
+    of_class = None if capacity is None else pictures**2
+    made = Reconstruction.judge(pictures, pictures[::-1], inverses, capacity, of_class)
     file = io.BytesIO()
     np.savez(file, **made.arrays())
     file.seek(0)

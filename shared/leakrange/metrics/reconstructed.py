@@ -25,7 +25,9 @@ class Reconstruction:
     mean and from the reconstruction by both inverses, and each original's ``place`` (V,): how many of the
     others are as near to its reconstruction as itself, or nearer.
 
-    ``mean_psnr`` (V,) is the PSNR of the data set's mean picture, which who sees no release can answer.
+    ``mean_psnr`` (V,) is the PSNR of the data set's mean picture, which who sees no release can answer, and
+    ``class_psnr`` (V,) that of the mean picture of the class that each user was given, which who sees nothing
+    but decisions can answer; None where users were given several classes each.
     ``capacity`` is how many bits one release can carry at most; None where nothing is known of that.
     """
 
@@ -36,6 +38,7 @@ class Reconstruction:
     conditioned: Distances
     place: NDArray[np.int64]
     capacity: float | None = None
+    class_psnr: NDArray[np.float64] | None = None
 
     @classmethod
     def judge(
@@ -44,8 +47,10 @@ class Reconstruction:
         reconstructed: NDArray[np.floating],
         inverses: Inverses,
         capacity: float | None = None,
+        of_class: NDArray[np.floating] | None = None,
     ) -> Reconstruction:
-        """Compare pictures (V, H, W, C) in [0, 1] with their reconstructions. Raises `ValueError` as
+        """Compare pictures (V, H, W, C) in [0, 1] with their reconstructions, and with the mean pictures
+        ``of_class`` (V, H, W, C). Raises `ValueError` as
         `leakrange.metrics.reconstruction.ssim` and `leakrange.metrics.risk.Inverse.distances`."""
         mean = np.clip(inverses.conditioned.mean, 0.0, 1.0).reshape(original.shape[1:])
         return cls(
@@ -56,6 +61,7 @@ class Reconstruction:
             inverses.conditioned.distances(original, reconstructed),
             places(original, reconstructed),
             capacity,
+            None if of_class is None else psnr(original, of_class),
         )
 
     @property
@@ -73,6 +79,8 @@ class Reconstruction:
                 found[f"{name}_{part.name}"] = np.asarray(getattr(getattr(self, name), part.name))
         if self.capacity is not None:
             found["capacity"] = np.asarray(self.capacity)
+        if self.class_psnr is not None:
+            found["class_psnr"] = self.class_psnr
         return found
 
     @classmethod
@@ -86,6 +94,7 @@ class Reconstruction:
             _distances(arrays, "conditioned"),
             arrays["place"],
             float(arrays["capacity"]) if "capacity" in arrays else None,
+            arrays.get("class_psnr"),
         )
 
 
@@ -114,7 +123,7 @@ def _mean(values: NDArray[np.floating]) -> Estimate:
 
 @metric(
     "psnr", measures=Reconstruction, title="PSNR", unit="dB", role="leakage", rank=40, chance="psnr_mean",
-    interval=STUDENT, claim="brings samples back with a PSNR of {value}",
+    floor="psnr_class_mean", interval=STUDENT, claim="brings samples back with a PSNR of {value}",
     equation="mean over samples of −10·log10(mean squared error), pixels in [0, 1]; a perfect one has 58.92",
 )  # fmt: skip
 def _psnr(found: Reconstruction) -> Estimate:
@@ -127,6 +136,17 @@ def _psnr(found: Reconstruction) -> Estimate:
 )  # fmt: skip
 def _psnr_mean(found: Reconstruction) -> float:
     return float(found.mean_psnr.mean())
+
+
+@metric(
+    "psnr_class_mean", measures=Reconstruction, title="PSNR of the class's mean picture", unit="dB",
+    role="context", rank=42,
+    equation="PSNR of answering everybody the mean of training and validation data of the class that was "
+    "decided",
+)  # fmt: skip
+def _psnr_class_mean(found: Reconstruction) -> float | None:
+    """What a release gives away that is nothing but the decision, to who has pictures of every class."""
+    return None if found.class_psnr is None else float(found.class_psnr.mean())
 
 
 @metric(

@@ -34,7 +34,8 @@ class Metric:
     """One figure: its name in results, and what readers need to know about it.
 
     ``higher``: whether a higher value means more utility or leakage. ``chance`` is what pure guessing
-    reaches: a value, or the name of the metric that holds it. ``claim`` says in words what an attack reached;
+    reaches: a value, or the name of the metric that holds it. ``floor`` names the metric that holds what a
+    decision alone gives away. ``claim`` says in words what an attack reached;
     it may contain ``{value}`` and ``{hidden}``.
     """
 
@@ -47,6 +48,7 @@ class Metric:
     interval: str = ""
     """Over what the interval of one trial is, and by whose method; empty where there is none."""
     chance: float | str | None = None
+    floor: str | None = None
     claim: str = ""
     rank: int = 100
     """The metric's place in reports; metrics of equal rank are sorted by name."""

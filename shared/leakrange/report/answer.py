@@ -31,7 +31,7 @@ from leakrange.report.findings import (
     utility,
     utility_metric,
 )
-from leakrange.report.open_scale import companions, left, over_honest
+from leakrange.report.open_scale import companions, left, no_more_than_a_label, over_honest
 from leakrange.scenario.results import Summary
 
 __all__ = [
@@ -60,7 +60,9 @@ def sentences(findings: Findings) -> list[str]:
         tell = _honest if family == "honest" else _other
         found = [tell(findings, family, rows) for rows in measured(findings, family)]
         said += found or [_nothing(findings, family)]
-    return [*said, *(_defences(each) for each in findings.scales() or [findings])]
+    for each in findings.scales() or [findings]:
+        said += [_defences(each), *_labels_alone(each)]
+    return said
 
 
 Rows = list[tuple[Subject, Summary]]
@@ -248,6 +250,17 @@ def _defences(findings: Findings) -> str:
     if providers < leaks:  # one may hide several attributes
         who = f"the {leaks} leaks of {count(providers, 'provider')}"
     return f"On {who} without a defence, " + "; ".join(parts) + "."
+
+
+def _labels_alone(findings: Findings) -> list[str]:
+    """Which defences leave nothing but the decision, in a sentence; none where none does."""
+    found = no_more_than_a_label(findings)
+    if not found:
+        return []
+    return [
+        f"Under {_joined(found)} the strongest attack does no better than somebody who sees the "
+        "decisions alone."
+    ]
 
 
 def _effect(verdict: Verdict, leaking: int) -> str:

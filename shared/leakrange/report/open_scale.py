@@ -6,11 +6,12 @@ what an attack reaches at an honest provider, whose model was trained for its ta
 
 from __future__ import annotations
 
+from leakrange.metrics import described
 from leakrange.metrics.numbers import difference, figure
-from leakrange.report.findings import Findings, Subject, Verdict, beside, leak, leaked, little
+from leakrange.report.findings import Findings, Subject, Verdict, beside, leak, leaked, little, stops
 from leakrange.scenario.results import Summary
 
-__all__ = ["companions", "left", "over_honest"]
+__all__ = ["companions", "left", "no_more_than_a_label", "over_honest"]
 
 
 def companions(row: Summary, subject: Subject) -> str:
@@ -68,3 +69,36 @@ def left(verdict: Verdict) -> str:
     lower = f"{difference(change, unit)} {way}" if change else "as without it"
     rest = f"{subject.metric.title} {figure(found.mean, unit)}{f' and {more}' if more else ''}"
     return f"leaves {rest}{most}, {lower}"
+
+
+def no_more_than_a_label(findings: Findings) -> list[str]:
+    """The defences that bring every attack from above its floor, which is what a decision alone gives away,
+    to that floor or below it: "argmax (PSNR 16.6 dB, PSNR of the class's mean picture 16.5 dB)"."""
+    exposed = [
+        subject
+        for subject in findings.subjects
+        if (row := findings.open(subject)) and (_above_floor(row, subject) or 0.0) > stops(subject.metric)
+    ]
+    said = []
+    for defence in findings.defences:
+        rows = [(subject, row) for subject in exposed if (row := findings.best.get((subject, defence)))]
+        above = [_above_floor(row, subject) for subject, row in rows]
+        known = [far for far in above if far is not None]
+        if not known or len(known) < len(rows):
+            continue
+        subject, row = rows[known.index(max(known))]
+        metric = subject.metric
+        if max(known) > stops(metric) or metric.floor is None:
+            continue
+        floor = f"{described(metric.floor).title} {figure(row.mean(metric.floor), metric.unit)}"
+        said.append(f"{defence} ({metric.title} {figure(leaked(row), metric.unit)}, {floor})")
+    return said
+
+
+def _above_floor(row: Summary, subject: Subject) -> float | None:
+    """How far an attack is above what a decision alone gives away; None where that is not known."""
+    metric, found = subject.metric, leak(row)
+    floor = None if metric.floor is None else row.mean(metric.floor)
+    if found is None or floor is None:
+        return None
+    return found.mean - floor if metric.higher else floor - found.mean

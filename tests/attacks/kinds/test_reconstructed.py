@@ -78,6 +78,25 @@ def test_each_user_is_compared_with_what_was_made_of_its_own_upload(
     np.testing.assert_array_equal(reconstructed, np.concatenate(drawn[:9, :, :, 0], axis=1))
 
 
+def test_the_mean_picture_of_what_was_decided_is_no_better_than_the_decision(
+    store: FolderStore, releases: Releases
+) -> None:
+    """Of training and validation pictures by their own labels, whatever class a user is of."""
+    decided = (DIGITS.labels["digit"][DIGITS.where("test")][:12] + np.array([3, *[0] * 11])) % 10
+    compared = Compared(users=SESSIONS[:2], count=12, trained=SPEC, target="digit", decided=decided.tolist())
+    chunks = [[stored(store, TEST[:7])], [stored(store, TEST[7:12])]]
+    found = ReconstructionDecoderKind().infer(
+        ViciousDecoder(), Found(compared=compared, reconstructed=chunks), JOB, releases
+    )
+    own = np.concatenate([DIGITS.where("train"), DIGITS.where("validation")])
+    labels = DIGITS.labels["digit"][own]
+    means = np.stack([DIGITS.values[own[labels == each]].mean(axis=0) for each in range(10)])
+    mse = ((TEST[:12] - means[decided]) ** 2 / 255.0**2).mean(axis=(1, 2, 3))
+    np.testing.assert_allclose(found["class_psnr"], -10 * np.log10(mse), atol=0.01)
+    assert found["class_psnr"][1:].mean() > found["mean_psnr"][1:].mean() + 0.5
+    assert "class_psnr" not in inside(store, releases, TEST[:12], 12)
+
+
 def test_values_out_of_range_are_cut_and_other_sizes_refused(store: FolderStore, releases: Releases) -> None:
     bright = np.where(TEST[:12] > 0, TEST[:12] + 900.0, -40.0)
     white = np.where(TEST[:12] > 0, 255.0, 0.0)
@@ -155,6 +174,7 @@ async def test_an_insider_sees_as_many_users_as_its_budget(trial: MadeUp) -> Non
     assert isinstance(trial.evidence, Found)
     assert trial.evidence.reconstructed == [["a"], ["b"]]
     assert (trial.evidence.compared.count, trial.evidence.compared.users) == (9, SESSIONS[:2])
+    assert (trial.evidence.compared.target, trial.evidence.compared.decided) == ("y", [9, *range(1, 9)])
     assert (judged.victims, judged.spent) == (9, 9)
     assert judged.metrics["honesty"].value == pytest.approx(8 / 9)
     assert judged.metrics["bits_capacity"].value == 320.0

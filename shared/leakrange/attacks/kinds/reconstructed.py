@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from leakrange.attacks.kinds.cell import Offer
 from leakrange.attacks.kinds.kind import Releases
 from leakrange.attacks.kinds.trial import Fitted, Judged, Trial
-from leakrange.data import datasets, load
+from leakrange.data import Samples, datasets, load
 from leakrange.data.spans import span_of
 from leakrange.defences.output import Chain
 from leakrange.defences.output.base import CLASS_SCORES
@@ -46,20 +46,29 @@ BATCH = 1000
 
 class Compared(BaseModel):
     """Whose pictures were reconstructed: the first ``count`` of the samples of ``users``, session by session;
-    and the data on which their provider ``trained``."""
+    the data on which their provider ``trained``; and which class of the ``target`` was ``decided`` of each,
+    where that is one attribute."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     users: Annotated[list[Span], Field(min_length=1)]
     count: Annotated[int, Field(ge=1, le=MOST)]
     trained: DataSpec
+    target: str = ""
+    decided: list[int] = []
 
     @classmethod
     def of(cls, trial: Trial, seen: int = MOST) -> Compared:
         """The first users of a trial, of whom an attack has ``seen`` so many."""
         users = first(trial.users, [span.stop - span.start for span in trial.users], min(seen, MOST))
         total = sum(span.stop - span.start for span in users)
-        return cls(users=users, count=min(total, seen, MOST), trained=trial.model.recipe.data)
+        count = min(total, seen, MOST)
+        asked = cls(users=users, count=count, trained=trial.model.recipe.data)
+        target = trial.model.target
+        if not isinstance(target, str):
+            return asked
+        decided = trial.uploaded.decisions[:count].tolist()
+        return asked.model_copy(update={"target": target, "decided": decided})
 
 
 def first(parts: Sequence[Any], samples: Sequence[int], count: int) -> list[Any]:
@@ -104,11 +113,16 @@ def compare(asked: Compared, found: NDArray[np.floating], releases: Releases) ->
             hint="was the decoder trained for pictures of another size?",
         )
     reconstructed = np.clip(found[: asked.count] / WHITE, 0.0, 1.0).astype(np.float32)
-    version = datasets[asked.trained.name].version
-    name = digest(["inverses", asked.trained.model_dump(mode="json"), version])
+    trained = [asked.trained.model_dump(mode="json"), datasets[asked.trained.name].version]
+    name = digest(["inverses", *trained])
     inverses = Inverses.of(releases.once(name, lambda: _inverses(asked.trained).arrays()))
+    of_class = None
+    if asked.decided:
+        name = digest(["class means", *trained, asked.target])
+        means = releases.once(name, lambda: {"means": _class_means(asked.trained, asked.target)})["means"]
+        of_class = means[asked.decided]
     return {
-        **Reconstruction.judge(originals, reconstructed, inverses).arrays(),
+        **Reconstruction.judge(originals, reconstructed, inverses, of_class=of_class).arrays(),
         "original": _strip(originals[:SHOWN]),
         "reconstructed": _strip(reconstructed[:SHOWN]),
     }
@@ -137,9 +151,30 @@ STRIPS = ("original", "reconstructed")
 def _inverses(trained: DataSpec) -> Inverses:
     """Those of the covariance of the provider's training and validation samples (VICIOUS, Eq. 6)."""
     data = load(trained)
+    return Inverses.of_spread(Spread.of(_pixels(data.values[part]) for part in _known(data)))
+
+
+def _class_means(trained: DataSpec, target: str) -> NDArray[np.float32]:
+    """The mean picture of each class (C, H, W, C) in [0, 1], of the same samples; of a class that has none
+    the mean of all."""
+    data = load(trained)
+    labels = data.labels[target]
+    sums = np.zeros((len(data.attributes[target].classes), *data.values.shape[1:]))
+    counts = np.zeros(len(sums))
+    for part in _known(data):
+        for number in np.unique(labels[part][labels[part] >= 0]):
+            own = _pixels(data.values[part[labels[part] == number]])
+            sums[number] += own.sum(axis=0, dtype=np.float64)
+            counts[number] += len(own)
+    means = sums / np.maximum(counts, 1.0).reshape(-1, 1, 1, 1)
+    means[counts == 0] = sums.sum(axis=0) / max(counts.sum(), 1.0)
+    return means.astype(np.float32)
+
+
+def _known(data: Samples) -> list[NDArray[np.int64]]:
+    """Where the provider's training and validation samples are, batch by batch."""
     chosen = np.concatenate([data.where("train"), data.where("validation")])
-    parts = np.split(chosen, range(BATCH, len(chosen), BATCH))
-    return Inverses.of_spread(Spread.of(_pixels(data.values[part]) for part in parts))
+    return np.split(chosen, range(BATCH, len(chosen), BATCH))
 
 
 def _samples(span: Span) -> NDArray[Any]:
