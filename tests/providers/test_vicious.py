@@ -16,11 +16,11 @@ from leakrange.nets.reconstructor import from_pixels, to_pixels
 from leakrange.providers import artifact
 from leakrange.providers.augmentation import augmented
 from leakrange.providers.behaviours import behaviours
-from leakrange.providers.inference import outputs
+from leakrange.providers.inference import logits_of, outputs
 from leakrange.providers.loop import Lessons
 from leakrange.providers.model_file import load_decoder
 from leakrange.providers.target_task import TargetTask
-from leakrange.providers.training import TrainedModel, train
+from leakrange.providers.training import TrainedModel, Training, train
 from leakrange.wire.errors import InvalidArtifact, InvalidInput
 from leakrange.wire.samples import SampleSpec
 from tests.providers.pictures import patches
@@ -89,6 +89,16 @@ def test_g_reads_the_release_that_it_was_trained_on(release: str, pictures: Samp
     if release == "features":
         with pytest.raises(InvalidInput, match="reads features, not 'logits'"):
             made.decoder.infer(outputs(made.classifier, users, "logits"), "logits")
+
+
+@pytest.mark.parametrize("release", ["logits", "softmax", "features"])
+def test_an_epoch_is_judged_by_the_logits_that_are_known_already(release: str, pictures: Samples) -> None:
+    """Only features are computed once more."""
+    training = Training(recipe(release=release), pictures, "cpu")
+    validation = training.parts["validation"]
+    logits = logits_of(training.trainee.classifier, validation.inputs)
+    own, others = (training.trainee.judge(given, validation) for given in (logits, 9 * logits.roll(1, 0)))
+    assert (own.figures == others.figures) == (release == "features")
 
 
 def test_a_sigmoid_hides_nothing(pictures: Samples, tmp_path: Path) -> None:

@@ -111,14 +111,13 @@ class Vicious(Behaviour):
             features = self.classifier.features(samples)
             logits = self.classifier.head(features)
         logits = logits.float()
-        return logits, self._seen(logits, features.float())
+        return logits, features.float() if self.parameters.release == "features" else self._read(logits)
 
-    def _seen(self, logits: Tensor, features: Tensor) -> Tensor:
+    def _read(self, logits: Tensor) -> Tensor:
+        """What G reads of logits, where it does not read features."""
         from leakrange.nets.heads import soft
         from leakrange.nets.one_logit import of_second
 
-        if self.parameters.release == "features":
-            return features
         if self.parameters.sigmoid:
             return of_second(logits)
         return logits if self.parameters.release == "logits" else soft(logits, self.classifier.heads)
@@ -153,8 +152,13 @@ class Vicious(Behaviour):
         self.reconstructor.eval()
         similar, error = [], []
         with torch.inference_mode():
-            for part in torch.split(validation.inputs, BATCH):
-                _, seen = self._outputs(to_input(part, self.classifier.spec))
+            for part, known in zip(
+                torch.split(validation.inputs, BATCH), torch.split(logits, BATCH), strict=True
+            ):
+                if self.parameters.release == "features":
+                    _, seen = self._outputs(to_input(part, self.classifier.spec))
+                else:
+                    seen = self._read(known)
                 found, pixels = self.reconstructor(seen), to_pixels(part)
                 similar.append(ssim(found, pixels))
                 error.append(((found - pixels) ** 2).mean(dim=(1, 2, 3)))
