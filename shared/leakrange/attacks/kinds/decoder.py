@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from leakrange.attacks.attack import Attack, Inference, Knowledge
+from leakrange.attacks.attack import Attack, Inference
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.attribute import judge_guesses
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Kind
+from leakrange.attacks.kinds.inside import InsideKind
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Trial, Uploaded
 from leakrange.wire.errors import NotFound
@@ -25,7 +25,7 @@ class NoEvidence(BaseModel):
 
 
 @kinds.register("decoder")
-class DecoderKind(Kind):
+class DecoderKind(InsideKind):
     """Needs no queries and no fit: the provider's inferences come with the uploads."""
 
     name: ClassVar[str] = "decoder"
@@ -35,17 +35,6 @@ class DecoderKind(Kind):
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
         """What the provider's model hides for its decoder."""
         return what_is_decoded(attack, given, provider)
-
-    def buys(
-        self,
-        target: Target,  # noqa: ARG002
-        provider: Offer,  # noqa: ARG002
-        knowledge: Knowledge,  # noqa: ARG002
-        budget: int,
-        available: int | None = None,  # noqa: ARG002
-    ) -> int | None:
-        """The number of uploads that the provider sees."""
-        return budget
 
     def plan(self, cell: Cell) -> Needs | None:
         """One stream of users' uploads."""

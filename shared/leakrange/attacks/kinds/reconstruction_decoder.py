@@ -8,10 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.attacks.attack import Attack
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.inside import InsideKind
+from leakrange.attacks.kinds.kind import Chunks, Releases
 from leakrange.attacks.kinds.reconstructed import (
     HIDDEN,
     Compared,
@@ -38,7 +39,7 @@ class Found(BaseModel):
 
 
 @kinds.register("reconstruction-decoder")
-class ReconstructionDecoderKind(Kind):
+class ReconstructionDecoderKind(InsideKind):
     """Needs no queries, and learns nothing: what is reconstructed comes with the uploads. The fleet compares
     it with the users' samples."""
 
@@ -53,17 +54,6 @@ class ReconstructionDecoderKind(Kind):
         if isinstance(spec := pictures_of(provider), str):
             return spec
         return Target(attack, HIDDEN, (), attack.Parameters.model_validate(given))
-
-    def buys(
-        self,
-        target: Target,  # noqa: ARG002
-        provider: Offer,  # noqa: ARG002
-        knowledge: Knowledge,  # noqa: ARG002
-        budget: int,
-        available: int | None = None,  # noqa: ARG002
-    ) -> int | None:
-        """The number of uploads that the provider sees."""
-        return budget
 
     def plan(self, cell: Cell) -> Needs | None:
         """One stream of users' uploads."""
