@@ -49,39 +49,24 @@ def controller(settings: ControllerSettings) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         if settings.migrate:
             await _migrate(settings.database_url)
-        key, tries = settings.operator_key.get_secret_value(), settings.attempts
         transport = AiohttpTransport(timeout=60.0)
-        providers = Providers(transport, settings.providers, key, attempts=tries)
-        proxy = Proxy(transport, settings.proxy_url, key, attempts=tries)
-        keeper = ModelKeeper(database, providers, proxy, after=settings.withdraw_after)
-        parties = Parties(
-            fleet=fleet,
-            providers=providers,
-            proxy=proxy,
-            edge=Edge(transport, settings.edge_url, key, attempts=tries),
-            models=FolderStore(settings.models_dir),
-            releases=FolderStore(settings.releases_dir),
-            proxy_for_clients=settings.proxy_for_clients,
-            names=PublicNames(key),
-            keeper=keeper,
-            fleet_secret=settings.fleet_secret,
-        )
+        parties = _parties(settings, database, fleet, transport)
         supervisor = Supervisor(settings, database, news, parties)
         app.state.runs = service = RunService(database, parties.releases, news, supervisor)
         app.state.audits = examiner = AuditService(
-            database, fleet, proxy, transport, parties.releases, settings
+            database, fleet, parties.proxy, transport, parties.releases, settings
         )
         await fleet.start()
         await supervisor.resume()
         await examiner.resume()
-        keeper.start()
+        parties.keeper.start()
         try:
             yield
         finally:
             service.close()
             await supervisor.stop()
             await examiner.stop()
-            await keeper.stop()
+            await parties.keeper.stop()
             await fleet.stop()
             await transport.close()
             await database.close()
@@ -100,6 +85,26 @@ def controller(settings: ControllerSettings) -> FastAPI:
     app.include_router(catalogue)
     app.include_router(page)
     return app
+
+
+def _parties(
+    settings: ControllerSettings, database: Database, fleet: Fleet, transport: AiohttpTransport
+) -> Parties:
+    key, tries = settings.operator_key.get_secret_value(), settings.attempts
+    providers = Providers(transport, settings.providers, key, attempts=tries)
+    proxy = Proxy(transport, settings.proxy_url, key, attempts=tries)
+    return Parties(
+        fleet=fleet,
+        providers=providers,
+        proxy=proxy,
+        edge=Edge(transport, settings.edge_url, key, attempts=tries),
+        models=FolderStore(settings.models_dir),
+        releases=FolderStore(settings.releases_dir),
+        proxy_for_clients=settings.proxy_for_clients,
+        names=PublicNames(key),
+        keeper=ModelKeeper(database, providers, proxy, after=settings.withdraw_after),
+        fleet_secret=settings.fleet_secret,
+    )
 
 
 async def _migrate(url: str) -> None:

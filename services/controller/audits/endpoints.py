@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Request, Response
 
-from leakrange.service.app import check_operator
 from services.controller.audits.schemas import AuditAccepted, AuditList, AuditRequest, AuditView
 from services.controller.audits.service import AuditService
+from services.controller.requests import After, Identity, Limit, Operator
 
 router = APIRouter(prefix="/v1/audits", tags=["audits"])
-ID = r"^[A-Za-z0-9-]+$"
-AuditId = Annotated[str, Path(max_length=64, pattern=ID, examples=["20260101-120000-a1b2c3"])]
 
 
 def _service(request: Request) -> AuditService:
@@ -20,14 +18,10 @@ def _service(request: Request) -> AuditService:
     return service
 
 
-def _operator(request: Request, authorization: Annotated[str | None, Header()] = None) -> None:
-    check_operator(authorization, request.app.state.settings.operator_key)
-
-
 Service = Annotated[AuditService, Depends(_service)]
 
 
-@router.post("", status_code=202, dependencies=[Depends(_operator)])
+@router.post("", status_code=202, dependencies=[Operator])
 async def start(asked: AuditRequest, service: Service, response: Response) -> AuditAccepted:
     """Take the plan of an audit, check it, and have the fleet carry it out."""
     accepted = await service.start(asked)
@@ -36,16 +30,12 @@ async def start(asked: AuditRequest, service: Service, response: Response) -> Au
 
 
 @router.get("")
-async def page(
-    service: Service,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    after: Annotated[str | None, Query(max_length=64, pattern=ID)] = None,
-) -> AuditList:
+async def page(service: Service, limit: Limit = 50, after: After = None) -> AuditList:
     """Audits, newest first."""
     return await service.page(limit, after)
 
 
 @router.get("/{audit}")
-async def view(audit: AuditId, service: Service) -> AuditView:
+async def view(audit: Identity, service: Service) -> AuditView:
     """The state of an audit, and its verdict when it is done."""
     return await service.view(audit)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from leakrange.scenario.results import RunResults
-from leakrange.service.app import check_operator
 from leakrange.wire.errors import NotAcceptable
+from services.controller.requests import After, Identity, Limit, Operator
 from services.controller.runs.schemas import Accepted, ReconstructedList, RunList, RunView
 from services.controller.runs.service import RunService
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
-ID = r"^[A-Za-z0-9-]+$"
-RunId = Annotated[str, Path(max_length=64, pattern=ID, examples=["20260101-120000-a1b2c3"])]
 
 
 def _service(request: Request) -> RunService:
@@ -24,12 +22,7 @@ def _service(request: Request) -> RunService:
     return service
 
 
-def _operator(request: Request, authorization: Annotated[str | None, Header()] = None) -> None:
-    check_operator(authorization, request.app.state.settings.operator_key)
-
-
 Service = Annotated[RunService, Depends(_service)]
-Operator = Depends(_operator)
 
 _YAML = {"type": "string", "description": "a scenario; GET /v1/scenario/schema gives its JSON schema"}
 
@@ -56,30 +49,26 @@ async def start(request: Request, service: Service, response: Response) -> Accep
 
 
 @router.get("")
-async def page(
-    service: Service,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-    after: Annotated[str | None, Query(max_length=64, pattern=ID)] = None,
-) -> RunList:
+async def page(service: Service, limit: Limit = 50, after: After = None) -> RunList:
     """Runs, newest first."""
     return await service.page(limit, after)
 
 
 @router.get("/{run}")
-async def view(run: RunId, service: Service) -> RunView:
+async def view(run: Identity, service: Service) -> RunView:
     """The state of a run: how many of its jobs and trials are done."""
     return await service.view(run)
 
 
 @router.delete("/{run}", status_code=202, dependencies=[Operator])
-async def cancel(run: RunId, service: Service) -> RunView:
+async def cancel(run: Identity, service: Service) -> RunView:
     """Cancel a run and free its workers; a finished run stays as it is."""
     return await service.cancel(run)
 
 
 @router.get("/{run}/events", response_class=EventSourceResponse, dependencies=[Depends(view)])
 async def events(
-    run: RunId,
+    run: Identity,
     service: Service,
     last_event_id: Annotated[str | None, Header(max_length=10, pattern=r"^[0-9]+$")] = None,
     after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
@@ -96,7 +85,7 @@ async def events(
     responses={200: {"content": {"text/csv": {}}}},
 )
 async def results(
-    run: RunId,
+    run: Identity,
     service: Service,
     accept: Annotated[str | None, Header()] = None,
     format: Annotated[str | None, Query(pattern="^(json|csv)$")] = None,
@@ -115,12 +104,12 @@ async def results(
 
 
 @router.get("/{run}/reconstructions")
-async def reconstructions(run: RunId, service: Service) -> ReconstructedList:
+async def reconstructions(run: Identity, service: Service) -> ReconstructedList:
     """What the strongest attack on each provider and defence made of users' releases, beside the inputs."""
     return await service.reconstructed(run)
 
 
 @router.get("/{run}/report", response_class=Response, responses={200: {"content": {"text/html": {}}}})
-async def report(run: RunId, service: Service) -> Response:
+async def report(run: Identity, service: Service) -> Response:
     """The run's report: one self-contained HTML page."""
     return Response(await service.report(run), media_type="text/html; charset=utf-8")

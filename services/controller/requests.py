@@ -1,0 +1,28 @@
+"""What requests to several endpoints have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Header, Path, Query, Request
+
+from leakrange.service.app import check_operator
+
+__all__ = ["After", "Identity", "Limit", "Operator"]
+
+LONGEST, FORM = 64, r"^[A-Za-z0-9-]+$"
+
+Identity = Annotated[str, Path(max_length=LONGEST, pattern=FORM, examples=["20260101-120000-a1b2c3"])]
+"""Of a run or an audit, in the path."""
+Limit = Annotated[int, Query(ge=1, le=200)]
+"""So many entries a page."""
+After = Annotated[str | None, Query(max_length=LONGEST, pattern=FORM)]
+"""The last entry of the page before."""
+
+
+def _operator(request: Request, authorization: Annotated[str | None, Header()] = None) -> None:
+    check_operator(authorization, request.app.state.settings.operator_key)
+
+
+Operator = Depends(_operator)
+"""Refuses whoever lacks the operator key."""
