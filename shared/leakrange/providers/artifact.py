@@ -11,22 +11,27 @@ pool were trained on.
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-
-from safetensors.torch import save as to_safetensors
 
 from leakrange.data.samples import names
 from leakrange.nets.classifier import Classifier
 from leakrange.nets.mixture import MixtureHead
+from leakrange.nets.module_file import packed
 from leakrange.nets.one_logit import OneLogitHead
-from leakrange.providers.artifact_files import CLASSIFIER, DECODER, RECORD, find, read_files, write_files
+from leakrange.providers.artifact_files import (
+    CLASSIFIER,
+    DECODER,
+    RECORD,
+    find,
+    installed,
+    read_files,
+    write_files,
+)
 from leakrange.providers.decoder import Decoder
 from leakrange.providers.model_config import ClassifierConfig, MixtureConfig
-from leakrange.providers.model_file import METADATA_KEY, load_classifier, load_decoder
+from leakrange.providers.model_file import load_classifier, load_decoder
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.releases import ReleaseKind
 
@@ -58,7 +63,7 @@ def save(root: Path, trained: TrainedModel) -> Path:
         "figures": trained.figures,
         "seconds": trained.seconds,
         "parameters": trained.classifier.parameter_count(),
-        "versions": _versions(),
+        "versions": installed(),
     }
     if trained.members is not None:
         told["members"] = trained.members
@@ -89,20 +94,20 @@ def classifier_bytes(trained: TrainedModel) -> bytes:
         heads=net.heads if len(net.heads) > 1 else None,
         sigmoid=True if isinstance(net.head, OneLogitHead) else None,
     )
-    return _pack(net.state_dict(), config.model_dump_json(exclude_none=True))
+    return packed(net.state_dict(), config.model_dump_json(exclude_none=True))
 
 
 def public_bytes(artifact: Artifact, release: ReleaseKind) -> bytes:
     """The classifier's file as users get it. It names the default release of the deployment, since the one
     for which the classifier was trained can give a curious model away."""
     config = artifact.config.model_copy(update={"default_release": release})
-    return _pack(artifact.classifier.state_dict(), config.model_dump_json(exclude_none=True))
+    return packed(artifact.classifier.state_dict(), config.model_dump_json(exclude_none=True))
 
 
 def decoder_bytes(decoder: Decoder) -> bytes:
     """The private file of a decoder."""
     net = decoder.module()
-    return _pack({} if net is None else net.state_dict(), decoder.config.model_dump_json())
+    return packed({} if net is None else net.state_dict(), decoder.config.model_dump_json())
 
 
 def _mixture(net: Classifier) -> MixtureConfig | None:
@@ -111,18 +116,3 @@ def _mixture(net: Classifier) -> MixtureConfig | None:
     if not isinstance(head, MixtureHead):
         return None
     return MixtureConfig(classes=head.classes, beta_s=head.beta_s, hard=head.hard)
-
-
-def _pack(tensors: dict[str, Any], config: str) -> bytes:
-    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    return to_safetensors(whole, metadata={METADATA_KEY: config})
-
-
-def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in ("leakrange", "torch", "numpy", "safetensors"):
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:  # run from a source tree that was never installed
-            found[package] = "unknown"
-    return found

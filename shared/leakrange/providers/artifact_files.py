@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import platform
 import shutil
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -28,6 +30,7 @@ __all__ = [
     "Kind",
     "find",
     "find_whole",
+    "installed",
     "read_files",
     "write_files",
 ]
@@ -126,6 +129,17 @@ def find_whole(
         set_aside(digest)
         return None
     return folder
+
+
+def installed() -> dict[str, str]:
+    """The versions of what trains, as a record tells them."""
+    found = {"python": platform.python_version()}
+    for package in ("leakrange", "torch", "numpy", "safetensors"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:  # run from a source tree that was never installed
+            found[package] = "unknown"
+    return found
 
 
 def read_files(folder: Path, kind: Kind | None = None) -> ArtifactFiles:
