@@ -14,6 +14,7 @@ from leakrange.nets.optimisers import Optimiser, optimiser
 SPECS = [
     {"name": "adam"},
     {"name": "adam", "weight_decay": 1e-2},
+    {"name": "adamw", "weight_decay": 1e-2},
     {"name": "sgd"},
     {"name": "sgd", "momentum": 0.9},
     {"name": "sgd", "momentum": 0.9, "weight_decay": 1e-2},
@@ -38,7 +39,7 @@ def fitted(make: Callable[[nn.Module], Optimiser | torch.optim.Optimizer]) -> At
 @pytest.mark.parametrize("said", SPECS, ids=str)
 def test_a_schedule_moves_a_net_bit_by_bit_as_torchs_objects_do(said: dict[str, object]) -> None:
     settings = {name: value for name, value in said.items() if name != "name"}
-    theirs = torch.optim.SGD if said["name"] == "sgd" else torch.optim.Adam
+    theirs = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}[str(said["name"])]
     ours = fitted(lambda net: optimiser(net.parameters(), schedule(**said)))
     torchs = fitted(lambda net: theirs(net.parameters(), lr=1e-2, **settings))  # type: ignore[arg-type]
     for one, two in zip(ours.parameters(), torchs.parameters(), strict=True):
@@ -55,6 +56,17 @@ def test_a_parameter_without_a_gradient_stays(said: dict[str, object]) -> None:
     assert unused.tolist() == [1.0, 1.0]
     moving.zero_grad()
     assert used.grad is None
+
+
+def test_a_cosine_takes_the_learning_rate_down_as_torchs_does() -> None:
+    moving = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.2)
+    theirs = torch.optim.lr_scheduler.CosineAnnealingLR(moving, T_max=7)
+    ours = Schedule(epochs=7, lr=0.2, decay="cosine")
+    for epoch in range(7):
+        assert ours.rate(epoch) == pytest.approx(theirs.get_last_lr()[0], rel=1e-12)
+        moving.step()
+        theirs.step()
+    assert {Schedule(epochs=7, lr=0.2).rate(epoch) for epoch in range(7)} == {0.2}
 
 
 def test_momentum_is_a_setting_of_sgd_alone() -> None:

@@ -11,7 +11,8 @@ from leakrange.nets import nets
 from leakrange.nets.classifier import to_input
 from leakrange.providers.behaviours import behaviours
 from leakrange.providers.inference import outputs
-from leakrange.providers.training import TrainedModel, train
+from leakrange.providers.loop import seeded
+from leakrange.providers.training import TrainedModel, Training, train
 from leakrange.registry import UnknownName
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
@@ -197,3 +198,15 @@ def test_wrong_parameters_and_names_are_refused(images: Samples) -> None:
         train(recipe("onest", {"target": "hat"}), images)
     with pytest.raises(InvalidInput, match="at least one batch of 40"):
         train(recipe("honest", {"target": "hat"}), patches(count=60))
+
+
+def test_the_learning_rate_of_a_schedule_is_that_of_every_net(images: Samples) -> None:
+    falling = recipe("curious/parameterized", {"target": "hat", "sensitive": "shoe"}, epochs=4)
+    falling = falling.model_copy(update={"schedule": falling.schedule.model_copy(update={"decay": "cosine"})})
+    rates = []
+    with seeded(0):
+        training = Training(falling, images)
+        for _ in range(3):
+            training.epoch()
+            rates.append([moving.lr for moving in training.trainee.optimisers()])
+    assert np.allclose(rates, np.array([[1.0, 1.0], [0.853553, 0.853553], [0.5, 0.5]]) * falling.schedule.lr)

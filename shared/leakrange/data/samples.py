@@ -112,6 +112,13 @@ class Labelled:
             return np.flatnonzero(np.isin(self.split, parts)).astype(np.int64)
         return np.flatnonzero(self.split == SPLITS.index(split)).astype(np.int64)
 
+    def known(self, split: str, attributes: Sequence[str]) -> NDArray[np.int64]:
+        """As `where`, without the samples of which the label of one of ``attributes`` is unknown."""
+        chosen = self.where(split)
+        for name in attributes:
+            chosen = chosen[self.labels[name][chosen] >= 0]
+        return chosen
+
     def members(self) -> NDArray[np.bool_]:
         """Which samples of the pool are trained on, (pool,) in the order of ``where(POOL)``."""
         return np.asarray(self.split[self.where(POOL)] == SPLITS.index("train"))

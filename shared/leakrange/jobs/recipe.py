@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from leakrange.jobs.versions import Versions
+from leakrange.jobs.versions import DEFENCE, Versions
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import Conflict
 
@@ -104,9 +105,10 @@ class NetSpec(_Strict):
 
 
 class OptimiserSpec(_Strict):
-    """Adam, or stochastic gradient descent (``sgd``) with a ``momentum``; ``weight_decay`` is the L2 kind."""
+    """Adam, or stochastic gradient descent (``sgd``) with a ``momentum``; ``weight_decay`` is the L2 kind,
+    but with ``adamw``: that is Adam whose parameters shrink by lr·weight_decay in each step."""
 
-    name: Literal["adam", "sgd"] = "adam"
+    name: Literal["adam", "adamw", "sgd"] = "adam"
     weight_decay: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
     momentum: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.0
 
@@ -125,8 +127,10 @@ class Schedule(_Strict):
     (`leakrange.providers.augmentation`), so that it has twice as many samples as ``batch`` says.
 
     ``select`` says which epoch is kept: the "best" on the validation samples, or the "last", which lets a
-    model overfit its training samples. ``channels_last`` is faster on every CPU that was tried. ``bf16``
-    needs a GPU, or a CPU with AVX512-BF16 or AMX; on other CPUs a step takes ten times as long.
+    model overfit its training samples. ``decay`` says how the learning rate goes down from epoch to epoch:
+    not at all, or as half a cosine, to near 0 in the last one. ``channels_last`` is faster on every CPU that
+    was tried. ``bf16`` needs a GPU, or a CPU with AVX512-BF16 or AMX; on other CPUs a step takes ten times as
+    long.
     """
 
     epochs: Annotated[int, Field(ge=1, le=1000)] = 15
@@ -137,12 +141,20 @@ class Schedule(_Strict):
     channels_last: bool = True
     bf16: bool = False
     select: Literal["best", "last"] = "best"
+    decay: Literal["none", "cosine"] = "none"
+
+    def rate(self, epoch: int) -> float:
+        """The learning rate of that epoch, the first of which is 0."""
+        if self.decay == "none":
+            return self.lr
+        return self.lr * (1.0 + math.cos(math.pi * epoch / self.epochs)) / 2.0
 
 
 class TrainingRecipe(_Strict):
     """Everything that determines a trained model.
 
-    ``parameters`` are those of the registered behaviour. ``versions`` are those that the installed code
+    ``behaviour`` names the registered behaviour of a provider, or `DEFENCE` with the name of a defence, and
+    ``parameters`` are its own. ``versions`` are those that the installed code
     declares, unless the recipe was made elsewhere and brings its own.
     """
 
@@ -155,6 +167,11 @@ class TrainingRecipe(_Strict):
     versions: Versions = Field(
         default_factory=lambda made: Versions.declared(made["data"].name, made["net"].name, made["behaviour"])
     )
+
+    @property
+    def defence(self) -> str | None:
+        """The name of the defence that is trained, None where it is a provider's model."""
+        return self.behaviour.removeprefix(DEFENCE) if self.behaviour.startswith(DEFENCE) else None
 
     def identity(self) -> dict[str, Any]:
         """The content of the digest: the versions, and every field that differs from its default. So a new

@@ -1,8 +1,8 @@
 """Declared versions: the part of a recipe's digest that stands for the code that trains.
 
-Every registered data set, net and behaviour declares ``version``; `LOOP_VERSION` is that of the shared
-training loop. Raise an entry's version when its results change: its models are then trained again, and all
-others keep their names. Golden tests fail where results changed.
+Every registered data set, net, behaviour and trained defence declares ``version``; `LOOP_VERSION` is that of
+the shared training loop. Raise an entry's version when its results change: its models are then trained again,
+and all others keep their names. Golden tests fail where results changed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from leakrange.registry import registry_at
 
-__all__ = ["LOOP_VERSION", "Versions"]
+__all__ = ["DEFENCE", "LOOP_VERSION", "Versions"]
 
 LOOP_VERSION = 1
 """Of all that every training shares: the loop, the splits and scaling of data, losses, optimiser, layers."""
@@ -22,6 +22,9 @@ KINDS = {
     "trainer": ("leakrange.providers.behaviours", "behaviours"),
 }
 """Where the entries that a recipe names are registered."""
+DEFENCE = "defence/"
+"""What the trainer's name begins with where a defence is trained."""
+DEFENCES = ("leakrange.defences.input", "input_defences")
 
 
 class Versions(BaseModel):
@@ -36,8 +39,9 @@ class Versions(BaseModel):
 
     @classmethod
     def declared(cls, data: str, net: str, trainer: str) -> Versions:
-        """The versions that the installed code declares for a data set, a net and a behaviour."""
-        named = {"data": data, "net": net, "trainer": trainer}
-        entries = {kind: registry_at(*KINDS[kind]).get(name) for kind, name in named.items()}
-        found = {kind: 0 if entry is None else int(entry.version) for kind, entry in entries.items()}
+        """The versions that the installed code declares for a data set, a net, and a behaviour or defence."""
+        named = {"data": data, "net": net, "trainer": trainer.removeprefix(DEFENCE)}
+        kinds = KINDS | {"trainer": DEFENCES} if trainer.startswith(DEFENCE) else KINDS
+        entries = {kind: registry_at(*kinds[kind]).get(name) for kind, name in named.items()}
+        found = {kind: int(getattr(entry, "version", 0)) for kind, entry in entries.items()}
         return cls(**found, loop=LOOP_VERSION)

@@ -19,7 +19,7 @@ from torch.optim.sgd import sgd
 if TYPE_CHECKING:
     from leakrange.jobs.recipe import Schedule
 
-__all__ = ["Adam", "Optimiser", "Sgd", "optimiser"]
+__all__ = ["Adam", "AdamW", "Optimiser", "Sgd", "optimiser"]
 
 
 class Optimiser(ABC):
@@ -88,6 +88,19 @@ class Adam(Optimiser):
         )
 
 
+class AdamW(Adam):
+    """`torch.optim.AdamW` with its defaults: ``weight_decay`` shrinks the parameters and is no gradient."""
+
+    def __init__(self, parameters: Iterable[nn.Parameter], lr: float, weight_decay: float = 0.0) -> None:
+        super().__init__(parameters, lr)
+        self.shrink = weight_decay
+
+    def _move(self, numbers: list[int], parameters: list[Tensor], gradients: list[Tensor]) -> None:
+        for parameter in parameters:
+            parameter.mul_(1.0 - self.lr * self.shrink)
+        super()._move(numbers, parameters, gradients)
+
+
 class Sgd(Optimiser):
     """`torch.optim.SGD`: stochastic gradient descent, with ``momentum`` where it is above 0."""
 
@@ -122,4 +135,4 @@ def optimiser(parameters: Iterable[nn.Parameter], schedule: Schedule) -> Optimis
     said = schedule.optimiser
     if said.name == "sgd":
         return Sgd(parameters, schedule.lr, said.weight_decay, said.momentum)
-    return Adam(parameters, schedule.lr, said.weight_decay)
+    return {"adam": Adam, "adamw": AdamW}[said.name](parameters, schedule.lr, said.weight_decay)

@@ -4,7 +4,7 @@ training."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from leakrange.jobs.recipe import Schedule
     from leakrange.nets.classifier import Classifier
+    from leakrange.nets.optimisers import Optimiser
     from leakrange.providers.decoder import Decoder
     from leakrange.providers.loop import Lessons
 
@@ -166,6 +167,10 @@ class Behaviour(ABC):
     def modules(self) -> dict[str, nn.Module]:
         """Every module whose parameters the training moves."""
         return {"classifier": self.classifier}
+
+    def optimisers(self) -> Sequence[Optimiser]:
+        """Everything that moves parameters."""
+        return (self.optimiser,)
 
     def forward(self, samples: Tensor) -> Tensor:
         """Logits (B, Y) in float32 of scaled samples, computed in bf16 where the schedule says so."""

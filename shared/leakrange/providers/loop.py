@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,10 +19,22 @@ from leakrange.nets.reconstructor import from_pixels, to_pixels
 from leakrange.providers.augmentation import augmented
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["Fitted", "Lessons", "Selection", "Trainee", "Trainer", "scaled", "seeded"]
+__all__ = [
+    "Fitted",
+    "Lessons",
+    "Progress",
+    "Selection",
+    "Trainee",
+    "Trainer",
+    "scaled",
+    "seeded",
+    "through_epochs",
+]
 
 T = TypeVar("T")
 Prepare = Callable[[Tensor], Tensor]
+Progress = Callable[[dict[str, float]], None]
+REPORT_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -159,6 +172,31 @@ class Selection(Generic[T]):
         """Keep what ``state`` returns, which must be a copy, if this epoch is the best so far."""
         if math.isnan(self.score) or score > self.score or self.rule == "last":
             self.epoch, self.score, self._state = epoch, score, state()
+
+
+def through_epochs(
+    epochs: int,
+    epoch: Callable[[Callable[[float], None]], dict[str, float]],
+    progress: Progress | None = None,
+) -> None:
+    """Call ``epoch`` so many times, with what it tells after each step which share of the epoch is done; it
+    gives its entry of the history.
+
+    ``progress`` gets ``{progress, epoch}`` every other second and, after an epoch, its entry as well.
+    """
+    told = time.perf_counter()
+    for number in range(1, epochs + 1):
+
+        def after(share: float, number: int = number) -> None:
+            nonlocal told
+            if progress and time.perf_counter() - told > REPORT_SECONDS:
+                told = time.perf_counter()
+                progress({"progress": (number - 1 + share) / epochs, "epoch": float(number)})
+
+        entry = epoch(after)
+        if progress:
+            told = time.perf_counter()
+            progress(entry | {"progress": number / epochs})
 
 
 def scaled(spec: SampleSpec, schedule: Schedule) -> Prepare:

@@ -21,13 +21,10 @@ from leakrange.providers.behaviour import share_equal
 from leakrange.providers.behaviours import behaviours
 from leakrange.providers.decoder import Decoder, Inferred
 from leakrange.providers.inference import logits_of, outputs
-from leakrange.providers.loop import Lessons, Selection, Trainer, scaled, seeded
+from leakrange.providers.loop import Lessons, Progress, Selection, Trainer, scaled, seeded, through_epochs
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["TrainedModel", "Training", "train"]
-
-Progress = Callable[[dict[str, float]], None]
-REPORT_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -99,9 +96,7 @@ class Training:
         """The samples of one split, without those of which a label is unknown."""
         labels = self.samples.labels
         target, sensitive = self.parameters.target, self.behaviour.sensitive(self.parameters)
-        chosen = self.samples.where(split)
-        for name in (*names(target), *names(sensitive)):
-            chosen = chosen[labels[name][chosen] >= 0]
+        chosen = self.samples.known(split, (*names(target), *names(sensitive)))
 
         def of(attributes: tuple[str, ...]) -> Tensor | None:
             """(N,) of one attribute, (N, A) of several, None of none."""
@@ -143,6 +138,8 @@ class Training:
         be kept; gives its entry of the history. ``after`` is told after each step which share of the epoch
         is done."""
         began = time.perf_counter()
+        for optimiser in self.trainee.optimisers():
+            optimiser.lr = self.recipe.schedule.rate(len(self.history))
         loss = self.trainer.epoch(after=after)
         validation = self.parts["validation"]
         logits = logits_of(self.trainee.classifier, validation.inputs, bf16=self.recipe.schedule.bf16)
@@ -216,22 +213,9 @@ def train(
     same model on the same machine and number of threads. ``progress`` gets ``{progress, epoch}`` every other
     second and, after an epoch, its history entry as well. Raises as `Training` does.
     """
-    epochs = recipe.schedule.epochs
-    told = time.perf_counter()
     with seeded(recipe.seed, device):
         training = Training(recipe, samples, device)
-        for epoch in range(1, epochs + 1):
-
-            def after(share: float, epoch: int = epoch) -> None:
-                nonlocal told
-                if progress and time.perf_counter() - told > REPORT_SECONDS:
-                    told = time.perf_counter()
-                    progress({"progress": (epoch - 1 + share) / epochs, "epoch": float(epoch)})
-
-            entry = training.epoch(after)
-            if progress:
-                told = time.perf_counter()
-                progress(entry | {"progress": epoch / epochs})
+        through_epochs(recipe.schedule.epochs, training.epoch, progress)
     return training.result()
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from leakrange.jobs.recipe import Schedule
     from leakrange.nets.classifier import Classifier
+    from leakrange.nets.optimisers import Optimiser
     from leakrange.providers.decoders.net import NetDecoder
     from leakrange.providers.loop import Lessons
 
@@ -93,6 +94,10 @@ class Parameterized(Behaviour):
     def modules(self) -> dict[str, nn.Module]:
         """F and G."""
         return {"classifier": self.classifier, "attack": self.attack}
+
+    def optimisers(self) -> tuple[Optimiser, ...]:
+        """F's and G's."""
+        return self.optimiser, self.attack_optimiser
 
     def _released(self, logits: Tensor) -> Tensor:
         """What G sees of them."""
