@@ -33,7 +33,10 @@ from services.attacker.parent import die_with
 from services.attacker.settings import FleetSettings
 
 if TYPE_CHECKING:
+    from leakrange.defences.training import TrainedDefence
     from leakrange.nets.classifier import Classifier
+    from leakrange.providers.loop import Progress
+    from leakrange.providers.training import TrainedModel
 
 Say = Callable[[dict[str, Any]], None]
 log = structlog.get_logger("leakrange.attacker.train")
@@ -79,10 +82,12 @@ def preload() -> None:
     importlib.import_module("torch")
     importlib.import_module("leakrange.providers.artifact")
     importlib.import_module("leakrange.providers.training")
+    importlib.import_module("leakrange.defences.artifact")
+    from leakrange.defences.input import input_defences
     from leakrange.nets import nets
     from leakrange.providers.behaviours import behaviours
 
-    len(nets), len(behaviours)  # fills them
+    len(nets), len(behaviours), len(input_defences)  # fills them
 
 
 def _guarded(work: Callable[[], None]) -> dict[str, Any] | None:
@@ -107,10 +112,6 @@ def _load(line: bytes) -> None:
 def _train(line: bytes, settings: FleetSettings, say: Say) -> None:
     import torch
 
-    from leakrange.providers.artifact import save
-    from leakrange.providers.training import train
-    from leakrange.providers.transfer import train_student
-
     job = TrainJob.model_validate_json(line)
     recipe = job.recipe
     torch.set_num_threads(settings.train_threads)
@@ -130,11 +131,8 @@ def _train(line: bytes, settings: FleetSettings, say: Say) -> None:
                 message += f", {figure} {100 * entry[figure]:.1f} %"
         say({**entry, "message": message})
 
-    if recipe.behaviour == STUDENT:
-        trained = train_student(recipe, load(recipe.data), _teacher(recipe, settings))
-    else:
-        trained = train(recipe, load(recipe.data), device=device, progress=progress)
-    _show(job, save(settings.models_dir, trained), settings)
+    trained, folder = _trained(recipe, settings, device, progress)
+    _show(job, folder, settings)
     say(
         {
             "done": {
@@ -145,6 +143,27 @@ def _train(line: bytes, settings: FleetSettings, say: Say) -> None:
             }
         }
     )
+
+
+def _trained(
+    recipe: TrainingRecipe, settings: FleetSettings, device: str, progress: Progress
+) -> tuple[TrainedModel | TrainedDefence, Path]:
+    """Train what the recipe names, and store its artifact folder."""
+    from leakrange.defences.artifact import save as save_defence
+    from leakrange.defences.training import train_defence
+    from leakrange.providers.artifact import save
+    from leakrange.providers.training import train
+    from leakrange.providers.transfer import train_student
+
+    samples = load(recipe.data)
+    if recipe.defence is not None:
+        defence = train_defence(recipe, samples, device=device, progress=progress)
+        return defence, save_defence(settings.models_dir, defence)
+    if recipe.behaviour == STUDENT:
+        model = train_student(recipe, samples, _teacher(recipe, settings))
+    else:
+        model = train(recipe, samples, device=device, progress=progress)
+    return model, save(settings.models_dir, model)
 
 
 def _teacher(recipe: TrainingRecipe, settings: FleetSettings) -> Classifier:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -13,6 +13,7 @@ from leakrange.defences.input import InputDefence, input_defences
 from leakrange.defences.model import ModelDefence, model_defences
 from leakrange.defences.output import Chain, Release, output_defences
 from leakrange.defences.stages import InvalidChain, begun, canonical, mistake, name_of, read_stage
+from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.registry import Registry, unknown
 from leakrange.wire.digests import digest
 from leakrange.wire.samples import SampleSpec
@@ -127,6 +128,23 @@ class DefenceChain:
     def digest(self) -> str:
         """The chain's identity (SHA-256, hex); a chain of output defences alone has that of its policy."""
         return digest(self.spec())
+
+    def planned(self, data: DataSpec, seed: int) -> tuple[DefenceChain, tuple[TrainingRecipe, ...]]:
+        """The chain whose links name what has to be trained for them on ``data``, and the recipes of that. A
+        link that names its artifact keeps it, and has no recipe here."""
+        links = [(name, link, link.planned(data, seed)) for name, link in self.inputs]
+        recipes = (link.recipe(data, seed) for _, link, planned in links if planned is not link)
+        chain = replace(self, inputs=tuple((name, planned) for name, _, planned in links))
+        return chain, tuple(recipe for recipe in recipes if recipe is not None)
+
+    def bound(self, load: Callable[[str], bytes], key: bytes = b"") -> DefenceChain:
+        """The chain as it can be applied: each link has the artifact that it names, whose file ``load`` gives
+        by its digest.
+
+        ``key`` is a secret of whoever applies the chain, for links that draw by a keyed hash. The identity
+        stays as it is. Raises as the links do, see `leakrange.defences.input.trained`.
+        """
+        return replace(self, inputs=tuple((name, link.bound(load, key)) for name, link in self.inputs))
 
     def obfuscate(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:
         """The samples (B, *shape) of ``spec`` as they leave the input stage, of the same dtype and shape."""

@@ -5,12 +5,14 @@ registered defence; listing them needs no deep learning framework.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.defences.stages import Defence, P
+from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.registry import Registry
 from leakrange.wire.samples import SampleSpec
 
@@ -26,6 +28,19 @@ class InputDefence(Defence[P]):
     def apply(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:
         """Samples (B, *shape) of the dtype and shape of ``spec``, changed; all randomness is from ``draw``.
         The given ones stay as they are."""
+
+    def recipe(self, data: DataSpec, seed: int) -> TrainingRecipe | None:  # noqa: ARG002
+        """How what it needs is trained; None for a defence that needs no training."""
+        return None
+
+    def planned(self, data: DataSpec, seed: int) -> Self:  # noqa: ARG002
+        """The link that names what is trained for it, so that a chain's identity tells it."""
+        return self
+
+    def bound(self, load: Callable[[str], bytes], key: bytes) -> Self:  # noqa: ARG002
+        """The link with what was trained for it, which ``load`` reads by the digest of its recipe. ``key`` is
+        a secret of whoever applies it."""
+        return self
 
 
 input_defences: Registry[type[InputDefence[Any]]] = Registry("input defence", "leakrange.defences.input")

@@ -1,0 +1,72 @@
+"""A trained defence on disk, beside trained models: one folder per recipe digest, whole or not there at all.
+
+``defence.safetensors`` is what devices download: weights, whatever else the obfuscator holds (substitutes,
+in the type of a sample), and the config to build it from. ``training.json`` is the record, and the
+protector's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from leakrange.defences.input import input_defences
+from leakrange.defences.input.trained import DefenceConfig, TrainedInputDefence
+from leakrange.defences.training import TrainedDefence
+from leakrange.nets.module_file import packed
+from leakrange.providers.artifact_files import DEFENCE, find, installed, read_files, write_files
+from leakrange.registry import UnknownName
+from leakrange.wire.errors import InvalidArtifact
+
+__all__ = ["DefenceArtifact", "defence_bytes", "find", "load", "save"]
+
+
+@dataclass(frozen=True)
+class DefenceArtifact:
+    """An artifact folder, loaded. ``content`` is the defence's file, ``sha256`` that of it; ``record`` is
+    ``training.json``."""
+
+    folder: Path
+    content: bytes
+    config: DefenceConfig
+    module: nn.Module
+    sha256: str
+    record: dict[str, Any]
+
+
+def save(root: Path, trained: TrainedDefence) -> Path:
+    """Write ``<root>/<recipe digest>/`` and give its path, see `write_files`."""
+    told = {
+        "recipe": trained.recipe.model_dump(mode="json"),
+        "chosen_epoch": trained.chosen_epoch,
+        "history": trained.history,
+        "figures": trained.figures,
+        "seconds": trained.seconds,
+        "parameters": sum(each.numel() for each in trained.module.parameters()),
+        "versions": installed(),
+        **trained.told,
+    }
+    return write_files(root, trained.recipe.digest(), "defence", {DEFENCE: defence_bytes(trained)}, told)
+
+
+def load(folder: Path) -> DefenceArtifact:
+    """Load a defence's artifact folder; raises `InvalidArtifact` where a file is missing, damaged, or not
+    what the record says, and for an artifact of another kind."""
+    files = read_files(folder, "defence")
+    name = str(files.record["recipe"]["behaviour"])
+    try:
+        entry = input_defences[name.rpartition("/")[2]]
+    except UnknownName as error:
+        raise InvalidArtifact(f"{folder}: {error}") from error
+    if not issubclass(entry, TrainedInputDefence):
+        raise InvalidArtifact(f"{folder}: the defence {name!r} needs no training")
+    config, module = entry.opened(files.main)
+    return DefenceArtifact(folder, files.main, config, module, files.sha256, files.record)
+
+
+def defence_bytes(trained: TrainedDefence) -> bytes:
+    """The file of a trained defence."""
+    return packed(trained.module.state_dict(), trained.config.model_dump_json(exclude_none=True))

@@ -1,0 +1,279 @@
+"""PASS: each sample is replaced by one of the protector's own, drawn so that the private attribute cannot be
+told from it, and the useful one can."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from typing_extensions import override
+
+from leakrange.data.samples import Attribute, names
+from leakrange.defences.input import input_defences
+from leakrange.defences.input.trained import (
+    DefenceConfig,
+    ObfuscatorTraining,
+    Outcome,
+    Task,
+    TrainedInputDefence,
+    TrainedParameters,
+)
+from leakrange.wire.digests import digest_each
+from leakrange.wire.errors import InvalidInput
+from leakrange.wire.samples import SampleSpec
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from leakrange.defences.substitutes.net import Substitution
+    from leakrange.nets.optimisers import Optimiser
+    from leakrange.providers.loop import Lessons
+
+__all__ = ["Pass", "PassParameters", "SubstitutionTraining", "Weights"]
+
+Weight = Annotated[float, Field(ge=0.0, le=1e3)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
+class Weights(BaseModel):
+    """``useful``: λ, by default N/M; ``general``: μ, by default 0.2·N; for M private and N useful
+    attributes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    useful: Weight | None = None
+    general: Weight | None = None
+
+
+class PassParameters(TrainedParameters):
+    """``substitutes``: how many training samples are drawn to replace others, at most. ``skew``: for some
+    attributes the shares that their classes have among them, in order, e.g. ``{digit: [0.5, 0.1, …]}``.
+
+    ``embedding`` is the length of f(x) and g(x'), ``temperature`` τ. ``sticky``: a keyed hash of the sample
+    draws its substitute, so that the same sample always gets the same one.
+    """
+
+    weights: Weights = Weights()
+    substitutes: Annotated[int, Field(ge=2, le=65_536)] = 4096
+    skew: dict[str, Annotated[tuple[Share, ...], Field(min_length=2)]] = Field(default_factory=dict)
+    embedding: Annotated[int, Field(ge=2, le=4096)] = 512
+    temperature: Annotated[float, Field(gt=0.0, le=10.0)] = 0.01
+    sticky: bool = False
+
+    @model_validator(mode="after")
+    def _skewed(self) -> Self:
+        for name, shares in self.skew.items():
+            if name not in (*names(self.private), *names(self.useful)):
+                raise ValueError(f"skew: {name!r} is no private or useful attribute")
+            if abs(sum(shares) - 1.0) > 1e-3:
+                raise ValueError(f"skew: the shares of {name!r} add up to {sum(shares):g}, and not to 1")
+        return self
+
+    def resolved(self, private: int, useful: int) -> tuple[float, float]:
+        """λ and μ for so many attributes."""
+        given = self.weights
+        lam = useful / private if given.useful is None else given.useful
+        return lam, 0.2 * useful if given.general is None else given.general
+
+
+@input_defences.register("pass")
+class Pass(TrainedInputDefence[PassParameters]):
+    """Draw a substitute for each sample, by the similarity of learned embeddings (Algorithm 2).
+
+    What leaves is a training sample of somebody, so of the range and form that samples have.
+    """
+
+    name = "pass"
+    at_use = frozenset({"sticky"})
+    Parameters = PassParameters
+    summary = "replace the sample by another one, drawn so that private attributes cannot be told from it"
+    paper = "PASS"
+    equation = "Eqs. 2 to 8, Algorithms 1 and 2"
+
+    @property
+    @override
+    def deterministic(self) -> bool:
+        """Whether it is sticky: else the substitute is drawn for each upload."""
+        return self.parameters.sticky
+
+    @property
+    @override
+    def keyed(self) -> bool:
+        """Where it is sticky."""
+        return self.parameters.sticky
+
+    @override
+    def check(self, attributes: Mapping[str, Attribute]) -> None:
+        """See `TrainedInputDefence.check`; a skew has one share for each class."""
+        super().check(attributes)
+        for name, shares in self.parameters.skew.items():
+            if len(shares) != (classes := len(attributes[name].classes)):
+                raise InvalidInput(f"skew: {name!r} has {classes} classes, {len(shares)} shares are given")
+
+    @classmethod
+    @override
+    def build(cls, parameters: Any, config: DefenceConfig) -> Substitution:
+        """See `TrainedInputDefence.build`; ``size`` says how many ``substitutes`` there are."""
+        from leakrange.defences.substitutes.net import Substitution
+        from leakrange.nets import nets
+
+        if not (count := config.size.get("substitutes")):
+            raise ValueError("it does not say how many substitutes there are")
+        embedding = nets[config.net.name].build(config.input, parameters.embedding, config.net.width)
+        private = len(names(parameters.private))
+        return Substitution(embedding, count, private, parameters.temperature)
+
+    @override
+    def study(self, task: Task) -> ObfuscatorTraining:
+        """See `TrainedInputDefence.study`."""
+        return SubstitutionTraining(self.parameters, task)
+
+    @override
+    def obfuscate(
+        self, module: Any, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator
+    ) -> NDArray[Any]:
+        """A substitute for each sample, of which the given ones tell nothing but its probabilities."""
+        found: NDArray[Any] = module.substituted(samples, self._uniform(samples, draw))
+        return found
+
+    def _uniform(self, samples: NDArray[Any], draw: np.random.Generator) -> NDArray[np.float64]:
+        """A number of [0, 1) for each sample (B,); of sticky ones, a keyed hash of the sample, so that nobody
+        without the key can tell which substitute is drawn."""
+        if not self.parameters.sticky:
+            return draw.random(len(samples))
+        begun = hashlib.blake2b(
+            str(self.parameters.artifact).encode(), key=self._key[:64], digest_size=8, person=b"sticky-sample"
+        )
+        digests = b"".join(digest_each(begun, (np.ascontiguousarray(each).data for each in samples)))
+        whole = np.frombuffer(digests, dtype="<u8") >> np.uint64(11)
+        return whole.astype(np.float64) * 2.0**-53
+
+
+class SubstitutionTraining(ObfuscatorTraining):
+    """Algorithm 1: f and g move together down L̂ = Σ L̂_S + λ Σ L̂_U + μ L̂_X (Eq. 3)."""
+
+    module: Substitution
+
+    def __init__(self, parameters: PassParameters, task: Task) -> None:
+        from leakrange.defences.substitutes.bounds import estimates, loss_constant
+        from leakrange.defences.substitutes.choice import choose
+        from leakrange.nets.optimisers import optimiser
+
+        super().__init__(task)
+        private, useful = _columns(task)
+        self.chosen = choose(private | useful, parameters.substitutes, parameters.skew, task.seed)
+        for name, labels in useful.items():
+            if missing := set(labels.tolist()) - set(labels[self.chosen].tolist()):
+                raise InvalidInput(
+                    f"no substitute has class {min(missing)} of {name!r}, which training samples have",
+                    hint="give every class a share above 0, or take more substitutes",
+                )
+        lessons = task.lessons
+        self.config = task.config.model_copy(update={"size": {"substitutes": len(self.chosen)}})
+        self.module = Pass.build(parameters, self.config).to(lessons.inputs.device)
+        self.module.substitutes.copy_(lessons.inputs[self.chosen])
+        self.labels = lessons.target[self.chosen]
+        self.weights = parameters.resolved(len(private), len(useful))
+        self.constant = loss_constant(useful, len(private), len(self.chosen), *self.weights)
+        self.estimates = estimates(private, useful, lessons.inputs.cpu().numpy())
+        self.optimiser = optimiser(self.module.parameters(), task.schedule)
+        self._sums: dict[str, Tensor] = {}
+        self._steps = 0
+
+    @override
+    def optimisers(self) -> tuple[Optimiser, ...]:
+        """One, of f and g."""
+        return (self.optimiser,)
+
+    @override
+    def step(self, inputs: Tensor, target: Tensor, sensitive: Tensor | None, /) -> Tensor:
+        """See `ObfuscatorTraining.step`."""
+        from leakrange.defences.substitutes.losses import general_loss, private_loss, useful_loss
+
+        assert sensitive is not None
+        self.module.train()
+        log_p = self.module(inputs)
+        zero = log_p.new_zeros(())
+        hidden = zip(sensitive.T, self.task.private.values(), strict=True)
+        kept = zip(target.T, self.labels.T, self.task.useful.values(), strict=True)
+        terms = {
+            "private": sum((private_loss(log_p, labels, of) for labels, of in hidden), zero),
+            "useful": sum((useful_loss(log_p, labels, theirs, of) for labels, theirs, of in kept), zero),
+            "general": general_loss(log_p),
+        }
+        lam, mu = self.weights
+        for name, term in terms.items():
+            self._sums[name] = self._sums.get(name, zero) + term.detach()
+        self._steps += 1
+        return self.optimiser.descend(terms["private"] + lam * terms["useful"] + mu * terms["general"])
+
+    @override
+    def entry(self, loss: float) -> dict[str, float]:
+        """The mean of each term, and what L is at most (``bound``, Theorem 4.1); in nats."""
+        found = {name: float(total) / self._steps for name, total in self._sums.items()}
+        self._sums, self._steps = {}, 0
+        return found if self.constant is None else found | {"bound": loss + self.constant}
+
+    @override
+    def outcome(self, parts: Mapping[str, Lessons]) -> Outcome:
+        """Figures by split: H(X'|X), H(X'), and how often a substitute has the sample's useful class.
+
+        On the training samples, what substitutes tell of each private attribute: I(X'; S), the worst γ and
+        its δ, and δ over samples (Appendix B). All in nats. The record has the estimates from before the
+        training."""
+        import torch
+
+        from leakrange.defences.substitutes.bounds import deltas, divergences
+        from leakrange.defences.substitutes.examination import examined, sample_deltas
+
+        figures, privacy = {}, {}
+        for split, part in parts.items():
+            assert part.sensitive is not None
+            found = examined(
+                self.module,
+                part.inputs,
+                private=part.sensitive,
+                classes=list(self.task.private.values()),
+                useful=part.target,
+                substitutes_useful=self.labels.cpu(),
+            )
+            figures[split] = {
+                "samples": float(len(part)),
+                "general": found.general,
+                "spread": found.spread,
+                **{
+                    f"agreement {n}": float(a) for n, a in zip(self.task.useful, found.agreement, strict=True)
+                },
+            }
+            if split == "train":
+                told = [divergences(joint) for joint in found.joints]
+                self.module.gammas.copy_(torch.from_numpy(np.stack([gammas for gammas, _ in told])))
+                each = sample_deltas(self.module, part.inputs).T
+                for name, (gammas, information), of_sample in zip(self.task.private, told, each, strict=True):
+                    privacy[name] = {
+                        "information": information,
+                        "gamma": float(gammas.max()),
+                        "delta": float(deltas(gammas).max()),
+                        "sample_delta_mean": float(of_sample.mean()),
+                        "sample_delta_max": float(of_sample.max()),
+                    }
+        lam, mu = self.weights
+        before = {"lambda": lam, "mu": mu, "constant": self.constant, **self.estimates}
+        return Outcome(
+            figures,
+            {"estimates": before, "privacy": privacy, "substitutes": self.chosen.tolist()},
+        )
+
+
+def _columns(task: Task) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.int64]]]:
+    """The labels (N,) of each private and of each useful attribute."""
+    assert task.lessons.sensitive is not None
+
+    def of(attributes: Mapping[str, int], labels: Tensor) -> dict[str, NDArray[np.int64]]:
+        return dict(zip(attributes, labels.cpu().numpy().T, strict=True))
+
+    return of(task.private, task.lessons.sensitive), of(task.useful, task.lessons.target)

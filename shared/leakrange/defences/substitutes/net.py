@@ -1,0 +1,84 @@
+"""The trained part of PASS: embeddings of samples and of substitutes, and the draw of a substitute."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as f
+
+from leakrange.defences.substitutes.losses import substitution
+from leakrange.nets.classifier import Classifier, to_input
+
+__all__ = ["Substitution"]
+
+BATCH = 256
+"""Samples that are looked at together."""
+
+
+class Substitution(nn.Module):
+    """P(X'|X) (Eq. 2) by f, a net whose outputs (B, D) are the ``embedding`` of samples, and g, a learned
+    embedding (K, D) of each of K substitutes.
+
+    ``substitutes`` (K, *shape) are samples as ``embedding`` takes them, before scaling; ``gammas`` (M, K) say
+    how much each tells of each private attribute (`bounds.divergences`, nats).
+    """
+
+    substitutes: Tensor
+    gammas: Tensor
+
+    def __init__(self, embedding: Classifier, count: int, private: int, temperature: float) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.temperature = temperature
+        self.places = nn.Parameter(torch.empty(count, embedding.classes))
+        # cosines know no length; vectors of length 1 turn fastest in steps of Adam's size
+        nn.init.normal_(self.places, std=embedding.classes**-0.5)
+        spec = embedding.spec
+        self.register_buffer("substitutes", torch.zeros(count, *spec.shape, dtype=getattr(torch, spec.dtype)))
+        self.register_buffer("gammas", torch.zeros(private, count))
+        self._directions: Tensor | None = None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """log P(X'|X) (B, K) of samples as `to_input` gives them."""
+        return substitution(self.embedding(x), self.places, self.temperature)
+
+    def directions(self) -> Tensor:
+        """(D, K): g by length 1, over the temperature; kept once the module learns no more."""
+        if self._directions is None or self.training:
+            self._directions = (f.normalize(self.places, dim=1) / self.temperature).T.contiguous()
+        return self._directions
+
+    def embedded(self, samples: NDArray[Any]) -> Tensor:
+        """f(x) (B, D) by length 1, of samples (B, *shape) as they are stored."""
+        x = to_input(torch.from_numpy(np.array(samples)), self.embedding.spec)
+        return f.normalize(self.embedding(x.to(self.places.device)), dim=1)
+
+    def probabilities(self, embedded: Tensor) -> Tensor:
+        """P(X'|X) (B, K) of what `embedded` gives."""
+        return torch.softmax(embedded @ self.directions(), dim=1)
+
+    def drawn(self, embedded: Tensor, uniform: Tensor) -> Tensor:
+        """The place of a substitute for each of what `embedded` gives (B, D), by a number of [0, 1) for each
+        (B,): where it lies among the added-up probabilities."""
+        weights = embedded @ self.directions()
+        weights.sub_(weights.amax(dim=1, keepdim=True)).exp_()
+        upto = torch.cumsum(weights, dim=1, out=weights)
+        total = upto[:, -1:]
+        within = uniform.to(total).unsqueeze(1) * total
+        # rounding never leads beyond the last substitute that has a weight at all
+        within = torch.minimum(within, torch.nextafter(total, torch.zeros_like(total)))
+        return torch.searchsorted(upto, within, right=True).squeeze(1)
+
+    def substituted(self, samples: NDArray[Any], uniform: NDArray[np.float64]) -> NDArray[Any]:
+        """A substitute (B, *shape) for each of the samples (B, *shape), see `drawn`."""
+        places = np.empty(len(samples), dtype=np.int64)
+        with torch.inference_mode():
+            for start in range(0, len(samples), BATCH):
+                part = slice(start, start + BATCH)
+                found = self.drawn(self.embedded(samples[part]), torch.from_numpy(uniform[part]))
+                places[part] = found.cpu().numpy()
+        return self.substitutes.cpu().numpy()[places]

@@ -1,0 +1,159 @@
+"""Training a defence from a recipe and samples, by the loop of all trainings."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from leakrange.data.samples import Samples, names
+from leakrange.defences.input import input_defences
+from leakrange.defences.input.trained import DefenceConfig, Task, TrainedInputDefence
+from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.providers.loop import Lessons, Progress, Trainer, scaled, seeded, through_epochs
+from leakrange.wire.errors import InvalidInput
+
+__all__ = ["DefenceTraining", "TrainedDefence", "train_defence"]
+
+
+@dataclass(frozen=True)
+class TrainedDefence:
+    """The obfuscator of the last epoch, on the CPU in eval mode, and the record of its training.
+
+    history: per epoch ``epoch``, ``loss``, ``seconds``, and what the defence adds. figures: by split; told:
+    what else the defence has to say.
+    """
+
+    recipe: TrainingRecipe
+    config: DefenceConfig
+    module: nn.Module
+    history: list[dict[str, float]]
+    figures: dict[str, dict[str, float]]
+    told: dict[str, Any]
+    chosen_epoch: int
+    seconds: float
+
+
+class DefenceTraining:
+    """The training of the defence that ``recipe`` names, on one device, an epoch at a time.
+
+    It learns on the training samples whose labels are known. Make it, and call it, within
+    `leakrange.providers.loop.seeded`. Raises `InvalidInput` where the recipe does not fit the data,
+    `UnknownName` for an unknown defence or net, `pydantic.ValidationError` for wrong parameters.
+    """
+
+    def __init__(self, recipe: TrainingRecipe, samples: Samples, device: str = "cpu") -> None:
+        self.started = time.perf_counter()
+        self.recipe = recipe
+        self.samples = samples
+        self.link = _link(recipe)
+        self.link.check(samples.attributes)
+        self.private = names(self.link.parameters.private)
+        self.useful = names(self.link.parameters.useful)
+        lessons = self._part("train", device)
+        schedule = recipe.schedule
+        if len(lessons) < schedule.batch:
+            raise InvalidInput(
+                f"data set {samples.name!r} has {len(lessons)} labelled training samples; needed is at least "
+                f"one batch of {schedule.batch}"
+            )
+        config = DefenceConfig(
+            defence=self.link.name, parameters=recipe.parameters, net=recipe.net, input=samples.spec
+        )
+        task = Task(
+            config,
+            {name: len(samples.attributes[name].classes) for name in self.private},
+            {name: len(samples.attributes[name].classes) for name in self.useful},
+            lessons,
+            schedule,
+            recipe.seed,
+        )
+        try:
+            self.trainee = self.link.study(task)
+        except ValueError as error:
+            raise InvalidInput(str(error)) from error
+        self.trainer = Trainer(
+            self.trainee,
+            lessons,
+            batch=schedule.batch,
+            prepare=scaled(samples.spec, schedule),
+            generator=torch.Generator(device=lessons.inputs.device).manual_seed(recipe.seed),
+            augment=schedule.augment,
+        )
+        self.history: list[dict[str, float]] = []
+
+    def _part(self, split: str, device: str) -> Lessons:
+        chosen = self.samples.known(split, (*self.private, *self.useful))
+
+        def of(attributes: tuple[str, ...]) -> torch.Tensor:
+            columns = [self.samples.labels[name][chosen] for name in attributes]
+            stacked = np.stack(columns, axis=1) if columns else np.empty((len(chosen), 0), np.int64)
+            return torch.from_numpy(stacked).to(device)
+
+        values = torch.from_numpy(self.samples.values[chosen]).to(device)
+        return Lessons(values, of(self.useful), of(self.private))
+
+    def epoch(self, after: Callable[[float], None] | None = None) -> dict[str, float]:
+        """Learn through one epoch; gives its entry of the history. ``after`` is told after each step which
+        share of the epoch is done."""
+        began = time.perf_counter()
+        for optimiser in self.trainee.optimisers():
+            optimiser.lr = self.recipe.schedule.rate(len(self.history))
+        loss = self.trainer.epoch(after=after)
+        entry = {"epoch": len(self.history) + 1.0, "loss": loss, **self.trainee.entry(loss)}
+        entry["seconds"] = time.perf_counter() - began
+        self.history.append(entry)
+        return entry
+
+    def result(self) -> TrainedDefence:
+        """The obfuscator as it is now, with its figures; nothing can be trained any further."""
+        module = self.trainee.module.to("cpu")
+        module.eval().requires_grad_(False)
+        parts = {split: self._part(split, "cpu") for split in ("train", "validation", "test")}
+        outcome = self.trainee.outcome({split: part for split, part in parts.items() if len(part)})
+        return TrainedDefence(
+            recipe=self.recipe,
+            config=self.trainee.config,
+            module=module,
+            history=self.history,
+            figures=outcome.figures,
+            told=outcome.told,
+            chosen_epoch=len(self.history),
+            seconds=time.perf_counter() - self.started,
+        )
+
+
+def train_defence(
+    recipe: TrainingRecipe,
+    samples: Samples,
+    *,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> TrainedDefence:
+    """Train the defence that ``recipe`` names, on the training samples of ``samples``.
+
+    The last epoch is kept: the papers name no other rule, and a loss on validation samples would not tell how
+    an attacker fares who learns anew. The same recipe gives the same defence on the same machine and number
+    of threads. ``progress`` is told as in `leakrange.providers.training.train`. Raises as `DefenceTraining`
+    does.
+    """
+    with seeded(recipe.seed, device):
+        training = DefenceTraining(recipe, samples, device)
+        through_epochs(recipe.schedule.epochs, training.epoch, progress)
+    return training.result()
+
+
+def _link(recipe: TrainingRecipe) -> TrainedInputDefence[Any]:
+    if recipe.defence is None:
+        raise InvalidInput(
+            f"the recipe is of a provider's behaviour, {recipe.behaviour!r}, and of no defence"
+        )
+    entry = input_defences[recipe.defence]
+    if not issubclass(entry, TrainedInputDefence):
+        raise InvalidInput(f"the defence {recipe.defence!r} needs no training")
+    return entry.of(recipe)

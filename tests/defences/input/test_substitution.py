@@ -1,0 +1,212 @@
+"""PASS from its recipe to the samples that leave."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from leakrange.data import Samples, load
+from leakrange.defences.chain import DefenceChain
+from leakrange.defences.input.substitution import PassParameters
+from leakrange.defences.stages import InvalidChain
+from leakrange.defences.substitutes.net import Substitution
+from leakrange.defences.training import train_defence
+from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
+from leakrange.nets import nets
+from leakrange.providers.training import train
+from leakrange.wire.errors import InvalidInput
+from leakrange.wire.samples import SampleSpec
+from tests.defences.input.conftest import DATA, LINK, Ready
+
+SPECS = [
+    SampleSpec.picture(8, 8, 3),
+    SampleSpec(encoding="series", shape=(12, 2), dtype="float32", rate=50.0),
+    SampleSpec(encoding="vector", shape=(5,), dtype="uint8", scale=127.5, offset=-1.0),
+]
+
+
+def substituted(ready: Ready, seed: int = 0) -> Samples:
+    """The same samples and labels, each as it leaves the device."""
+    chain = ready.planned.bound(ready.load)
+    given = ready.samples
+    shown = chain.obfuscate(given.values, given.spec, np.random.default_rng(seed))
+    return dataclasses.replace(given, values=shown)
+
+
+def test_a_fresh_classifier_finds_the_useful_attribute_and_not_the_private_one(ready: Ready) -> None:
+    shown = substituted(ready)
+    found = {}
+    for target in ("y", "s"):
+        for name, samples in (("plain", ready.samples), ("shown", shown)):
+            recipe = TrainingRecipe(
+                data=DATA,
+                behaviour="honest",
+                parameters={"target": target},
+                net=NetSpec(name="mlp"),
+                schedule=Schedule(epochs=6, batch=50),
+            )
+            found[target, name] = train(recipe, samples).figures["test"]["honesty"]
+    assert min(found["y", "plain"], found["s", "plain"]) > 0.95
+    assert found["y", "shown"] > 0.93
+    assert 0.42 < found["s", "shown"] < 0.58  # of 400 samples, half of each class
+
+
+def test_its_record_tells_what_was_known_before_and_what_came_of_it(ready: Ready) -> None:
+    history, told = ready.trained.history, ready.trained.told
+    assert [entry["epoch"] for entry in history] == list(range(1, 31))
+    before, privacy = told["estimates"], told["privacy"]["s"]
+    assert (before["lambda"], before["mu"]) == (1.0, 0.2)
+    assert before["constant"] == pytest.approx(0.8 * math.log(64) - before["entropy"]["y"] + 1.0)
+    assert before["entropy"]["y"] == pytest.approx(math.log(2), abs=1e-3)
+    assert before["private"]["s"]["samples_given"] == pytest.approx(math.log(600), abs=0.02)
+    last = history[-1]
+    assert last["loss"] == pytest.approx(last["private"] + last["useful"] + 0.2 * last["general"], abs=1e-4)
+    assert last["bound"] == pytest.approx(last["loss"] + before["constant"], abs=1e-4)
+    assert last["bound"] < history[0]["bound"]
+    assert 0.0 <= privacy["information"] < 0.01
+    assert privacy["information"] <= privacy["gamma"] < 0.05
+    assert privacy["delta"] == pytest.approx(math.sqrt(2 * privacy["gamma"]), rel=1e-5)
+    assert privacy["sample_delta_mean"] <= privacy["sample_delta_max"] <= privacy["delta"]
+    for figures in ready.trained.figures.values():
+        assert figures["agreement y"] > 0.95
+    given = ready.samples
+    chosen = given.where("train")[told["substitutes"]]
+    np.testing.assert_array_equal(given.values[chosen], ready.trained.module.get_buffer("substitutes"))
+
+
+def test_the_same_recipe_gives_the_same_obfuscator_and_the_one_of_its_version(ready: Ready) -> None:
+    again = train_defence(ready.trained.recipe, ready.samples)
+    for name, tensor in ready.trained.module.state_dict().items():
+        assert torch.equal(tensor, again.module.state_dict()[name]), name
+    found = [ready.trained.history[epoch]["loss"] for epoch in (0, 1, 29)]
+    assert ready.trained.recipe.versions.trainer == 1
+    assert found == pytest.approx([-2.7609, -3.1528, -3.6846], abs=1e-3)
+
+
+def test_a_recipe_is_named_by_what_decides_the_training_alone() -> None:
+    def digest(**changed: Any) -> str:
+        _, (recipe,) = DefenceChain.parse([{"pass": LINK | changed}]).planned(DATA, seed=3)
+        return recipe.digest()
+
+    assert digest().startswith("91dcb5e17a360ded020961c8")
+    assert digest(sticky=True) == digest()
+    for changed in ({"temperature": 0.2}, {"skew": {"y": [0.3, 0.7]}}, {"weights": {"general": 0.0}}):
+        assert digest(**changed) != digest()
+
+
+@pytest.mark.parametrize(("private", "useful"), [(1, 0), (1, 1), (2, 3)])
+def test_default_weights_follow_the_number_of_attributes(private: int, useful: int) -> None:
+    given = PassParameters(private=tuple("abc"[:private]), useful=tuple("xyz"[:useful]) or None)
+    assert given.resolved(private, useful) == (useful / private, 0.2 * useful)
+    chosen = PassParameters.model_validate({"private": "a", "weights": {"useful": 0.0, "general": 0.5}})
+    assert chosen.resolved(private, useful) == (0.0, 0.5)
+
+
+@pytest.mark.parametrize(("private", "useful"), [(["activity", "hand"], ["gait"]), ("gait", None)])
+def test_any_number_of_attributes_can_be_hidden_or_kept(private: Any, useful: Any) -> None:
+    data = DataSpec(name="synthmotion", count=300)
+    link = {"private": private, "useful": useful, "net": "conv-1d", "epochs": 2, "batch": 64, "embedding": 8}
+    _, (recipe,) = DefenceChain.parse([{"pass": link}]).planned(data, 0)
+    trained = train_defence(recipe, load(data))
+    assert set(trained.told["privacy"]) == set([private] if isinstance(private, str) else private)
+    assert trained.module.get_buffer("gammas").shape == (len(trained.told["privacy"]), 180)
+    assert all(math.isfinite(value) for entry in trained.history for value in entry.values())
+
+
+@given(spec=st.sampled_from(SPECS), seed=st.integers(0, 20), count=st.integers(1, 5))
+def test_what_leaves_is_always_one_of_the_substitutes(spec: SampleSpec, seed: int, count: int) -> None:
+    rng = np.random.default_rng(seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        net = nets["linear"].build(spec, 6)
+        module = Substitution(net, 9, 1, 0.05).eval().requires_grad_(False)
+    module.substitutes.copy_(torch.from_numpy(spec.nearest(rng.normal(100, 60, (9, *spec.shape)))))
+    samples = spec.nearest(rng.normal(100, 60, (count, *spec.shape)))
+    before = samples.copy()
+    extremes = np.array([0.0, np.nextafter(1.0, 0.0), 0.5, 0.999999999, 1e-300])[:count]
+    for uniform in (rng.random(count), extremes):
+        shown = module.substituted(samples, uniform)
+        assert (shown.dtype, shown.shape) == (np.dtype(spec.dtype), samples.shape)
+        for one in shown:
+            assert any(np.array_equal(one, own) for own in module.substitutes.numpy())
+    np.testing.assert_array_equal(samples, before)
+
+
+def test_substitutes_are_drawn_with_the_probabilities_of_equation_2(ready: Ready) -> None:
+    module = ready.trained.module
+    assert isinstance(module, Substitution)
+    one = ready.samples.values[:1]
+    with torch.inference_mode():
+        embedded = module.embedded(one)
+        expected = module.probabilities(embedded)[0].double().numpy()
+        uniform = torch.from_numpy(np.random.default_rng(0).random(20_000))
+        drawn = module.drawn(embedded.expand(20_000, -1), uniform)
+    counts = np.bincount(drawn.numpy(), minlength=64)
+    some = expected * 20_000 > 5
+    rest = [counts[~some].sum() + 1e-9, expected[~some].sum() * 20_000 + 1e-9]
+    found = [*counts[some], rest[0]]
+    wanted = np.array([*(expected[some] * 20_000), rest[1]])
+    assert chisquare(found, wanted * sum(found) / wanted.sum()).pvalue > 0.001
+    assert some.sum() > 3
+
+
+def test_a_sticky_link_gives_a_sample_the_same_substitute_and_another_key_another(ready: Ready) -> None:
+    chain = DefenceChain.parse([{"pass": ready.planned.spec()[0]["pass"] | {"sticky": True}}])
+    assert (chain.deterministic, ready.planned.deterministic) == (True, False)
+    assert chain.digest() != ready.planned.digest()
+    given = ready.samples
+    samples = given.values[given.where("test")][:200]
+
+    def shown(key: bytes, seed: int, of: Any = samples) -> Any:
+        return chain.bound(ready.load, key).obfuscate(of, given.spec, np.random.default_rng(seed))
+
+    first = shown(b"one", 0)
+    np.testing.assert_array_equal(shown(b"one", 1), first)
+    np.testing.assert_array_equal(shown(b"one", 2, samples[::-1]), first[::-1])
+    assert (shown(b"two", 0) != first).any(axis=1).mean() > 0.5
+    fresh = [
+        ready.planned.bound(ready.load).obfuscate(samples, given.spec, np.random.default_rng(seed))
+        for seed in (0, 1)
+    ]
+    assert (fresh[0] != fresh[1]).any(axis=1).mean() > 0.5
+    with pytest.raises(ValueError, match="pass needs a secret key"):
+        chain.bound(ready.load)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"useful": "s"}, "private and useful at once"),
+        ({"skew": {"z": [0.5, 0.5]}}, "no private or useful attribute"),
+        ({"skew": {"y": [0.5, 0.6]}}, "add up to 1.1"),
+        ({"temperature": 0}, "temperature"),
+        ({"artifact": "../x"}, "artifact"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(changed: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidChain, match=said):
+        DefenceChain.parse([{"pass": LINK | changed}])
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"private": "voice"}, "no attribute 'voice'; there are: s, y"),
+        ({"skew": {"y": [0.5, 0.3, 0.2]}}, "'y' has 2 classes, 3 shares"),
+        ({"skew": {"y": [1.0, 0.0]}}, "no substitute has class 1 of 'y'"),
+        ({"net": "conv-2d"}, "takes picture or series, not vector"),
+        ({"batch": 4096}, "at least one batch of 4096"),
+    ],
+)
+def test_what_does_not_fit_the_data_is_refused(changed: dict[str, Any], said: str, ready: Ready) -> None:
+    _, (recipe,) = DefenceChain.parse([{"pass": LINK | changed}]).planned(DATA, 0)
+    with pytest.raises(InvalidInput, match=said):
+        train_defence(recipe, ready.samples)
