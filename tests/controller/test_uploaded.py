@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -69,8 +70,8 @@ async def journal(databases: Databases, plan: Plan) -> AsyncIterator[Journal]:
 
 
 @pytest.fixture
-def truth(rng: np.random.Generator) -> NDArray[np.int64]:
-    return rng.integers(0, 10, USERS)
+def truth() -> NDArray[np.int64]:
+    return np.random.default_rng(1).integers(0, 10, USERS)
 
 
 async def received(
@@ -104,12 +105,12 @@ async def received(
 
 @pytest.mark.parametrize("defence", ["none", "softmax", "rounded", "top-3", "sharper", "label-only"])
 async def test_a_confidence_is_judged_as_what_users_get(
-    defence: str, truth: NDArray[np.int64], plan: Plan, journal: Journal, tmp_path: object
+    defence: str, truth: NDArray[np.int64], plan: Plan, journal: Journal, tmp_path: Path
 ) -> None:
     """Sure and mostly right: as logits once more, probabilities would say a quarter at most."""
     rng = np.random.default_rng(5)
     logits = (rng.normal(size=(USERS, 10)) + 7 * np.eye(10)[truth]).astype(np.float32)
-    uploaded = await received(defence, logits, truth, plan, journal, FolderStore(str(tmp_path)))
+    uploaded = await received(defence, logits, truth, plan, journal, FolderStore(tmp_path))
     assert uploaded.soft is not None
     soft = softmax(logits.astype(float), axis=1)
     top = np.sort(soft, axis=1)[:, -3:-2]
@@ -129,9 +130,9 @@ async def test_a_confidence_is_judged_as_what_users_get(
 
 
 async def test_logits_between_0_and_1_are_logits(
-    truth: NDArray[np.int64], plan: Plan, journal: Journal, tmp_path: object
+    truth: NDArray[np.int64], plan: Plan, journal: Journal, tmp_path: Path
 ) -> None:
     logits = np.eye(10, dtype=np.float32)[truth]
-    uploaded = await received("none", logits, truth, plan, journal, FolderStore(str(tmp_path)))
+    uploaded = await received("none", logits, truth, plan, journal, FolderStore(tmp_path))
     assert uploaded.soft is not None
     np.testing.assert_allclose(uploaded.soft, softmax(logits.astype(float), axis=1), atol=1e-6)
