@@ -10,9 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from numpy.random import default_rng
 
+from leakrange.data import load
+from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.job import TrainJob
 from leakrange.jobs.recipe import NetSpec, Schedule, TrainingRecipe
+from leakrange.providers.artifact_files import read_files
 from tests.attacker.fleet import FACES, Fleet, Worker, alive, children, fleet_on, has_torch, until
 
 
@@ -45,12 +49,12 @@ def trainers(worker: Worker) -> list[int]:
 
 
 def test_a_model_is_trained_and_its_progress_told_in_order(fleet: Fleet, worker: Worker) -> None:
-    from leakrange.providers.artifact import load
+    from leakrange.providers.artifact import load as load_artifact
 
     job = train_job(epochs=4)
     done = fleet.end_of(fleet.send(job))
     assert done.state == "done", done
-    artifact = load(fleet.models.path(job.identity()))
+    artifact = load_artifact(fleet.models.path(job.identity()))
     assert artifact.record["recipe"] == job.recipe.model_dump(mode="json")
     assert done.data["figures"] == artifact.record["figures"]
     told = fleet.reports(job.identity())
@@ -61,6 +65,23 @@ def test_a_model_is_trained_and_its_progress_told_in_order(fleet: Fleet, worker:
     epochs = [report.data["epoch"] for report in told if "honesty" in report.data]
     assert epochs == [1, 2, 3, 4]
     assert "epoch 4 of 4, honesty" in told[-2].message
+
+
+def test_a_defence_is_trained_as_a_model_is_and_devices_can_run_it(fleet: Fleet, worker: Worker) -> None:
+    link = {"private": "skin", "useful": "glasses", "width": 0.1, "epochs": 3, "batch": 50, "embedding": 16}
+    planned, (recipe,) = DefenceChain.parse([{"pass": link}]).planned(FACES, seed=0)
+    job = TrainJob(recipe=recipe)
+    done = fleet.end_of(fleet.send(job))
+    assert done.state == "done", done
+    told = read_files(fleet.models.path(job.identity()), "defence")
+    assert told.record["recipe"] == recipe.model_dump(mode="json")
+    assert done.data["figures"] == told.record["figures"]
+    assert [entry["epoch"] for entry in told.record["history"]] == [1, 2, 3]
+    assert "epoch 3 of 3" in fleet.reports(job.identity())[-2].message
+    faces = load(FACES)
+    shown = planned.bound(lambda _: told.main).obfuscate(faces.values[:9], faces.spec, default_rng(0))
+    substitutes = faces.values[faces.where("train")[told.record["substitutes"]]]
+    assert all((one == substitutes).all(axis=(1, 2, 3)).any() for one in shown)
 
 
 def test_a_model_that_was_planned_with_other_versions_is_not_trained(fleet: Fleet, worker: Worker) -> None:
