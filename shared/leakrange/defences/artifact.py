@@ -16,6 +16,7 @@ from torch import nn
 from leakrange.defences.input import input_defences
 from leakrange.defences.input.trained import DefenceConfig, TrainedInputDefence
 from leakrange.defences.training import TrainedDefence
+from leakrange.jobs.versions import DEFENCE as DEFENCE_PREFIX
 from leakrange.nets.module_file import packed
 from leakrange.providers.artifact_files import DEFENCE, find, installed, read_files, write_files
 from leakrange.registry import UnknownName
@@ -56,9 +57,11 @@ def load(folder: Path) -> DefenceArtifact:
     """Load a defence's artifact folder; raises `InvalidArtifact` where a file is missing, damaged, or not
     what the record says, and for an artifact of another kind."""
     files = read_files(folder, "defence")
-    name = str(files.record["recipe"]["behaviour"])
     try:
-        entry = input_defences[name.rpartition("/")[2]]
+        name = str(files.record["recipe"]["behaviour"])
+        entry = input_defences[name.removeprefix(DEFENCE_PREFIX)]
+    except (KeyError, TypeError) as error:
+        raise InvalidArtifact(f"{folder}: its record names no defence") from error
     except UnknownName as error:
         raise InvalidArtifact(f"{folder}: {error}") from error
     if not issubclass(entry, TrainedInputDefence):

@@ -158,6 +158,14 @@ def test_substitutes_are_drawn_with_the_probabilities_of_equation_2(ready: Ready
     assert some.sum() > 3
 
 
+def test_a_substitute_that_is_never_likely_is_not_drawn_by_the_ends_of_the_range_either() -> None:
+    with torch.random.fork_rng(devices=[]):
+        module = Substitution(nets["linear"].build(SPECS[2], 3), 3, 1, 0.001).eval().requires_grad_(False)
+    module.places.copy_(torch.tensor([[-1.0, 0, 0], [1, 0, 0], [0, 1, 0]]))
+    ends = torch.tensor([0.0, 0.5, np.nextafter(1.0, 0.0)], dtype=torch.float64)
+    assert module.drawn(torch.eye(3)[:1].expand(3, -1), ends).tolist() == [1, 1, 1]
+
+
 def test_a_sticky_link_gives_a_sample_the_same_substitute_and_another_key_another(ready: Ready) -> None:
     chain = DefenceChain.parse([{"pass": ready.planned.spec()[0]["pass"] | {"sticky": True}}])
     assert (chain.deterministic, ready.planned.deterministic) == (True, False)

@@ -33,6 +33,7 @@ from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.nets import nets
 from leakrange.nets.optimisers import optimiser
 from leakrange.providers import artifact
+from leakrange.providers.artifact_files import DEFENCE, write_files
 from leakrange.wire.errors import Conflict, InvalidArtifact, InvalidInput
 from leakrange.wire.samples import SampleSpec
 from tests.defences.input.conftest import DATA, LINK, Ready
@@ -107,6 +108,14 @@ def test_what_was_saved_is_what_was_trained_and_is_no_provider(ready: Ready) -> 
     assert ready.folder.name == ready.trained.recipe.digest()
     with pytest.raises(InvalidArtifact, match="holds a trained defence, and not a provider"):
         artifact.load(ready.folder)
+
+
+def test_a_record_that_names_no_defence_is_refused(tmp_path: Path) -> None:
+    wrong: list[dict[str, Any]] = [{}, {"recipe": {"behaviour": "defence/psas"}}, {"recipe": 3}]
+    for number, told in enumerate(wrong):
+        folder = write_files(tmp_path, f"{number:064x}", "defence", {DEFENCE: b"obfuscator"}, told)
+        with pytest.raises(InvalidArtifact, match=r"names no defence|did you mean 'pass'"):
+            load(folder)
 
 
 def with_header(content: bytes, change: Callable[[Header], None]) -> bytes:
