@@ -8,9 +8,9 @@ from collections import OrderedDict
 import structlog
 
 from leakrange.audit.examination import examine_loaded
-from leakrange.audit.verdict import Verdict
 from leakrange.devices.enrolment import Enrolment
 from leakrange.jobs.audit import AuditPlan
+from leakrange.jobs.verdict import Verdict
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import SuspiciousModel
 

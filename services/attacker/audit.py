@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from leakrange.audit.verdict import Verdict
 from leakrange.jobs.job import AuditJob
+from leakrange.jobs.verdict import Verdict
 from leakrange.store.files import FolderStore
 from leakrange.wire.errors import Conflict
 from leakrange.wire.transport import AiohttpTransport

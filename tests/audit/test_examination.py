@@ -10,10 +10,10 @@ from pydantic import ValidationError
 
 from leakrange.audit.examination import examine
 from leakrange.audit.members import Population, member_of
-from leakrange.audit.verdict import Verdict, concluded
 from leakrange.data import load
 from leakrange.jobs.audit import AuditPlan, KnownScores, ViciousnessSettings
 from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.verdict import Verdict, concluded
 from leakrange.providers.artifact import CLASSIFIER
 from leakrange.report.verdict import verdict_page
 from leakrange.wire.errors import InvalidArtifact, InvalidInput

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from clients.cli.exits import CliError, Exit
 from clients.cli.main import app
 from leakrange.audit.members import Population
-from leakrange.audit.verdict import Verdict
+from leakrange.jobs.verdict import Verdict
 from tests.audit.digits import HIDES, MOVING, STILL, model_file, save_digits
 
 SMALL = ("--data", "digits", "--size", "16", "--limit", "300", "--labelled", "60", "--test", "100")

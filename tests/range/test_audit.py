@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from leakrange.audit.verdict import Verdict
+from leakrange.jobs.verdict import Verdict
 from tests.audit.digits import MOVING, STILL, save_digits
 from tests.embedded import EmbeddedRange, leakrange
 

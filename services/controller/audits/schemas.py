@@ -6,8 +6,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from leakrange.audit.verdict import Conclusion, Verdict
 from leakrange.jobs.audit import AuditPlan
+from leakrange.jobs.verdict import Conclusion, Verdict
 from leakrange.store.tables import AuditState
 from leakrange.wire.schemas import Name
 

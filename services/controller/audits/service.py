@@ -7,10 +7,10 @@ from typing import Any
 
 import structlog
 
-from leakrange.audit.verdict import Verdict
 from leakrange.data import datasets
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.job import AuditJob
+from leakrange.jobs.verdict import Verdict
 from leakrange.registry import UnknownName
 from leakrange.service.operators import Proxy
 from leakrange.store.audits import Audits

@@ -10,9 +10,9 @@ from importlib.metadata import PackageNotFoundError, version
 
 from leakrange.audit.case import LABELLED_FROM, TEST_FROM, case_of
 from leakrange.audit.findings import FINDINGS
-from leakrange.audit.verdict import Conclusion, Finding, Material, Subject, Verdict
 from leakrange.audit.wording import confidence, limits
 from leakrange.jobs.audit import AuditPlan
+from leakrange.jobs.verdict import Conclusion, Finding, Material, Subject, Verdict
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.model_config import ClassifierConfig
 from leakrange.providers.model_file import load_classifier

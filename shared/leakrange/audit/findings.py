@@ -11,10 +11,10 @@ from leakrange.audit.case import Case
 from leakrange.audit.curiosity import curiosity
 from leakrange.audit.entropy import entropy_excess
 from leakrange.audit.population import error_rates
-from leakrange.audit.verdict import Finding, Known, concluded
 from leakrange.audit.viciousness import viciousness
 from leakrange.audit.wording import meaning
 from leakrange.jobs.audit import KnownScores, TestName
+from leakrange.jobs.verdict import Finding, Known, concluded
 from leakrange.metrics import student_interval
 from leakrange.providers.inference import outputs
 from leakrange.wire.errors import InvalidInput

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakrange.audit.verdict import Conclusion, Finding, Known, Material
 from leakrange.jobs.audit import TestName
+from leakrange.jobs.verdict import Conclusion, Finding, Known, Material
 
 __all__ = ["confidence", "limits", "meaning"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leakrange.audit.verdict import Verdict
+from leakrange.jobs.verdict import Verdict
 from leakrange.report.rendering import page
 
 __all__ = ["verdict_page"]

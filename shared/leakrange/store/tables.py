@@ -230,7 +230,7 @@ class LedgerEntry(Base):
 
 class Audit(Base):
     """One audit of a model: the ``request`` as it came, without its API key once it is over, and how it
-    ended: a ``verdict`` (`leakrange.audit.verdict.Verdict`), or the ``problem`` for which there is none."""
+    ended: a ``verdict`` (`leakrange.jobs.verdict.Verdict`), or the ``problem`` for which there is none."""
 
     __tablename__ = "audits"
     __table_args__ = (_one_of("state", AuditState), Index(None, "created", "id"), Index(None, "state"))

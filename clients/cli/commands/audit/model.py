@@ -20,8 +20,8 @@ from leakrange.wire.disk import room_in
 from leakrange.wire.errors import LeakrangeError
 
 if TYPE_CHECKING:
-    from leakrange.audit.verdict import Verdict
     from leakrange.jobs.audit import AuditPlan
+    from leakrange.jobs.verdict import Verdict
 
 __all__ = ["model"]
 
@@ -101,7 +101,7 @@ def _of_file(file: Path, plan: AuditPlan) -> Verdict:
 
 def _served(name: str, provider: str | None, plan: AuditPlan, state: Path | None, url: str | None) -> Verdict:
     """The verdict of the range's fleet; raises `CliError` where it comes to none."""
-    from leakrange.audit.verdict import Verdict
+    from leakrange.jobs.verdict import Verdict
 
     connection = connect(state, url)
     key = os.environ.get("LEAKRANGE_API_KEY") if provider is not None else None
