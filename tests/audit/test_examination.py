@@ -72,6 +72,17 @@ def test_where_there_are_fewer_samples_all_are_taken(content: bytes) -> None:
     assert examine(content, plan).material.labelled == len(load(DIGITS).where("auxiliary")) < 300
 
 
+def test_labelled_samples_may_be_test_samples_of_which_none_is_looked_at_as_well(content: bytes) -> None:
+    without = DIGITS.model_copy(update={"auxiliary": 0.0})
+    plan = PLAN.model_copy(update={"data": without, "test": 5000, "tests": ("entropy",)})
+    with pytest.raises(InvalidInput, match="0 auxiliary samples") as refused:
+        examine(content, plan)
+    assert "labelled_from" in (refused.value.hint or "")
+    material = examine(content, plan.model_copy(update={"labelled_from": "test"})).material
+    assert (material.labelled, material.labelled_from) == (60, "test")
+    assert material.test == len(load(without).where("test")) - 60
+
+
 def test_a_verdict_survives_json_and_is_a_page(content: bytes) -> None:
     known = KnownScores(source="eight models <b>", honest=[0.001, 0.02, 0.004, 0.003], dishonest=[0.2, 0.3])
     plan = PLAN.model_copy(update={"known": {"viciousness": known}, "sensitive": "parity"})

@@ -17,9 +17,9 @@ from leakrange.providers.model_config import ClassifierConfig
 from leakrange.registry import UnknownName
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["LABELLED_FROM", "TEST_FROM", "Case", "case_of"]
+__all__ = ["TEST_FROM", "Case", "case_of"]
 
-LABELLED_FROM, TEST_FROM = "auxiliary", "test"
+TEST_FROM = "test"
 FEWEST = 20
 
 
@@ -59,10 +59,9 @@ def case_of(classifier: Classifier, config: ClassifierConfig, plan: AuditPlan) -
             hint="audit it with the data set, and at the picture size, that it is for",
         )
     known = np.all([each >= 0 for each in labels], axis=0)
-    labelled, test = (
-        _drawn(data, known, part, most, plan.seed)
-        for part, most in ((LABELLED_FROM, plan.labelled), (TEST_FROM, plan.test))
-    )
+    labelled = _drawn(data, known, plan.labelled_from, plan.labelled, plan.seed)
+    known[labelled] = False  # none is both trained on and looked at
+    test = _drawn(data, known, TEST_FROM, plan.test, plan.seed)
     joined = labels[0] if config.heads is None else np.stack(labels, axis=1)
     return Case(classifier, plan, data, joined, labelled, test)
 
@@ -93,7 +92,8 @@ def _drawn(data: Samples, known: NDArray[np.bool_], part: str, most: int, seed: 
     if len(there) < FEWEST:
         raise InvalidInput(
             f"{data.name!r} has {len(there)} {part} samples with labels, and an audit needs {FEWEST}",
-            hint="raise the data set's share of auxiliary samples, or its limit",
+            hint="raise the data set's share of auxiliary samples, or its limit; or draw labelled samples "
+            "from 'test' (labelled_from)",
         )
     return there[shuffled(stream(seed, f"audit {part}"), len(there))[:most]]
 

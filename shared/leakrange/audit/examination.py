@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
-from leakrange.audit.case import LABELLED_FROM, TEST_FROM, case_of
+from leakrange.audit.case import TEST_FROM, case_of
 from leakrange.audit.findings import FINDINGS
 from leakrange.audit.wording import confidence, limits
 from leakrange.jobs.audit import AuditPlan
@@ -57,7 +57,7 @@ def examine_loaded(
         data=plan.data,
         fingerprint=case.data.fingerprint,
         labelled=len(case.labelled),
-        labelled_from=LABELLED_FROM,
+        labelled_from=plan.labelled_from,
         test=len(case.test),
         test_from=TEST_FROM,
         disjoint=disjoint,

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from leakrange.jobs.recipe import DataSpec, OptimiserSpec
 
-__all__ = ["AuditPlan", "KnownScores", "TestName", "ViciousnessSettings"]
+__all__ = ["Attribute", "AuditPlan", "KnownScores", "TestName", "ViciousnessSettings"]
 
 TestName = Literal["viciousness", "entropy", "curiosity"]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -50,12 +50,14 @@ class AuditPlan(_Strict):
     """With what a model is audited, and how.
 
     ``labelled`` samples are drawn from the data set's auxiliary samples and ``test`` ones from its test
-    samples, by ``seed``. "curiosity" needs ``sensitive``, the attribute that outputs are searched for.
+    samples, by ``seed``; with ``labelled_from`` "test" from other test samples, for a set that keeps no
+    auxiliary ones. "curiosity" needs ``sensitive``, the attribute that outputs are searched for.
     ``known`` are scores of known models, by test: they tell how often the test errs.
     """
 
     data: DataSpec
     labelled: Annotated[int, Field(ge=20, le=100_000)] = 500
+    labelled_from: Literal["auxiliary", "test"] = "auxiliary"
     test: Annotated[int, Field(ge=20, le=100_000)] = 1000
     tests: Annotated[tuple[TestName, ...], Field(min_length=1)] = ("viciousness", "entropy")
     sensitive: Attribute | None = None
