@@ -14,12 +14,13 @@ from clients.cli.exits import CliError, Exit
 
 __all__ = ["watch"]
 
-ORDER = ("train", "stream", "probe", "fit")
+ORDER = ("train", "stream", "probe", "fit", "audit")
 LABELS = {
     "train": "training",
     "stream": "users' uploads",
     "probe": "probing",
     "fit": "fitting attacks",
+    "audit": "audits",
 }
 ASK_EVERY, LINE_EVERY = 0.5, 10.0
 

@@ -9,7 +9,6 @@ import structlog
 
 from leakrange.data import datasets
 from leakrange.jobs.audit import AuditPlan
-from leakrange.jobs.job import AuditJob
 from leakrange.jobs.verdict import Verdict
 from leakrange.registry import UnknownName
 from leakrange.service.operators import Proxy
@@ -19,7 +18,7 @@ from leakrange.store.files import FolderStore
 from leakrange.store.tables import Audit
 from leakrange.wire.client import NativeClient
 from leakrange.wire.endpoints import ARTIFACT
-from leakrange.wire.errors import PROBLEM_BASE, DataUnavailable, Forbidden, InvalidInput, LeakrangeError
+from leakrange.wire.errors import PROBLEM_BASE, DataUnavailable, InvalidInput, LeakrangeError
 from leakrange.wire.keys import api_key
 from leakrange.wire.transport import Transport
 from services.controller.audits.schemas import (
@@ -29,6 +28,7 @@ from services.controller.audits.schemas import (
     AuditRequest,
     AuditView,
 )
+from services.controller.range.auditing import audit_job, verdict_of
 from services.controller.range.fleet import Fleet, JobFailed
 from services.controller.settings import ControllerSettings
 
@@ -115,26 +115,16 @@ class AuditService:
             )
         client = NativeClient(self._transport, url, key, attempts=self._settings.attempts)
         card = await client.card(asked.model)
-        if card.service != "classifier":
-            raise InvalidInput(
-                f"{asked.model!r} is a {card.service} service, whose model nobody can download"
-            )
-        if not card.sha256:
-            raise Forbidden(
-                f"the model {asked.model!r} may not be downloaded with this key",
-                hint="ask for a key that may",
-            )
-        job = AuditJob(
+        job = audit_job(
+            card,
+            asked.plan,
             url=url,
             model=asked.model,
-            sha256=card.sha256,
             account=account,
             key=None if account else key,
-            plan=asked.plan,
         )
         await self._fleet.run(job)
-        stored = await asyncio.to_thread(self._releases.get, f"{job.identity()}.json")
-        return Verdict.model_validate_json(stored)
+        return await verdict_of(job, self._releases)
 
 
 def check_data(plan: AuditPlan) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from leakrange.jobs.job import FitJob, JobReport, ProbeJob, TrainJob
+from leakrange.jobs.job import AuditJob, FitJob, JobReport, ProbeJob, TrainJob
 from leakrange.wire.errors import LeakrangeError
 from services.controller.range.fleet import Fleet
 from services.controller.range.journal import Journal
@@ -23,7 +23,7 @@ class Dispatch:
 
     async def run(
         self,
-        job: TrainJob | ProbeJob | FitJob,
+        job: TrainJob | ProbeJob | FitJob | AuditJob,
         what: str,
         watch: Callable[[JobReport], None] | None = None,
     ) -> JobReport:

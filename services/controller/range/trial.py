@@ -14,13 +14,17 @@ from pydantic import BaseModel
 from leakrange.attacks.attack import Inference
 from leakrange.attacks.kinds.trial import Fitted, Shown, Trial, Uploaded
 from leakrange.data import names
+from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.job import Span, Split
+from leakrange.jobs.verdict import Verdict
 from leakrange.scenario.plan import PlannedModel, PlannedTrial
 from leakrange.store.files import get_arrays, joined, put_arrays, whole
 from leakrange.wire.digests import digest
-from leakrange.wire.endpoints import UPLOADS
+from leakrange.wire.endpoints import ARTIFACT, UPLOADS
 from leakrange.wire.errors import LeakrangeError, NotFound
+from leakrange.wire.keys import api_key
 from leakrange.wire.names import upload_name
+from services.controller.range.auditing import audit_job, verdict_of
 from services.controller.range.context import RunContext
 from services.controller.range.together import together
 
@@ -110,6 +114,31 @@ class ReadyTrial(Trial):
                 await context.dispatch.run(job, f"fitting {trial}")
         await context.journal.job_done(identity, "fit", {}, message=f"fitted {trial}")
         return Fitted(identity, get_arrays(context.parties.releases, f"{identity}.npz"))
+
+    async def audited(self, plan: AuditPlan) -> Verdict:
+        """The verdict on the model, which a worker downloads with a key that is good for nothing else."""
+        context, trial = self._context, self._planned.result
+        await context.own.served(self.model)
+        served_as = context.own.name(self.model)
+        name = f"{context.run}.auditor.{self.model.id}"
+        key = await context.accounts.key(
+            name,
+            policy=context.policies[trial.defence].name,
+            budget=0,
+            model=served_as,
+            endpoints=[ARTIFACT],
+            key=api_key(context.parties.fleet_secret.get_secret_value(), name),
+        )
+        card = await context.parties.proxy.card(key, served_as)
+        where = {"url": context.parties.proxy_for_clients, "model": served_as, "account": name}
+        job = audit_job(card, plan, **where, key=None)
+        identity = job.identity()
+        await context.journal.expect([(identity, "audit", {"trial": trial.id})])
+        async with context.fitting:
+            await context.dispatch.run(job, f"auditing {self.model.id}")
+        verdict = await verdict_of(job, context.parties.releases)
+        await context.journal.job_done(identity, "audit", {}, message=f"audited {self.model.id}")
+        return verdict
 
     async def handed_in(self, student: Fitted) -> Uploaded:
         """The decisions on a student's soft outputs for the users' samples, and what the provider inferred

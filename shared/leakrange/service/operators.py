@@ -149,6 +149,10 @@ class Proxy(_Party):
         marked = {"id": run, "name": run, "key": self.secret(run), "budget": 0, "models": [], "endpoints": []}
         await self._ask("POST", "/admin/keys", marked)
 
+    async def card(self, key: str, model: str) -> ModelCard:
+        """What the proxy tells of a model to who holds that key."""
+        return await NativeClient(self._transport, self.url, key, attempts=self._attempts).card(model)
+
     async def upload(
         self, key: str, model: str, release: ReleaseKind, values: NDArray[np.float32], upload: str
     ) -> Classes:

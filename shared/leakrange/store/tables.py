@@ -43,7 +43,7 @@ __all__ = [
 
 RunState = Literal["queued", "running", "done", "failed", "cancelled"]
 JobState = Literal["pending", "dispatched", "done", "failed", "cancelled"]
-JobKind = Literal["train", "stream", "probe", "fit"]
+JobKind = Literal["train", "stream", "probe", "fit", "audit"]
 AuditState = Literal["running", "done", "failed"]
 
 

@@ -13,8 +13,10 @@ from pydantic import BaseModel
 from leakrange.attacks.kinds.cell import Needs
 from leakrange.attacks.kinds.trial import Fitted, Shown, Uploaded
 from leakrange.data import Names
+from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.job import Span, Split
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
+from leakrange.jobs.verdict import Verdict
 from leakrange.wire.endpoints import ServiceSpec
 
 __all__ = ["MadeUp", "MadeUpModel"]
@@ -50,6 +52,9 @@ class MadeUp:
     """What the fleet infers."""
     student: Uploaded | None = None
     """What becomes of a student's outputs."""
+    verdict: Verdict | None = None
+    audit: AuditPlan | None = None
+    """What the auditor was asked."""
     evidence: BaseModel | None = None
     """What the fleet was given."""
 
@@ -72,6 +77,11 @@ class MadeUp:
     async def fitted(self, evidence: BaseModel) -> Fitted:
         self.evidence = evidence
         return Fitted("f" * 64, self.found)
+
+    async def audited(self, plan: AuditPlan) -> Verdict:
+        assert self.verdict is not None
+        self.audit = plan
+        return self.verdict
 
     async def handed_in(self, student: Fitted) -> Uploaded:
         assert student.arrays is self.found

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict
-
 from leakrange.attacks.attack import Attack, Inference
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.attribute import judge_guesses
@@ -18,19 +16,12 @@ from leakrange.wire.errors import NotFound
 __all__ = ["DecoderKind", "decoded", "what_is_decoded"]
 
 
-class NoEvidence(BaseModel):
-    """Empty: what is inferred was fixed when the provider was trained."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
 @kinds.register("decoder")
 class DecoderKind(InsideKind):
     """Needs no queries and no fit: the provider's inferences come with the uploads."""
 
     name: ClassVar[str] = "decoder"
     leakage: ClassVar[str] = "curiosity"
-    Evidence: ClassVar[type[BaseModel]] = NoEvidence
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
         """What the provider's model hides for its decoder."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict
 
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
@@ -38,6 +38,12 @@ class Releases(Protocol):
         ...
 
 
+class NoEvidence(BaseModel):
+    """Empty: that of a kind that fits nothing in the fleet."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
 class Kind(ABC):
     """What all attacks of one kind share. A kind has no state.
 
@@ -50,7 +56,7 @@ class Kind(ABC):
     """The name of the main metric of what was found out."""
     on_device: ClassVar[bool] = False
     """Whether the attacker queries with a device of its own, and so can apply a defence of samples there."""
-    Evidence: ClassVar[type[BaseModel]]
+    Evidence: ClassVar[type[BaseModel]] = NoEvidence
     """The form of the evidence in a job for the fleet."""
 
     @abstractmethod

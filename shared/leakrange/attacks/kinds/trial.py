@@ -13,8 +13,10 @@ from pydantic import BaseModel, ConfigDict
 from leakrange.attacks.attack import Inference
 from leakrange.attacks.kinds.cell import Needs
 from leakrange.data import Names
+from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.job import Span, Split
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
+from leakrange.jobs.verdict import Verdict
 from leakrange.metrics import Estimate
 from leakrange.wire.endpoints import ServiceSpec
 from leakrange.wire.errors import LeakrangeError
@@ -157,6 +159,9 @@ class Trial(Protocol):
 
     async def fitted(self, evidence: BaseModel) -> Fitted:
         """The result of fitting the attack on that evidence in the fleet; stored results are used again."""
+
+    async def audited(self, plan: AuditPlan) -> Verdict:
+        """The verdict of an auditor of the fleet, who downloads the model as a user's device does."""
 
     async def handed_in(self, student: Fitted) -> Uploaded:
         """Uploads a user's own model's soft outputs ("scores") for the users' samples, in place of the
