@@ -10,9 +10,13 @@ from typing import Any
 import httpx
 import pytest
 
+from leakrange.audit.examination import examine
+from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.verdict import Verdict
+from leakrange.providers.artifact import CLASSIFIER
 from tests.audit.digits import MOVING, STILL, save_digits
 from tests.embedded import EmbeddedRange, leakrange
+from tests.range.conftest import Controller, scenario, value
 
 MODEL = "audited-digits"
 SMALL = ("--data", "digits", "--size", "16", "--limit", "300", "--labelled", "60", "--test", "100")
@@ -100,6 +104,55 @@ def test_what_cannot_be_audited_is_said(operated: EmbeddedRange, model: str, dat
     done = operated("audit", "model", model, "--data", data)
     assert done.returncode in (2, 4)
     assert said in done.stderr
+
+
+def test_audits_are_trials_of_a_run(embedded_range: EmbeddedRange, controller: Controller) -> None:
+    """What the fleet finds through the proxy is what an audit of each model's own file finds."""
+    data = {"name": "digits", "size": 16, "auxiliary": 0.3}
+    asked = {"labelled": 100, "test": 150, "viciousness": {"rounds": 3, "lr": 0.001}}
+    text = scenario(
+        "audited",
+        seeds=[1],
+        data=data,
+        net={"name": "strided-conv", "width": 0.5},
+        schedule={"epochs": 2, "batch": 32, "lr": 0.005},
+        providers={
+            "honest": {"behaviour": "honest", "target": "digit"},
+            "vicious": {
+                "behaviour": "vicious",
+                "target": "digit",
+                "release": "softmax",
+                "beta": {"c": 1, "r": 3},
+                "decoder": {"width": 0.5},
+            },
+        },
+        defences={"none": [], "label-only": ["argmax"]},
+        attacks={
+            "auditor": {"kind": "audit", **asked},
+            "greedy": {"kind": "audit", "providers": "honest", "labelled_from": "test", "labelled": 5000},
+        },
+    )
+    run = controller.run(text)
+    trials = run.trials
+    assert len(trials) == 3  # none under a defence
+    plan = AuditPlan.model_validate({"data": data, **asked, "seed": 1})
+    for model in run.results["models"]:
+        trial = trials[f"{model['provider']}-s1.none.auditor.unaware.b192"]
+        file = embedded_range.folder.models / model["artifact"] / CLASSIFIER
+        moved, sure = examine(file.read_bytes(), plan).findings
+        assert (trial["state"], trial["victims"], trial["spent"]) == ("done", 150, 0)
+        assert trial["views"]["further-training"]["rounds"] == pytest.approx(moved.rounds, rel=1e-3)
+        assert value(trial, "viciousness") == pytest.approx(moved.score, rel=1e-3)
+        assert value(trial, "entropy_excess") == pytest.approx(sure.score, rel=1e-3)
+        assert value(trial, "suspected") == float(moved.score > 0.01)
+    assert run.account("auditor", "honest-s1")["budget"] == 0
+    assert run.view["jobs"]["audit"]["done"] == 2
+    refused = trials["honest-s1.none.greedy.unaware.b192"]
+    assert refused["state"] == "failed"
+    assert "has 0 test samples with labels" in refused["error"]
+    page = controller.ask("GET", f"/v1/runs/{run.id}/report").text
+    assert "Further training" in page
+    assert "Of the model of “vicious” an audit says" in page
 
 
 def test_trials_of_a_model_that_users_refuse_fail_with_the_reason(

@@ -20,8 +20,9 @@ from leakrange.registry import Registry
 
 __all__ = ["Metric", "Role", "Unit", "described", "in_order", "measured", "metric", "metrics"]
 
-Role = Literal["utility", "leakage", "context"]
-"""What a figure is about: what users get, what leaks, or what other figures are compared with."""
+Role = Literal["utility", "leakage", "suspicion", "context"]
+"""What a figure is about: what users get, what leaks, what an auditor makes of a model, or what other figures
+are compared with."""
 Unit = Literal["share", "score", "count", "dB", "bits", "number"]
 """A share of 1 is written in percent, a score between 0 and 1 as it is."""
 Outcome = TypeVar("Outcome")

@@ -23,6 +23,7 @@ from leakrange.report.findings import (
     Findings,
     Subject,
     Verdict,
+    beside,
     chance,
     gap,
     leak,
@@ -53,8 +54,12 @@ _UNMEANT = " although nobody meant it to"
 def sentences(findings: Findings) -> list[str]:
     """What honest providers leak, what the others learn, and what the defences do: a sentence each.
 
-    Where attacks are judged by several metrics, providers have one sentence for each of these.
+    Where attacks are judged by several metrics, providers have one sentence for each of these. What audits
+    found has a sentence of its own, and stands alone where nothing else was tried.
     """
+    audited = _audited(findings)
+    if audited and not any(findings.families.values()):
+        return audited
     said = []
     for family in families(findings):
         tell = _honest if family == "honest" else _other
@@ -62,6 +67,23 @@ def sentences(findings: Findings) -> list[str]:
         said += found or [_nothing(findings, family)]
     for each in findings.scales() or [findings]:
         said += [_defences(each), *_labels_alone(each)]
+    return [*said, *audited]
+
+
+def _audited(findings: Findings) -> list[str]:
+    """What auditors made of each model, by the metric of their kind."""
+    said = []
+    for subject in findings.subjects:
+        row = findings.open(subject)
+        if subject.metric.role == "suspicion" and row is not None:
+            value = figure(found.mean if (found := leak(row)) else None, subject.metric.unit)
+            claim = subject.metric.claim.format(value=value, hidden=subject.sensitive)
+            shares = [other for other in beside(row, subject.metric) if other.unit == "share"]
+            more = "".join(f"; {each.title}: {figure(row.mean(each.name), each.unit)}" for each in shares)
+            said.append(
+                f"Of the model of “{findings.label(subject)}” an audit says: {claim} "
+                f"({_certainty(row, subject)}{more})."
+            )
     return said
 
 

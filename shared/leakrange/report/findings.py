@@ -131,9 +131,11 @@ class Findings:
 
     @property
     def families(self) -> dict[str, list[Subject]]:
-        """The subjects by what their providers do, honest ones first: honest, curious, and so on."""
-        found = {"honest": [subject for subject in self.subjects if subject.honest]}
-        for subject in self.subjects:
+        """The subjects by what their providers do, honest ones first: honest, curious, and so on. Those of
+        audits are not among them: nothing leaks there."""
+        leaks = [subject for subject in self.subjects if subject.metric.role != "suspicion"]
+        found = {"honest": [subject for subject in leaks if subject.honest]}
+        for subject in leaks:
             if not subject.honest:
                 found.setdefault(subject.behaviour.partition("/")[0], []).append(subject)
         return found
@@ -198,6 +200,8 @@ class Findings:
         found: dict[str, list[Subject]] = {}
         for subject in self.subjects:
             metric = subject.metric
+            if metric.role == "suspicion":
+                continue
             found.setdefault(metric.name if metric.best is None else "", []).append(subject)
         return [replace(self, subjects=subjects) for subjects in found.values()]
 

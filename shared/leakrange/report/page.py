@@ -96,9 +96,10 @@ def _glance(findings: Findings) -> dict[str, list[Row]]:
     for subject in findings.subjects:
         found = [findings.best.get((subject, defence)) for defence in findings.defences]
         if any(found):
-            task = (
-                f"{subject.data}: {subject.sensitive} hidden behind {subject.target}, {subject.metric.title}"
-            )
+            asked = f"{subject.sensitive} hidden behind {subject.target}"
+            if subject.metric.role == "suspicion":
+                asked = f"audits for {subject.target}"
+            task = f"{subject.data}: {asked}, {subject.metric.title}"
             cells = [None if row is None else _cell(row, subject, findings) for row in found]
             rows.setdefault(task, []).append(Row(subject, findings.label(subject), cells))
     return rows

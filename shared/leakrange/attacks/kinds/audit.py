@@ -1,0 +1,76 @@
+"""Audits of a provider's model, by a party who trusts neither its file nor who made it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.attacks.kinds import kinds
+from leakrange.attacks.kinds.cell import Cell, Needs, Offer
+from leakrange.attacks.kinds.kind import Kind
+from leakrange.attacks.kinds.target import Target
+from leakrange.attacks.kinds.trial import Judged, Trial
+from leakrange.jobs.audit import AuditPlan
+from leakrange.metrics import measured
+
+__all__ = ["AuditKind"]
+
+HIDDEN = "behaviour"
+"""What is inferred, as results name it."""
+VIEW = "further-training"
+
+
+@kinds.register("audit")
+class AuditKind(Kind):
+    """Asks nothing and sees no uploads: the fleet downloads the model through the proxy."""
+
+    name: ClassVar[str] = "audit"
+    leakage: ClassVar[str] = "viciousness"
+
+    def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
+        """The provider's behaviour; with a ``sensitive`` attribute that, as it is searched for as well."""
+        parameters: Any = attack.Parameters.model_validate(given)
+        if provider.service is not None:
+            return f"it is a {provider.service.kind} service, whose model nobody can download"
+        if parameters.labelled_from == "auxiliary" and not provider.data.auxiliary:
+            return "its data keeps no auxiliary samples to train on; set 'labelled_from: test'"
+        sensitive = parameters.sensitive
+        if sensitive is None:
+            return Target(attack, HIDDEN, (), parameters)
+        if sensitive not in provider.attributes:
+            return f"its data has no attribute {sensitive!r}"
+        return Target(attack, sensitive, provider.attributes[sensitive].classes, parameters)
+
+    def buys(
+        self,
+        target: Target,  # noqa: ARG002
+        provider: Offer,  # noqa: ARG002
+        knowledge: Knowledge,  # noqa: ARG002
+        budget: int,
+        available: int | None = None,  # noqa: ARG002
+    ) -> int | None:
+        """All of it: an audit uses none."""
+        return budget
+
+    def plan(self, cell: Cell) -> Needs | None:
+        """Nothing; None under a defence. What is audited is the provider's file: neither what the proxy does
+        to outputs nor what devices do to samples or to their own model changes it, so that the undefended
+        case stands for all."""
+        if cell.policy or cell.changes_devices:
+            return None
+        plan: AuditPlan = cell.target.parameters.plan(cell.data)
+        return Needs(asked={"plan": plan.model_dump(mode="json")})
+
+    async def judge(self, trial: Trial) -> Judged:
+        """What the verdict says of each test. The view "further-training" is v after each ``rounds``, and the
+        ``threshold``. ``victims`` are the samples that outputs were compared for."""
+        plan = AuditPlan.model_validate({**trial.needs.asked["plan"], "seed": trial.seed})
+        verdict = await trial.audited(plan)
+        found = verdict.of("viciousness")
+        views = {} if found is None else {VIEW: {"rounds": found.rounds, "threshold": found.threshold}}
+        return Judged(
+            metrics=measured(verdict),
+            views=views,
+            victims=verdict.material.test,
+            spent=0,
+        )
