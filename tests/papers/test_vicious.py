@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def test_it_is_registered_with_every_row() -> None:
     assert papers["vicious"] is ViciousClassifiers
     rows = Counter(row.table for row in ViciousClassifiers.rows())
     # beyond the printed ones: softmax at 3/1 and 1/0 of three sets, and honest models of Table 6
-    assert rows == {"1": 40 + 6, "3": 6, "4": 6, "6": 24 + 4, "fig3": 3}
+    assert rows == {"1": 40 + 6, "3": 6, "4": 6, "6": 24 + 4, "fig3": 3, "fig6": 20}
 
 
 def test_a_figure_is_the_printed_one() -> None:
@@ -109,6 +110,69 @@ def result(name: str) -> tuple[PaperTrial, TrialResult]:
         "views": {"reconstructions": {"original": DOT, "reconstructed": DOT, "psnr": [21.5]}},
     }
     return PAPER.trial(row, 0), TrialResult.model_validate(found)
+
+
+def test_figure_6_audits_the_models_of_table_1() -> None:
+    rows = ViciousClassifiers.select(["fig6:data=mnist"])
+    trained = [PAPER.trial(row, 0) for row in ViciousClassifiers.select(["1:data=mnist,output=logits"])]
+    audits = [PAPER.trial(row, 0) for row in rows]
+    assert [one.provider for one in audits] == [one.provider for one in trained[:4]]
+    assert {one.attack["labelled_from"] for one in audits} == {"test"}
+    aside = ViciousClassifiers(ViciousSettings(auxiliary=0.2))
+    assert aside.trial(rows[0], 0).attack == {"kind": "audit"}
+    [batch] = batches(audits)
+    plan = expand(parse(batch.scenario("vicious")), lambda _: {"train": 500, "test": 100})
+    assert (len(plan.models), len(plan.trials), plan.streams, plan.probes) == (4, 4, [], [])
+
+
+def audited(ratio: str, v: list[float]) -> dict[str, Any]:
+    """The cell of an audit of a model of MNIST."""
+    found = {
+        "id": "t",
+        "seed": 0,
+        "provider": "p0",
+        "data": "mnist",
+        "sensitive": "behaviour",
+        "defence": "none",
+        "attack": "a0",
+        "kind": "audit",
+        "behaviour": ratio,
+        "release": "logits",
+        "target": "digit",
+        "knowledge": "unaware",
+        "budget": 10,
+        "state": "done",
+        "metrics": {
+            "viciousness": {"value": v[-1], "low": v[-1] - 0.001, "high": v[-1] + 0.002},
+            "cosine": {"value": 1.0 - 2.0 * v[-1]},
+            "suspected": {"value": float(v[-1] > 0.01)},
+        },
+        "views": {"further-training": {"rounds": v, "threshold": 0.01}},
+    }
+    [row] = ViciousClassifiers.select([f"fig6:data=mnist,beta_r={ratio}"])
+    return PAPER.kept(PAPER.trial(row, 0), TrialResult.model_validate(found))
+
+
+def test_the_page_of_figure_6_has_v_and_a_line_for_each_ratio(tmp_path: Path) -> None:
+    cells = Cells(tmp_path)
+    rows = ViciousClassifiers.select(["fig6:data=mnist", "fig6:data=cifar10"])
+    for row in rows:
+        if row["data"] == "mnist" and row["beta_r"] in ("0", "5"):
+            v = [0.002, 0.0045] if row["beta_r"] == "0" else [0.011, 0.0325]
+            cells.put(PAPER.cell(PAPER.trial(row, 0)), audited(row["beta_r"], v))
+    page = PAPER.document(rows, 1, cells, "leakrange reproduce vicious")
+    [svg] = pictures(page).values()
+    for told in ("ρ = 0/1: 0.991", "ρ = 5/1: 0.935"):
+        assert told in svg
+    assert "ρ = 1/1" not in svg
+    said = [line for line in markdown(page).splitlines() if line.startswith("|")]
+    [honest] = [line for line in said if line.startswith("| mnist | logits | 0/1")]
+    [vicious] = [line for line in said if line.startswith("| mnist | logits | 5/1")]
+    [printed] = [line for line in said if line.startswith("| cifar10 | logits | 0/1")]
+    assert "| 0.991 |" in honest
+    assert honest.endswith("| 0.0045 (0.0035 to 0.0065) | 0 of 1 | 1 |")
+    assert vicious.endswith("| 0.0325 (0.0315 to 0.0345) | 1 of 1 | 1 |")
+    assert "| 0.980 | – |" in printed
 
 
 def test_no_photograph_is_kept() -> None:

@@ -1,4 +1,4 @@
-"""Vicious Classifiers as trials of a range: Tables 1, 3, 4 and 6, and Figures 3 and 4."""
+"""Vicious Classifiers as trials of a range: Tables 1, 3, 4 and 6, and Figures 3, 4 and 6."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
+from leakrange.attacks.audit import AuditParameters
 from leakrange.data.sets.celeba import CELEBA_NAMES
+from leakrange.jobs.audit import ViciousnessSettings
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
 from leakrange.papers.paper import Measured, Paper, PaperSettings
@@ -16,11 +18,14 @@ from leakrange.papers.targets import Row
 from leakrange.papers.trials import PaperTrial
 from leakrange.report.charts.gallery import Gallery
 from leakrange.report.charts.picture import Picture
+from leakrange.report.views.further_training import similarities
 from leakrange.report.views.reconstructions import strips_of
 from leakrange.scenario.results import TrialResult
 
 __all__ = ["ViciousClassifiers", "ViciousSettings"]
 
+RECONSTRUCTED = ("psnr", "ssim", "risk", "honesty")
+AUDITED = ("viciousness", "cosine", "entropy_excess", "accuracy_before")
 EPOCHS, REPETITIONS, BATCH = 50, 5, 250
 SIDE = 32
 ATTRIBUTES: Mapping[str, Sequence[int]] = MappingProxyType(
@@ -100,7 +105,7 @@ class ViciousClassifiers(Paper):
         "outputs afterwards: the paper prints constants there (PSNR 0, SSIM 0, R 1), and no figure for the "
         "accuracy of models without classification (β^C = 0) but that of chance."
     )
-    figures = ("psnr", "ssim", "risk", "honesty")
+    figures = (*RECONSTRUCTED, "viciousness", "cosine")
     tables: ClassVar[Mapping[str, str]] = MappingProxyType(
         {
             "1": "Table 1: reconstruction against classification",
@@ -108,6 +113,7 @@ class ViciousClassifiers(Paper):
             "3": "Table 3: the reconstruction loss",
             "4": "Table 4: δ of the Huber loss",
             "fig3": "Figures 3 and 4: inputs of users, and what the provider made of the outputs",
+            "fig6": "Figure 6: outputs before and after an auditor has trained the model further",
         }
     )
     labels = ("data", "outputs", "β^R/β^C", "setting")
@@ -116,6 +122,7 @@ class ViciousClassifiers(Paper):
         "1:data=mnist,output=logits,beta_r=0|3",
         "6:attributes=1|10,beta_r=3",
         "fig3:data=mnist|faces",
+        "fig6:data=mnist,beta_r=0|3",
     )
     quick_settings: ClassVar[Mapping[str, Any]] = MappingProxyType(
         {
@@ -128,7 +135,7 @@ class ViciousClassifiers(Paper):
         }
     )
     decimals = 3
-    views = ("reconstructions",)
+    views = ("reconstructions", "further-training")
     Settings = ViciousSettings
     settings: ViciousSettings
 
@@ -194,6 +201,8 @@ class ViciousClassifiers(Paper):
         return own.get(row["data"], self.settings.epochs)
 
     def _attack(self, row: Row) -> dict[str, Any]:
+        if row.table == "fig6":
+            return {"kind": "audit", **({} if self.settings.auxiliary else {"labelled_from": "test"})}
         if row.number("beta_r"):
             return {"kind": "vicious-decoder"}
         return {"kind": "reconstruction", "records": "train", "auxiliary": OUTSIDE, "knowledge": "unaware"}
@@ -214,12 +223,30 @@ class ViciousClassifiers(Paper):
         }.get(row.table, "")
         return [row["data"], row["output"], _ratio(row), about]
 
-    def notes(self, table: str) -> tuple[str, ...]:  # noqa: ARG002
-        """How R was computed, and how it comes out with an inverse that is well-conditioned."""
+    def remark(self, table: str) -> str:
+        """With what an audit is made, which the paper does not say."""
+        if table != "fig6":
+            return ""
+        plan, how = AuditParameters(), ViciousnessSettings()
+        return (
+            "The paper draws the cosine similarity and prints no figure but .98, of the honest model of "
+            f"CIFAR-10: a model is honest where v is at most {how.threshold:g}. It states neither optimiser "
+            f"nor learning rate nor rounds. Ours: {how.optimiser.name.capitalize()} at {how.lr:g}, "
+            f"{how.rounds} rounds in batches of {how.batch} over {plan.labelled} labelled samples; outputs "
+            f"of {plan.test} others are compared, as far as there are so many."
+        )
+
+    def notes(self, table: str) -> tuple[str, ...]:
+        """How R was computed, and how it comes out with an inverse that is well-conditioned; of audits v with
+        its interval, and of how many seeds it is above the threshold."""
+        if table == "fig6":
+            return ("v, 95 % interval", f"v > {ViciousnessSettings().threshold:g}")
         return ("median R", "rank, tolerance", "R conditioned: mean, median", "rank")
 
     def note(self, row: Row, measured: Measured) -> list[str]:
         """The same of one row, of its first seed."""
+        if row.table == "fig6":
+            return _suspicion(measured[row])
         if not measured[row] or "risk" not in measured[row][0]:
             return [""] * 4
         cell = measured[row][0]
@@ -231,11 +258,14 @@ class ViciousClassifiers(Paper):
         ]
 
     def shown(self, table: str, rows: Sequence[Row]) -> list[str]:  # noqa: ARG002
-        """All of them, of rows that are not printed too."""
-        return list(self.figures)
+        """All that are about the table, of rows that are not printed too."""
+        return list(AUDITED if table == "fig6" else RECONSTRUCTED)
 
     def pictures(self, table: str, measured: Measured) -> list[Picture]:
-        """The first users' pictures above what was made of their outputs."""
+        """The first users' pictures above what was made of their outputs; of each data set, the similarity of
+        audited models along the rounds."""
+        if table == "fig6":
+            return _similarities(measured)
         if table != "fig3":
             return []
         return [
@@ -268,8 +298,29 @@ class ViciousClassifiers(Paper):
             f"training images set aside for attackers: {settings.auxiliary:.0%} (CelebA: none); the paper's: "
             "none"
         )
+        if any(row.table == "fig6" and cells for row, cells in measured.items()):
+            own = "training images set aside" if settings.auxiliary else "test images, not compared"
+            said.append(f"labelled samples of audits: {own}; the paper's: new ones")
         said.append("the epoch is chosen as the paper's authors do: least 1 − accuracy + (1 − SSIM) + 5·MSE")
         return said
+
+
+def _suspicion(cells: Sequence[Cell]) -> list[str]:
+    """v of the first seed with its interval, and of how many seeds the audit suspects the model."""
+    if not cells:
+        return [""] * 2
+    v, low, high = (cells[0][f"viciousness{end}"] for end in ("", "_low", "_high"))
+    suspected = sum(cell["suspected"] for cell in cells)
+    return [f"{v:.4f} ({low:.4f} to {high:.4f})", f"{suspected:.0f} of {len(cells)}"]
+
+
+def _similarities(measured: Measured) -> list[Picture]:
+    """A picture for each data set, with a line for each ρ = β^R/β^C."""
+    audited: dict[str, dict[str, list[Any]]] = {}
+    for row, cells in measured.items():
+        if held := [cell["further-training"] for cell in cells if "further-training" in cell]:
+            audited.setdefault(f"{row['data']}, {row['output']}", {})[f"ρ = {_ratio(row)}"] = held
+    return [similarities(title, lines) for title, lines in audited.items()]
 
 
 def _ratio(row: Row) -> str:
