@@ -137,6 +137,12 @@ class DefenceChain:
         chain = replace(self, inputs=tuple((name, planned) for name, _, planned in links))
         return chain, tuple(recipe for recipe in recipes if recipe is not None)
 
+    @property
+    def artifacts(self) -> tuple[str, ...]:
+        """The digests of what its planned links have had trained for them, each once."""
+        named = (link.artifact for _, link in self.inputs)
+        return tuple(dict.fromkeys(digest for digest in named if digest is not None))
+
     def bound(self, load: Callable[[str], bytes], key: bytes = b"") -> DefenceChain:
         """The chain as it can be applied: each link has the artifact that it names, whose file ``load`` gives
         by its digest.

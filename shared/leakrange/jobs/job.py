@@ -134,6 +134,8 @@ class ProbeJob(_Strict):
     draw: Annotated[int, Field(ge=0)] = 0
     by: Literal["attacker", "users"] = "attacker"
     defence: list[Any] = []
+    obfuscators: dict[str, str] = {}
+    """The SHA-256 of the file of each trained obfuscator that ``defence`` names, by its digest."""
     pairs: Annotated[list[tuple[Place, Place]], Field(min_length=1, max_length=MAX_PAIRS)] | None = None
 
     @model_validator(mode="after")
@@ -153,8 +155,9 @@ class ProbeJob(_Strict):
         return self.span.stop - self.span.start if self.pairs is None else len(self.pairs)
 
     def identity(self) -> str:
-        """Keyed by model, inputs, policy, draw and role; not by the account, nor by where it is served."""
-        return digest(self.model_dump(mode="json", exclude={"url", "account", "model"}))
+        """Keyed by model, inputs, policy, draw and role; not by the account, nor by where it is served, nor
+        by the files that the digests stand for."""
+        return digest(self.model_dump(mode="json", exclude={"url", "account", "model", "obfuscators"}))
 
 
 class FitJob(_Strict):

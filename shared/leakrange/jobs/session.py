@@ -22,8 +22,9 @@ class Session(_Strict):
     """``POST /v1/sessions`` of an edge client (operator key): let the simulated users use the app once.
 
     The client loads its users' samples (``span``) and runs the model locally. It applies ``defence`` to
-    the samples, the model and the outputs. It uploads to ``url`` under ``api_key``, with ``upload`` as
-    idempotency key. The true labels go to the caller in the reply, never to the provider. With ``audit``
+    the samples, the model and the outputs; ``obfuscators`` has the SHA-256 of the file of each trained
+    obfuscator that ``defence`` names, by its digest. It uploads to ``url`` under ``api_key``, with ``upload``
+    as idempotency key. The true labels go to the caller in the reply, never to the provider. With ``audit``
     it uses the model only if that passes.
     """
 
@@ -34,6 +35,7 @@ class Session(_Strict):
     span: Span
     upload: str
     defence: list[dict[str, Any]] = []
+    obfuscators: dict[str, str] = {}
     audit: AuditPlan | None = None
 
 

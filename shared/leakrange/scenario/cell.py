@@ -14,7 +14,7 @@ from leakrange.jobs.job import Split
 from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.bounds import Requests
 from leakrange.scenario.document import ClientSpec
-from leakrange.scenario.plan import PlannedModel, PlannedProbe, PlannedStream
+from leakrange.scenario.plan import PlannedModel, PlannedObfuscator, PlannedProbe, PlannedStream
 from leakrange.scenario.provider import Provider
 from leakrange.scenario.sizes import Sizes
 
@@ -55,6 +55,8 @@ class Needed:
     sizes: Sizes
     models: dict[str, PlannedModel] = field(default_factory=dict)
     shadows: dict[str, PlannedModel] = field(default_factory=dict)
+    obfuscators: dict[str, PlannedObfuscator] = field(default_factory=dict)
+    """By the digest of the recipe."""
     streams: dict[str, PlannedStream] = field(default_factory=dict)
     questions: dict[_Question, int] = field(default_factory=dict)
     """The number of samples of each: the most that any trial needs."""
@@ -78,10 +80,18 @@ class Needed:
             )
         return found
 
+    def planned(self, chain: DefenceChain, model: PlannedModel) -> DefenceChain:
+        """The chain as the devices of a model's users have it: with what is trained for it, on the data and
+        under the seed of the model."""
+        found, recipes = chain.planned(model.recipe.data.of_everyone(), model.seed)
+        for recipe in recipes:
+            self.obfuscators.setdefault(recipe.digest(), PlannedObfuscator.of(recipe))
+        return found
+
     def _local(self, question: _Question) -> list[dict[str, Any]]:
         if not question.on_device:
             return []
-        chain = self.chains[question.defence]
+        chain = self.planned(self.chains[question.defence], self.models[question.model])
         # the proxy sees nothing of a model that the attacker runs himself: he does the proxy's part as well
         return chain.spec() if chain.model else chain.input_spec()
 
@@ -133,6 +143,7 @@ class PlannedCell(Cell):
 
     def _stream(self, name: str, draw: int) -> PlannedStream:
         client = self.needed.client
+        local = self.needed.planned(self.local.then(self.chain.on_device), self.model)
         samples = client.samples or (self.sizes["test"] if self.sizes else UNKNOWN_SAMPLES)
         if self.sizes:
             samples = min(samples, self.sizes["test"])
@@ -142,7 +153,7 @@ class PlannedCell(Cell):
             defence=self.defence,
             draw=draw,
             clients=client.count,
-            local=self.local.then(self.chain.on_device).spec(),
+            local=local.spec(),
             spans=self.needed.requests.spans(self.provider.data, "test", samples),
             audit=AuditPlan(data=self.provider.data) if client.intake == "audited" else None,
         )

@@ -13,6 +13,7 @@ from leakrange.scenario.attacks import check_attacks
 from leakrange.scenario.bounds import check_bounds
 from leakrange.scenario.document import Scenario
 from leakrange.scenario.draft import Draft, read_draft
+from leakrange.scenario.fitting import misfits
 from leakrange.scenario.mistakes import Mistakes, Path
 from leakrange.scenario.provider import Provider
 from leakrange.scenario.providers import check_providers
@@ -65,6 +66,20 @@ def _chain(spec: Any, path: Path, mistakes: Mistakes) -> DefenceChain | None:
         return None
 
 
+def _tell(found: list[dict[str, Any]], spec: Any, path: Path, mistakes: Mistakes) -> None:
+    """Note the misfits of a chain that stands at ``path``; where a parameter keeps its default, about the
+    defence."""
+    for each in found:
+        given: Any = spec
+        for part in each["path"]:
+            there = isinstance(given, dict) and part in given
+            there = there or (isinstance(given, list) and isinstance(part, int) and part < len(given))
+            given = given[part] if there else None
+        at = (*path, *each["path"]) if given is not None else (*path, each["path"][0])
+        near = given[0] if isinstance(given, list) and len(given) == 1 else given
+        mistakes.add((*path, *each["path"]), each["message"], allowed=each["allowed"], given=near, at=at)
+
+
 def _stage_name(spec: Any, path: list[str | int]) -> str | None:
     """The defence that stands at ``path`` of a chain, where it can be told."""
     if not path or not isinstance(path[0], int):
@@ -88,6 +103,9 @@ def _check_defences(draft: Draft, providers: dict[str, Provider], mistakes: Mist
         refusals = {each.release: chain.refuse(each.release) for each in providers.values()}
         if refusals and all(refusals.values()):
             mistakes.add(path, next(reason for reason in refusals.values() if reason), key=True)
+        unfit = [misfits(chain, each) for each in providers.values()]
+        if unfit and all(unfit):
+            _tell(unfit[0], spec, path, mistakes)
         found[name] = chain.spec()
     return found
 
@@ -104,5 +122,6 @@ def _check_clients(draft: Draft, providers: dict[str, Provider], mistakes: Mista
         for provider in providers.values():
             if reason := chain.refuse(provider.release):
                 mistakes.add(path, f"{reason} (provider {provider.name!r})")
+            _tell(misfits(chain, provider), spec.defence, path, mistakes)
         found[name] = spec.model_copy(update={"defence": chain.spec()})
     return found

@@ -17,6 +17,7 @@ from leakrange.scenario.attacks import targets_of
 from leakrange.scenario.bounds import Requests
 from leakrange.scenario.cell import UNKNOWN_SAMPLES, Needed, PlannedCell
 from leakrange.scenario.document import AttackSpec, Scenario
+from leakrange.scenario.fitting import misfits
 from leakrange.scenario.mistakes import Mistakes
 from leakrange.scenario.plan import Plan, PlannedPolicy, PlannedTrial
 from leakrange.scenario.provider import resolve
@@ -31,10 +32,12 @@ def expand(scenario: Scenario, sizes: Sizes = split_sizes) -> Plan:
     order of the file.
 
     A defence's chain is split: what it does to samples and to the model is done by the users' devices, what
-    it does to releases is the proxy's policy. What a trial asks, and what its budget buys, is for its kind of
+    it does to releases is the proxy's policy. A defence that has to be trained is, for each provider's data
+    and each seed. What a trial asks, and what its budget buys, is for its kind of
     attack to say (`leakrange.attacks.kinds`).
 
-    Cells that make no sense are left out: a defence that cannot be applied to what the provider releases; a
+    Cells that make no sense are left out: a defence that cannot be applied to the provider's data, or to what
+    it releases; a
     second knowledge where there is no defence; any knowledge but "unaware" of what devices alone do, for an
     attacker who has none;
     what the kind of attack rules out, such as a budget that buys too few records. Where nothing is left,
@@ -124,6 +127,7 @@ class _Expansion:
         return Plan(
             models=list(self.needed.models.values()),
             shadows=list(self.needed.shadows.values()),
+            obfuscators=list(self.needed.obfuscators.values()),
             policies=[self._policy(name) for name in used],
             streams=list(self.needed.streams.values()),
             probes=probes,
@@ -149,7 +153,7 @@ class _Expansion:
 
     def _trials(self) -> Iterator[PlannedTrial]:
         for provider, (defence, chain) in product(self.providers.values(), self.chains.items()):
-            if chain.refuse(provider.release) is not None:
+            if chain.refuse(provider.release) is not None or misfits(chain, provider):
                 continue
             for attack, spec in self.scenario.attacks.items():
                 on_device = kind_of(registered.attacks()[spec.kind]).on_device

@@ -6,6 +6,7 @@ The plan is stored with the run, so that a controller that is restarted goes on 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -18,6 +19,7 @@ from leakrange.defences.chain import DefenceChain
 from leakrange.defences.output import Chain
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.job import FitJob, ProbeJob, Shown, Span, TrainJob
+from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import endpoint_of
@@ -26,7 +28,15 @@ from leakrange.wire.names import PublicNames
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Deployment
 
-__all__ = ["Plan", "PlannedModel", "PlannedPolicy", "PlannedProbe", "PlannedStream", "PlannedTrial"]
+__all__ = [
+    "Plan",
+    "PlannedModel",
+    "PlannedObfuscator",
+    "PlannedPolicy",
+    "PlannedProbe",
+    "PlannedStream",
+    "PlannedTrial",
+]
 
 TOLD = 3
 """Targets that the name of a served model tells, at most."""
@@ -94,6 +104,24 @@ class PlannedModel(Model):
         asked = names(self.target)
         told = "-".join(asked) if len(asked) <= TOLD else f"{'-'.join(asked[:2])}-of-{len(asked)}"
         return f"{data}-{told}-{self.release}-{own}"
+
+
+class PlannedObfuscator(_Strict):
+    """What is trained for an input defence, which devices then fetch and run. ``id`` is
+    ``{defence}-{artifact[:8]}-s{seed}``."""
+
+    id: str
+    recipe: TrainingRecipe
+
+    @classmethod
+    def of(cls, recipe: TrainingRecipe) -> PlannedObfuscator:
+        """The one that the recipe of a defence makes."""
+        return cls(id=f"{recipe.defence}-{recipe.digest()[:8]}-s{recipe.seed}", recipe=recipe)
+
+    @property
+    def artifact(self) -> str:
+        """The recipe's digest."""
+        return self.recipe.digest()
 
 
 class PlannedPolicy(_Strict):
@@ -170,9 +198,18 @@ class PlannedProbe(_Strict):
         return bool(DefenceChain.parse(self.local).model)
 
     def job(
-        self, model: PlannedModel, policy: PlannedPolicy, span: Span, *, url: str, account: str, name: str
+        self,
+        model: PlannedModel,
+        policy: PlannedPolicy,
+        span: Span,
+        *,
+        url: str,
+        account: str,
+        name: str,
+        obfuscators: Mapping[str, str] | None = None,
     ) -> ProbeJob:
-        """The fleet's job for one span; ``name`` is what the model is served as."""
+        """The fleet's job for one span; ``name`` is what the model is served as, ``obfuscators`` the SHA-256
+        of the file of each that ``local`` names."""
         asked, pairs = span, None
         if model.release == "score":
             asked, pairs = compared(span, max(each.stop for each in self.spans), self.references)
@@ -187,6 +224,7 @@ class PlannedProbe(_Strict):
             draw=self.draw,
             by=self.by,
             defence=self.local,
+            obfuscators=dict(obfuscators or {}),
             pairs=pairs,
         )
 
@@ -221,12 +259,18 @@ class Plan(_Strict):
     shadows: list[PlannedModel] = []
     """Models that attackers train, and nobody serves. ``id`` is ``{provider}-shadow{number}``, ``seed`` the
     number."""
+    obfuscators: list[PlannedObfuscator] = []
     policies: list[PlannedPolicy]
     streams: list[PlannedStream]
     probes: list[PlannedProbe]
     trials: list[PlannedTrial]
     classes: dict[str, dict[str, list[str]]]
     """Per data label and attribute the names of the classes, for scoring without loading data."""
+
+    @property
+    def trained(self) -> list[PlannedModel | PlannedObfuscator]:
+        """Everything that has to be trained."""
+        return [*self.models, *self.shadows, *self.obfuscators]
 
     def heads(self, model: PlannedModel) -> list[int]:
         """The numbers of classes of what a model is asked for."""

@@ -5,12 +5,13 @@ registered defence; listing them needs no deep learning framework.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.data.samples import Attribute
 from leakrange.defences.stages import Defence, P
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.registry import Registry
@@ -28,6 +29,20 @@ class InputDefence(Defence[P]):
     def apply(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:
         """Samples (B, *shape) of the dtype and shape of ``spec``, changed; all randomness is from ``draw``.
         The given ones stay as they are."""
+
+    @property
+    def artifact(self) -> str | None:
+        """The digest of what is trained for it, once that is planned; None where nothing is."""
+        return None
+
+    def mistakes(
+        self,
+        spec: SampleSpec,  # noqa: ARG002
+        attributes: Mapping[str, Attribute],  # noqa: ARG002
+    ) -> list[dict[str, Any]]:
+        """Why it cannot be applied to samples of ``spec`` with these attributes, as
+        `leakrange.defences.stages.mistake` tells it; the paths begin among its parameters."""
+        return []
 
     def recipe(self, data: DataSpec, seed: int) -> TrainingRecipe | None:  # noqa: ARG002
         """How what it needs is trained; None for a defence that needs no training."""

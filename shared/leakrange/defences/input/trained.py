@@ -30,9 +30,10 @@ from typing_extensions import override
 
 from leakrange.data.samples import Attribute, Names, names
 from leakrange.defences.input import InputDefence
-from leakrange.defences.stages import Parameters
+from leakrange.defences.stages import Parameters, mistake
 from leakrange.jobs.recipe import DataSpec, NetSpec, OptimiserSpec, Schedule, TrainingRecipe
 from leakrange.jobs.versions import DEFENCE
+from leakrange.registry import registry_at, unknown
 from leakrange.wire.errors import Conflict, InvalidArtifact, InvalidInput
 from leakrange.wire.samples import SampleSpec
 
@@ -196,6 +197,36 @@ class TrainedInputDefence(InputDefence[T]):
         for name in (*names(self.parameters.private), *names(self.parameters.useful)):
             if name not in attributes:
                 raise InvalidInput(f"no attribute {name!r}; there are: {', '.join(sorted(attributes))}")
+
+    @property
+    @override
+    def artifact(self) -> str | None:
+        """See `InputDefence.artifact`."""
+        return self.parameters.artifact
+
+    @override
+    def mistakes(self, spec: SampleSpec, attributes: Mapping[str, Attribute]) -> list[dict[str, Any]]:
+        """See `InputDefence.mistakes`: attributes that the data has not, what `check` refuses, and a net that
+        takes no such samples."""
+        given, found, nets = self.parameters, [], registry_at("leakrange.nets", "nets")
+        for role, named in (("private", given.private), ("useful", given.useful)):
+            for place, name in enumerate(names(named)):
+                if name not in attributes:
+                    path: list[str | int] = [role] if name == named else [role, place]
+                    said = f"the data has no attribute {name!r}"
+                    found.append(mistake(path, said, sorted(attributes)))
+        if not found:
+            try:
+                self.check(attributes)
+            except InvalidInput as error:
+                found.append(mistake([], error.detail))
+        net = nets.get(given.net)
+        if net is None:
+            found.append(mistake(["net"], unknown("net", given.net, nets), sorted(nets)))
+        elif reason := net.misfit(spec):
+            fit = [name for name, each in nets.items() if each.misfit(spec) is None]
+            found.append(mistake(["net"], reason, fit))
+        return found
 
     @override
     def recipe(self, data: DataSpec, seed: int) -> TrainingRecipe:

@@ -1,0 +1,36 @@
+"""Whether what a chain does to samples can be done to those of a provider's users."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leakrange.data import datasets, names
+from leakrange.defences.chain import DefenceChain
+from leakrange.defences.stages import mistake
+from leakrange.scenario.provider import Provider
+from leakrange.wire.samples import SampleSpec
+
+__all__ = ["misfits"]
+
+
+def misfits(chain: DefenceChain, provider: Provider) -> list[dict[str, Any]]:
+    """Why the chain's input defences cannot be applied to the data of ``provider``, each as
+    `leakrange.defences.stages.mistake` tells it, from the chain's own root; none where they can.
+
+    Nothing can hide what the provider is asked for.
+    """
+    found = []
+    for place, (name, link) in enumerate(chain.inputs):
+        for each in link.mistakes(_sample(provider), provider.attributes):
+            found.append(each | {"path": [place, name, *each["path"]]})
+        hidden = set(names(getattr(link.parameters, "private", None)))
+        for asked in sorted(hidden.intersection(names(provider.target))):
+            said = f"{asked!r} is what provider {provider.name!r} is asked for: it cannot be private"
+            others = sorted(set(provider.attributes) - set(names(provider.target)))
+            found.append(mistake([place, name, "private"], said, others))
+    return found
+
+
+def _sample(provider: Provider) -> SampleSpec:
+    data = datasets[provider.data.name]
+    return data.sized(provider.data.size) if data.spec.encoding == "picture" else data.spec
