@@ -18,6 +18,7 @@ from clients.edge.settings import EdgeSettings
 from leakrange.defences.chain import DefenceChain
 from leakrange.devices.device import Device, check_upload
 from leakrange.devices.enrolment import Enrolment, Enrolments
+from leakrange.devices.obfuscators import Obfuscators
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.session import Session, SessionReply
 from leakrange.service.app import bearer, check_operator
@@ -38,8 +39,10 @@ ModelName = Annotated[str, Field(max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-
 class EnrolmentRequest(BaseModel):
     """The provider and model that the local app is to use, and the defences that run on this device.
 
-    ``release`` is the kind of release that is uploaded; None: the model's default. With ``audit`` the device
-    enrols only if the model passes; where it has a plan of its own, that one holds.
+    ``release`` is the kind of release that is uploaded; None: the model's default. ``obfuscators`` has the
+    SHA-256 of the file of each trained obfuscator that ``defence`` names, by its digest; the device fetches
+    it from ``url``. With ``audit`` the device enrols only if the model passes; where it has a plan of its
+    own, that one holds.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -49,6 +52,7 @@ class EnrolmentRequest(BaseModel):
     model: ModelName
     release: ReleaseKind | None = None
     defence: list[Any] = []
+    obfuscators: dict[str, str] = {}
     audit: AuditPlan | None = None
 
 
@@ -68,12 +72,12 @@ class EnrolmentReply(BaseModel):
 class _App:
     """What the local app uses under one model name."""
 
-    def __init__(self, request: EnrolmentRequest, enrolment: Enrolment) -> None:
+    def __init__(self, request: EnrolmentRequest, enrolment: Enrolment, chain: DefenceChain) -> None:
         self.url = request.url
         self.key = request.api_key.get_secret_value() if request.api_key else None
         self.enrolment = enrolment
         self.release = request.release or enrolment.card.default_release
-        self.chain = DefenceChain.parse(request.defence, outputs_at="device")
+        self.chain = chain
         check_upload(self.release, self.chain)
 
     def reply(self) -> EnrolmentReply:
@@ -120,6 +124,7 @@ def edge_routes(
     settings: EdgeSettings,
     enrolments: Enrolments,
     device: Device,
+    obfuscators: Obfuscators,
     auditor: Auditor,
     sessions: Sessions,
     metrics: EdgeMetrics,
@@ -141,7 +146,9 @@ def edge_routes(
         key = request.api_key.get_secret_value() if request.api_key else None
         enrolment = await enrolments.current(request.url, key, request.model)
         await auditor.check(enrolment, request.audit)
-        app = apps[request.model] = _App(request, enrolment)
+        chain = DefenceChain.parse(request.defence, outputs_at="device")
+        chain = await obfuscators.bound(chain, enrolments.client(request.url, key), request.obfuscators)
+        app = apps[request.model] = _App(request, enrolment, chain)
         metrics.enrolled.set(len(enrolments))
         return app.reply()
 

@@ -16,6 +16,7 @@ from clients.edge.sessions import Sessions
 from clients.edge.settings import EdgeSettings
 from leakrange.devices.device import Device
 from leakrange.devices.enrolment import Enrolments
+from leakrange.devices.obfuscators import Obfuscators
 from leakrange.service.app import create_app
 from leakrange.wire.transport import HttpxTransport
 
@@ -30,8 +31,9 @@ def create_edge(settings: EdgeSettings) -> FastAPI:
     transport = HttpxTransport()
     enrolments = Enrolments(transport, most=settings.enrolled, attempts=settings.attempts)
     device = Device(settings.operator_key, batch=settings.batch)
+    obfuscators = Obfuscators(device.sticky_key, most=settings.enrolled)
     auditor = Auditor(settings.audit)
-    sessions = Sessions(enrolments, device, auditor, metrics)
+    sessions = Sessions(enrolments, device, obfuscators, auditor, metrics)
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -46,5 +48,5 @@ def create_edge(settings: EdgeSettings) -> FastAPI:
         registry=registry,
         description="A device with a provider's model on it: samples stay here, outputs leave.",
     )
-    app.include_router(edge_routes(settings, enrolments, device, auditor, sessions, metrics))
+    app.include_router(edge_routes(settings, enrolments, device, obfuscators, auditor, sessions, metrics))
     return app

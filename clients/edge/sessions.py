@@ -11,6 +11,7 @@ from leakrange.data.spans import span_of
 from leakrange.defences.chain import DefenceChain
 from leakrange.devices.device import Device
 from leakrange.devices.enrolment import Enrolments
+from leakrange.devices.obfuscators import Obfuscators
 from leakrange.jobs.session import Session, SessionReply
 from leakrange.wire.errors import Conflict
 from leakrange.wire.tensors import encode_npy
@@ -25,9 +26,15 @@ class Sessions:
     """Does each session once: a repeated request gets the same reply, during the session or after it."""
 
     def __init__(
-        self, enrolments: Enrolments, device: Device, auditor: Auditor, metrics: EdgeMetrics
+        self,
+        enrolments: Enrolments,
+        device: Device,
+        obfuscators: Obfuscators,
+        auditor: Auditor,
+        metrics: EdgeMetrics,
     ) -> None:
-        self._enrolments, self._device, self._auditor, self._metrics = enrolments, device, auditor, metrics
+        self._enrolments, self._device, self._obfuscators = enrolments, device, obfuscators
+        self._auditor, self._metrics = auditor, metrics
         self._done: OrderedDict[str, tuple[Session, asyncio.Task[SessionReply]]] = OrderedDict()
 
     async def play(self, order: Session) -> SessionReply:
@@ -53,9 +60,10 @@ class Sessions:
         data, chosen = await asyncio.to_thread(span_of, order.span)
         enrolment = await self._enrolments.current(order.url, order.api_key, order.model)
         await self._auditor.check(enrolment, order.audit)
+        client = self._enrolments.client(order.url, order.api_key)
+        chain = await self._obfuscators.bound(chain, client, order.obfuscators)
         samples = data.values[chosen]
         values = await self._device.released(enrolment, order.release, samples, chain, order.upload)
-        client = self._enrolments.client(order.url, order.api_key)
         decisions = await client.upload(order.model, order.release, values, idempotency_key=order.upload)
         sent = len(encode_npy(values))
         self._metrics.uploaded(order.model, len(values), sent)

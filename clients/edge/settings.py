@@ -22,7 +22,7 @@ class EdgeSettings(ServiceSettings):
     batch: Positive = 64
     """Samples that go through the net at once."""
     enrolled: Positive = 16
-    """Models kept in memory; beyond that the least recently used is dropped."""
+    """Models, and trained input defences, kept in memory; beyond that the least recently used is dropped."""
     attempts: Positive = 8
     """Attempts of a request while the provider or proxy is away, over some twenty seconds."""
     threads: Positive = 1

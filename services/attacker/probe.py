@@ -25,6 +25,7 @@ from services.attacker.task import JobContext, fleet_task
 if TYPE_CHECKING:
     from leakrange.devices.device import Device
     from leakrange.devices.enrolment import Enrolments
+    from leakrange.devices.obfuscators import Obfuscators
 
 
 class _Connection:
@@ -34,7 +35,7 @@ class _Connection:
         self._runner = asyncio.Runner()
         self._timeout = timeout
         self._transport: AiohttpTransport | None = None
-        self._device: tuple[Enrolments, Device] | None = None
+        self._device: tuple[Enrolments, Device, Obfuscators] | None = None
 
     def query(self, job: ProbeJob, key: str, samples: NDArray[Any]) -> NDArray[np.float32]:
         return self._runner.run(self._query(job, key, samples))
@@ -45,6 +46,14 @@ class _Connection:
         """What a device with the downloaded model lets out; the model is fetched where it is not here."""
         return self._runner.run(self._compute(job, key, samples, chain))
 
+    def bound(self, job: ProbeJob, key: str, chain: DefenceChain) -> DefenceChain:
+        """The job's chain with its trained obfuscators; they are fetched where they are not here."""
+        if not chain.artifacts:
+            return chain
+        _, _, obfuscators = self._as_device()
+        client = NativeClient(self._reached(), job.url, key)
+        return self._runner.run(obfuscators.bound(chain, client, job.obfuscators))
+
     async def _query(self, job: ProbeJob, key: str, samples: NDArray[Any]) -> NDArray[np.float32]:
         client = NativeClient(self._reached(), job.url, key)
         return await client.query(job.model, job.endpoint, samples, idempotency_key=job.identity())
@@ -52,11 +61,14 @@ class _Connection:
     async def _compute(
         self, job: ProbeJob, key: str, samples: NDArray[Any], chain: DefenceChain
     ) -> NDArray[np.float32]:
-        if self._device is None:
-            self._device = _device(self._reached())
-        enrolments, device = self._device
+        enrolments, device, _ = self._as_device()
         enrolment = await enrolments.current(job.url, key, job.model)
         return await device.released(enrolment, RELEASES[job.endpoint], samples, chain, job.identity())
+
+    def _as_device(self) -> tuple[Enrolments, Device, Obfuscators]:
+        if self._device is None:
+            self._device = _device(self._reached())
+        return self._device
 
     def _reached(self) -> AiohttpTransport:
         if self._transport is None:
@@ -71,16 +83,18 @@ class _Connection:
         self._runner.close()
 
 
-def _device(transport: AiohttpTransport) -> tuple[Enrolments, Device]:
+def _device(transport: AiohttpTransport) -> tuple[Enrolments, Device, Obfuscators]:
     """Imported here: the process that forks the workers must never have torch, and who asks needs none."""
     import torch
 
     from leakrange.devices.device import Device
     from leakrange.devices.enrolment import Enrolments
+    from leakrange.devices.obfuscators import Obfuscators
 
     torch.set_num_threads(1)  # workers share the cores
     # the noise of the attacker's own outputs follows from the job alone: a repeat computes the same
-    return Enrolments(transport, most=2, attempts=1), Device(SecretStr("attacker"), batch=64)
+    device = Device(SecretStr("attacker"), batch=64)
+    return Enrolments(transport, most=2, attempts=1), device, Obfuscators(device.sticky_key, most=2)
 
 
 @lru_cache(maxsize=1)
@@ -100,8 +114,8 @@ def probe(job: ProbeJob, context: JobContext) -> dict[str, Any]:
     data, chosen = span_of(job.span)
     if job.pairs is not None:
         chosen = chosen[np.array(job.pairs)]
-    chain, samples = DefenceChain.parse(job.defence), data.values[chosen]
-    connection = _connection(context.settings.request_timeout)
+    connection, samples = _connection(context.settings.request_timeout), data.values[chosen]
+    chain = connection.bound(job, key, DefenceChain.parse(job.defence))
     begun = time.perf_counter()
     if chain.model:
         released = connection.compute(job, key, samples, chain)

@@ -22,6 +22,7 @@ from leakrange.wire.transport import AiohttpTransport
 from services.controller.audits.endpoints import router as audits
 from services.controller.audits.service import AuditService
 from services.controller.catalogue.endpoints import router as catalogue
+from services.controller.obfuscators import router as obfuscators
 from services.controller.page.endpoints import router as page
 from services.controller.range.fleet import Fleet
 from services.controller.range.news import News
@@ -83,6 +84,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
     app.include_router(runs)
     app.include_router(audits)
     app.include_router(catalogue)
+    app.include_router(obfuscators)
     app.include_router(page)
     return app
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Awaitable, Generator
 
@@ -13,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from leakrange.defences.output import Chain, Release
 from leakrange.service.app import bearer
 from leakrange.service.bodies import Lingering, has_body, switches_protocol
-from leakrange.wire.endpoints import ARTIFACT, GALLERY, RELEASES, UPLOADS
+from leakrange.wire.endpoints import ARTIFACT, GALLERY, OBFUSCATORS, RELEASES, UPLOADS
 from leakrange.wire.errors import (
     BudgetExhausted,
     Forbidden,
@@ -45,6 +46,7 @@ from services.proxy.releases import Upload
 from services.proxy.settings import ProxySettings
 
 log = structlog.get_logger("leakrange.proxy")
+DIGEST = re.compile(r"[0-9a-f]{64}")
 HASHED_AT_ONCE = 1_048_576
 
 
@@ -108,6 +110,9 @@ class DataPath:
 
     def _handler(self, request: Request, send: Send) -> tuple[str, Awaitable[Answer | None]]:
         parts = request.path.split("/")[2:]
+        if parts[0] == OBFUSCATORS and len(parts) == 2 and DIGEST.fullmatch(parts[1]):
+            _allow(request, "GET")
+            return OBFUSCATORS, self._free.obfuscator(request, parts[1], send)
         if parts[0] != "models" or len(parts) > 4 or (len(parts) > 1 and not is_name(parts[1])):
             raise NotFound("no such path", hint="the native API is under /v1/models")
         if len(parts) == 4:

@@ -1,4 +1,5 @@
-"""Requests that need a key but cost no samples: cards, artifacts, and the list of enrolled people."""
+"""Requests that need a key but cost no samples: cards, artifacts, obfuscators, and the list of enrolled
+people."""
 
 from __future__ import annotations
 
@@ -8,23 +9,34 @@ from typing import Any
 from starlette.types import Send
 
 from leakrange.service.app import bearer
-from leakrange.wire.endpoints import ARTIFACT, GALLERY
-from leakrange.wire.errors import Forbidden, Unavailable, UnknownModel, UpstreamFailed
+from leakrange.wire.endpoints import ARTIFACT, GALLERY, OBFUSCATORS
+from leakrange.wire.errors import (
+    Forbidden,
+    InvalidArtifact,
+    InvalidInput,
+    NotFound,
+    Unavailable,
+    UnknownModel,
+    UpstreamFailed,
+)
 from leakrange.wire.names import check_person
 from leakrange.wire.tensors import JSON
 from services.proxy.configuration import Configuration
 from services.proxy.exchange import Answer, Request
 from services.proxy.keys import fingerprint
 from services.proxy.releases import enrolled
+from services.proxy.settings import ProxySettings
 from services.proxy.snapshot import KeyRecord, Snapshot
 from services.proxy.upstream import Upstream
 
 
 class Free:
-    """Answers requests about models that cost no samples."""
+    """Answers requests that cost no samples."""
 
-    def __init__(self, configuration: Configuration, upstream: Upstream) -> None:
+    def __init__(self, configuration: Configuration, upstream: Upstream, settings: ProxySettings) -> None:
         self._configuration, self._upstream = configuration, upstream
+        self._controller = settings.controller_url.rstrip("/")
+        self._operator = f"Bearer {settings.operator_key.get_secret_value()}"
 
     async def models(self, request: Request) -> Answer:
         """The cards of the models that the key may use and whose providers answer now."""
@@ -61,6 +73,27 @@ class Free:
         key, snapshot = await self._known(request)
         url = f"{snapshot.route(key, model, ARTIFACT)}/v1/models/{model}/{ARTIFACT}"
         await self._upstream.stream(url, {"Accept": "*/*"}, send)
+
+    async def obfuscator(self, request: Request, digest: str, send: Send) -> None:
+        """The file of an obfuscator, passed on piece by piece from the controller to a key that has its
+        digest among its models."""
+        key, _ = await self._known(request)
+        if not key.may_use(digest):
+            raise Forbidden(f"this key may not have the obfuscator {digest[:12]}")
+        asked = {"Accept": "*/*", "Authorization": self._operator}
+        try:
+            await self._upstream.stream(f"{self._controller}/v1/{OBFUSCATORS}/{digest}", asked, send)
+        except NotFound as error:
+            raise NotFound(f"the range has no obfuscator {digest[:12]}") from error
+        except InvalidInput as error:
+            raise InvalidArtifact(
+                f"the file of the obfuscator {digest[:12]} is damaged",
+                hint="run the scenario again: a damaged obfuscator is trained again",
+            ) from error
+        except Unavailable as error:
+            raise Unavailable(
+                "the controller, which has the obfuscators, does not answer now", retry_after=1.0
+            ) from error
 
     async def gallery(self, request: Request, model: str) -> Answer:
         """Who is enrolled with a verification model."""

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Depends, Response
 from fastapi.security import HTTPBearer
 
-from leakrange.wire.endpoints import ARTIFACT, GALLERY, RELEASES, UPLOADS
+from leakrange.wire.endpoints import ARTIFACT, GALLERY, OBFUSCATORS, RELEASES, UPLOADS
 from leakrange.wire.openapi import AGAINST, BINARY, KIND, MODEL, PERSON, sample_body, upload_body
 from leakrange.wire.schemas import Decisions, Gallery, GalleryEntry, ModelCard, Releases, Scores
 from leakrange.wire.tensors import NPY
@@ -19,6 +19,13 @@ IDEMPOTENCY = {
     "description": "A repeat of the same request under the same key gets the first answer and costs nothing",
     "schema": {"type": "string", "minLength": 1, "maxLength": 200, "pattern": "^[!-~]+$"},
 }
+DIGEST = {
+    "name": "digest",
+    "in": "path",
+    "required": True,
+    "description": "Of the recipe that it was trained by",
+    "schema": {"type": "string", "pattern": "^[0-9a-f]{64}$"},
+}
 KEY = Depends(HTTPBearer(scheme_name="key", auto_error=False))
 """Declares that an operation wants a key; the data path and the admin API check it themselves."""
 FILE, ARRAYS = ({200: {"content": {kind: BINARY}}} for kind in ("application/octet-stream", NPY))
@@ -26,7 +33,18 @@ FILE, ARRAYS = ({200: {"content": {kind: BINARY}}} for kind in ("application/oct
 
 def described() -> APIRouter:
     """The native API as routes that are never reached, since the data path answers first."""
-    router = APIRouter(prefix="/v1/models", tags=["native API"], dependencies=[KEY])
+    every = APIRouter(prefix="/v1", tags=["native API"], dependencies=[KEY])
+    router = APIRouter(prefix="/models")
+    _add(
+        every,
+        "GET",
+        f"/{OBFUSCATORS}/{{digest}}",
+        "The safetensors file of an obfuscator that the key may have",
+        None,
+        DIGEST,
+        responses=FILE,
+        response_class=Response,
+    )
     add = partial(_add, router)
     add("GET", "", "The models that this key may use", dict[str, list[ModelCard]])
     add("GET", "/{model}", "One model", ModelCard, MODEL)
@@ -74,7 +92,8 @@ def described() -> APIRouter:
         body=sample_body(),
     )
     add("DELETE", f"{people}/{{person}}", "Forget an enrolled person", None, MODEL, PERSON, status_code=204)
-    return router
+    every.include_router(router)
+    return every
 
 
 def _add(

@@ -19,6 +19,8 @@ class ProxySettings(ServiceSettings):
 
     host: str = Field("127.0.0.1", validation_alias=AliasChoices("LEAKRANGE_PROXY_HOST", "LEAKRANGE_HOST"))
     port: int = Field(8701, validation_alias=AliasChoices("LEAKRANGE_PROXY_PORT", "LEAKRANGE_PORT"))
+    controller_url: str = "http://127.0.0.1:8700"
+    """Where the files of obfuscators are."""
     redis_url: str = "redis://127.0.0.1:6379/0"
     redis_timeout: Seconds = 2.0
     upstream_timeout: Seconds = 30.0

@@ -37,7 +37,7 @@ async def test_no_key_gets_its_budget_twice_when_the_ledger_has_lost_its_data(tm
         accounts = Accounts(ledger, journal)
 
         async def key(name: str) -> None:
-            await accounts.key(name, policy="none", budget=10, model="digits", endpoints=["logits"])
+            await accounts.key(name, policy="none", budget=10, models=["digits"], endpoints=["logits"])
 
         try:
             await ledger.put_policy("none", [])

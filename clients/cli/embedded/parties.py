@@ -101,6 +101,7 @@ def _told_to_all(
         "models_dir": str(folder.models),
         "releases_dir": str(folder.releases),
         "providers": orjson.dumps(providers).decode(),
+        "controller_url": urls["controller"],
         "proxy_url": urls["proxy"],
         "proxy_public_url": urls["proxy"],
         "edge_url": urls["edge"],

@@ -111,7 +111,7 @@ class AuditService:
             url, account = self._settings.proxy_for_clients, f"audit.{audit}"
             key = api_key(self._settings.fleet_secret.get_secret_value(), account)
             await self._proxy.put_key(
-                account, budget=0, policy=None, model=asked.model, endpoints=[ARTIFACT], key=key
+                account, budget=0, policy=None, models=[asked.model], endpoints=[ARTIFACT], key=key
             )
         client = NativeClient(self._transport, url, key, attempts=self._settings.attempts)
         card = await client.card(asked.model)

@@ -59,16 +59,17 @@ class Accounts:
         *,
         policy: str,
         budget: int,
-        model: str,
+        models: list[str],
         endpoints: list[str],
         key: str | None = None,
     ) -> str:
-        """The key of that name, created where needed, with ``budget`` samples of the model served as
-        ``model`` at ``endpoints``. It is ``key``, or one derived from the operator key."""
+        """The key of that name, created where needed, with ``budget`` samples of what is served as
+        ``models``, at ``endpoints``. A digest among these models lets it fetch an obfuscator. It is ``key``,
+        or one derived from the operator key."""
         # First, so that the run's ledger has every key that was used, however the run ends.
         await self._journal.open_account(name, policy=policy, budget=budget)
         return await self._proxy.put_key(
-            name, budget=budget, policy=policy, model=model, endpoints=endpoints, key=key
+            name, budget=budget, policy=policy, models=models, endpoints=endpoints, key=key
         )
 
     async def close(self, *, within: float | None = None) -> None:

@@ -32,19 +32,23 @@ class Asking:
         """Carry out every session of a stream; the identities of its stored releases, in order."""
         context = self._context
         model, policy = context.models[stream.model], context.policies[stream.defence]
-        await context.own.served(model)
+        files = await context.ready(model, stream.local)
         identities = [stream.identity(model, policy, span) for span in stream.spans]
         await context.journal.expect([(identity, "stream", {"stream": stream.id}) for identity in identities])
         samples = sum(span.stop - span.start for span in stream.spans)
         name = f"{context.run}.users.{stream.id}"
         key = await context.accounts.key(
-            name, policy=policy.name, budget=samples, model=context.own.name(model), endpoints=DEVICE
+            name,
+            policy=policy.name,
+            budget=samples,
+            models=[context.own.name(model), *files],
+            endpoints=DEVICE,
         )
         users = asyncio.Semaphore(stream.clients)  # each of whom does one thing at a time
 
         async def session_of(span: Span, identity: str) -> None:
             async with users:
-                await self._session(stream, model, name, key, span, identity)
+                await self._session(stream, model, files, name, key, span, identity)
 
         await together(
             session_of(span, identity) for span, identity in zip(stream.spans, identities, strict=True)
@@ -52,7 +56,14 @@ class Asking:
         return identities
 
     async def _session(
-        self, stream: PlannedStream, model: PlannedModel, name: str, key: str, span: Span, identity: str
+        self,
+        stream: PlannedStream,
+        model: PlannedModel,
+        files: dict[str, str],
+        name: str,
+        key: str,
+        span: Span,
+        identity: str,
     ) -> None:
         context = self._context
         if not (session_stored(context.parties.releases, identity) and identity in context.done):
@@ -65,6 +76,7 @@ class Asking:
                     span=span,
                     upload=context.own.upload(identity),
                     defence=stream.local,
+                    obfuscators=files,
                     audit=stream.audit,
                 )
                 try:
@@ -102,14 +114,14 @@ class Asking:
         """Carry out every chunk of a probe; the identities of its stored releases, in order."""
         context = self._context
         model, policy = context.models[probe.model], context.policies[probe.defence]
-        await context.own.served(model)
+        files = await context.ready(model, probe.local)
         samples = 0 if probe.downloads else sum(span.stop - span.start for span in probe.spans)
         name = f"{context.run}.{probe.by}.{probe.id}"
         await context.accounts.key(
             name,
             policy=policy.name,
             budget=samples,
-            model=context.own.name(model),
+            models=[context.own.name(model), *files],
             endpoints=[ARTIFACT] if probe.downloads else [model.endpoint],
             key=api_key(context.parties.fleet_secret.get_secret_value(), name),
         )
@@ -118,7 +130,7 @@ class Asking:
             "account": name,
             "name": context.own.name(model),
         }
-        jobs = [probe.job(model, policy, span, **where) for span in probe.spans]
+        jobs = [probe.job(model, policy, span, **where, obfuscators=files) for span in probe.spans]
         await context.journal.expect([(job.identity(), "probe", {"probe": probe.id}) for job in jobs])
 
         async def chunk(job: ProbeJob) -> None:

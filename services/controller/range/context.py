@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
-from leakrange.scenario.plan import Plan
+from leakrange.defences.chain import DefenceChain
+from leakrange.scenario.plan import Plan, PlannedModel
 from services.controller.range.accounts import Accounts
 from services.controller.range.dispatch import Dispatch
 from services.controller.range.journal import Journal
 from services.controller.range.models import Models
 from services.controller.range.parties import Parties
-from services.controller.range.together import Once
+from services.controller.range.together import Once, together
 from services.controller.settings import ControllerSettings
 
 FITS_AT_ONCE = 8
@@ -28,6 +30,7 @@ class RunContext:
         self.run, self.plan, self.parties, self.journal = run, plan, parties, journal
         self.models = {model.id: model for model in plan.models}
         self.shadows = {model.id: model for model in plan.shadows}
+        self.obfuscators = {each.artifact: each for each in plan.obfuscators}
         self.policies = {policy.defence: policy for policy in plan.policies}
         self.streams = {stream.id: stream for stream in plan.streams}
         self.probes = {probe.id: probe for probe in plan.probes}
@@ -39,3 +42,11 @@ class RunContext:
         self.dispatch = Dispatch(parties.fleet, journal)
         self.own = Models(parties, journal, self.once, self.dispatch)
         self.accounts = Accounts(parties.proxy, journal)
+
+    async def ready(self, model: PlannedModel, local: list[Any]) -> dict[str, str]:
+        """Have the model served, and the obfuscators trained that the chain ``local`` of its users' devices
+        names. Returns the SHA-256 of each one's file, by its digest."""
+        digests = DefenceChain.parse(local).artifacts
+        planned = [self.obfuscators[each] for each in digests if each in self.obfuscators]
+        await together([self.own.served(model), *(self.own.trained(each) for each in planned)])
+        return {each: await self.own.file(each) for each in digests}

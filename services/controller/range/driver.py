@@ -51,9 +51,7 @@ class Driver:
         context.dispatch.sent = await context.journal.dispatched_before()
         await context.accounts.begin()
         judged = await context.journal.done_trials()
-        await context.journal.expect(
-            [(model.artifact, "train", {"model": model.id}) for model in (*plan.models, *plan.shadows)]
-        )
+        await context.journal.expect([(each.artifact, "train", {"model": each.id}) for each in plan.trained])
         for policy in plan.policies:
             await context.parties.proxy.put_policy(policy.name, policy.chain)
         try:

@@ -1,4 +1,5 @@
-"""The models of a run: trains and deploys each once, and has shadow models release their outputs."""
+"""The models and obfuscators of a run: trains and deploys each once, and has shadow models release their
+outputs."""
 
 from __future__ import annotations
 
@@ -8,9 +9,10 @@ import time
 import orjson
 
 from leakrange.jobs.job import JobReport, Span, TrainJob
-from leakrange.providers.artifact_files import find_whole
-from leakrange.scenario.plan import PlannedModel
+from leakrange.providers.artifact_files import DEFENCE, find_whole
+from leakrange.scenario.plan import PlannedModel, PlannedObfuscator
 from leakrange.store.files import whole
+from leakrange.wire.errors import NotFound
 from services.controller.range.dispatch import Dispatch
 from services.controller.range.journal import Journal
 from services.controller.range.parties import Parties
@@ -32,9 +34,27 @@ class Models:
         test guesses of the model's recipe."""
         return f"{self._journal.run}.{self._parties.names.of('upload', identity)}"
 
-    async def trained(self, model: PlannedModel) -> None:
-        """Have the model trained and stored, unless it is already."""
+    async def trained(self, model: PlannedModel | PlannedObfuscator) -> None:
+        """Have the model or obfuscator trained and stored, unless it is already."""
         await self._once.need(f"train {model.artifact}", lambda: self._train(model))
+
+    async def file(self, digest: str) -> str:
+        """The SHA-256 of the file of a trained obfuscator; raises `NotFound` where there is none of that
+        digest."""
+
+        def read() -> str | None:
+            if not find_whole(self._parties.models.root, digest):
+                return None
+            record = orjson.loads(self._parties.models.get(f"{digest}/training.json"))
+            found: str | None = record["files"].get(DEFENCE)
+            return found
+
+        if (found := await asyncio.to_thread(read)) is not None:
+            return found
+        raise NotFound(
+            f"the range has no obfuscator {digest[:12]}",
+            hint="leave 'artifact' out of the scenario, and a run trains what it needs",
+        )
 
     async def served(self, model: PlannedModel) -> None:
         """Have the model trained, deployed at the provider of its behaviour, and routed to by the proxy."""
@@ -44,10 +64,10 @@ class Models:
         """Start training a model that is needed later."""
         self._once.begin(f"train {model.artifact}", lambda: self._train(model))
 
-    async def _train(self, model: PlannedModel) -> None:
+    async def _train(self, model: PlannedModel | PlannedObfuscator) -> None:
         job = TrainJob(recipe=model.recipe)
         identity = job.identity()
-        if model.teacher is not None:
+        if isinstance(model, PlannedModel) and model.teacher is not None:
             await self._journal.expect([(model.teacher.artifact, "train", {"model": model.teacher.id})])
             await self.trained(model.teacher)
         last = 0.0

@@ -125,7 +125,7 @@ class ReadyTrial(Trial):
             name,
             policy=context.policies[trial.defence].name,
             budget=0,
-            model=served_as,
+            models=[served_as],
             endpoints=[ARTIFACT],
             key=api_key(context.parties.fleet_secret.get_secret_value(), name),
         )
@@ -152,7 +152,7 @@ class ReadyTrial(Trial):
             name,
             policy=policy.name,
             budget=len(outputs),
-            model=context.own.name(self.model),
+            models=[context.own.name(self.model)],
             endpoints=[UPLOADS],
         )
         known = whole(context.parties.releases, f"{identity}.npz")

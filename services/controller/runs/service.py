@@ -48,7 +48,8 @@ class RunService:
         if len(body) > MAX_SCENARIO:
             raise BodyTooLarge(f"a scenario may have {MAX_SCENARIO} bytes", hint="is this a scenario?")
         scenario, plan = await asyncio.to_thread(_plan, body)
-        environment = await asyncio.to_thread(describe, [model.recipe for model in plan.models])
+        recipes = [each.recipe for each in plan.trained]
+        environment = await asyncio.to_thread(describe, recipes)
         async with self._database.write() as session:
             run = await Runs(session).create(
                 scenario.name,

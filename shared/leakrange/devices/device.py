@@ -55,7 +55,8 @@ class Device:
         """What leaves the device for samples (B, *shape): their outputs, or the samples themselves in their
         own units, float32 (B, ...).
 
-        Raises `InvalidInput` for what is not uploaded, or what the defence cannot take.
+        A chain with trained defences is bound to them (`leakrange.devices.obfuscators`). Raises
+        `InvalidInput` for what is not uploaded, or what the defence cannot take.
         """
         check_upload(release, chain)
 
@@ -79,6 +80,11 @@ class Device:
             return chain.outputs.apply(values, context)
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
+
+    @property
+    def sticky_key(self) -> bytes:
+        """The secret of input defences that draw by a keyed hash of the sample."""
+        return _keyed(self._secret, b"sticky sample")
 
     def _model(self, enrolment: Enrolment, chain: DefenceChain) -> Classifier:
         """The downloaded model with the chain's model defences. Called by the inference thread alone."""

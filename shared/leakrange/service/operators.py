@@ -117,7 +117,7 @@ class Proxy(_Party):
         *,
         budget: int | None,
         policy: str | None,
-        model: str,
+        models: list[str],
         endpoints: list[str],
         key: str | None = None,
     ) -> str:
@@ -137,7 +137,7 @@ class Proxy(_Party):
                 "key": secret,
                 "budget": budget,
                 "policy": policy,
-                "models": [model],
+                "models": models,
                 "endpoints": endpoints,
             },
         )

@@ -53,7 +53,7 @@ _PROVIDER = Party(
     "provider", "services.provider", (*_SERVER, "provider_name", "models_dir", "state_dir"), nets=True
 )
 _PARTIES = (
-    Party("proxy", "services.proxy", (*_SERVER, "redis_url"), redis="proxy"),
+    Party("proxy", "services.proxy", (*_SERVER, "redis_url", "controller_url"), redis="proxy"),
     Party("edge", "clients.edge", _SERVER, nets=True),
     Party(
         "controller",

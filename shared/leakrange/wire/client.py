@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from leakrange.wire.calling import call, raise_problem
-from leakrange.wire.endpoints import ARTIFACT, GALLERY, UPLOADS
+from leakrange.wire.endpoints import ARTIFACT, GALLERY, OBFUSCATORS, UPLOADS
 from leakrange.wire.errors import InvalidInput, MalformedBody, UpstreamFailed
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Classes, Decisions, GalleryEntry, ModelCard
@@ -58,6 +58,10 @@ class NativeClient:
     async def artifact(self, model: str) -> bytes:
         """The public artifact, a safetensors file; check its SHA-256 against the card's before loading it."""
         return (await self._call("GET", f"/v1/models/{model}/{ARTIFACT}", {"Accept": "*/*"})).body
+
+    async def obfuscator(self, digest: str) -> bytes:
+        """The file of a trained obfuscator, of the proxy; check its SHA-256 before loading it."""
+        return (await self._call("GET", f"/v1/{OBFUSCATORS}/{digest}", {"Accept": "*/*"})).body
 
     async def query(
         self, model: str, endpoint: str, samples: NDArray[Any], *, idempotency_key: str | None = None

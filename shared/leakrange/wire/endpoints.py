@@ -18,6 +18,7 @@ __all__ = [
     "ARTIFACT",
     "ENDPOINTS",
     "GALLERY",
+    "OBFUSCATORS",
     "RELEASES",
     "UPLOADED",
     "UPLOADS",
@@ -45,6 +46,8 @@ UPLOADS: Final = "outputs"
 """The endpoint whose request, not answer, is the release."""
 ARTIFACT: Final = "artifact"
 """The endpoint that sends the model's file. Whoever has the file can compute every release without asking."""
+OBFUSCATORS: Final = "obfuscators"
+"""``GET /v1/obfuscators/{digest}``, beside the models: the file that a device runs on its user's samples."""
 GALLERY: Final = "gallery"
 """The endpoint of who is enrolled with a verification; it releases nothing."""
 

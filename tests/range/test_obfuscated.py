@@ -1,0 +1,109 @@
+"""A run in which devices replace their users' samples by PASS before anything leaves them."""
+
+from __future__ import annotations
+
+import hashlib
+
+import httpx
+import numpy as np
+import pytest
+
+from leakrange.data import load
+from leakrange.defences.artifact import find
+from leakrange.defences.artifact import load as load_artifact
+from leakrange.jobs.recipe import DataSpec
+from leakrange.scenario.language import parse
+from leakrange.scenario.matrix import expand
+from leakrange.store.files import FolderStore, get_array
+from tests.embedded import EmbeddedRange
+from tests.range.conftest import Controller, Finished, scenario, value
+
+pytestmark = pytest.mark.timeout(900)
+DATA = {"name": "synthmotion", "count": 2000, "auxiliary": 0.3}
+HONEST = {"behaviour": "honest", "target": "activity", "sensitive": "hand", "release": "sample"}
+HIDES = {
+    "private": "hand",
+    "useful": "activity",
+    "net": "conv-1d",
+    "width": 0.25,
+    "epochs": 12,
+    "batch": 128,
+    "lr": 0.003,
+    "substitutes": 64,
+    "embedding": 32,
+    "temperature": 0.1,
+}
+TEXT = scenario(
+    "obfuscated",
+    data=DATA,
+    net={"name": "conv-1d", "width": 0.25},
+    schedule={"epochs": 6},
+    providers={"honest": HONEST},
+    defences={"none": [], "private": [{"pass": HIDES}]},
+    attacks={"outside": {"kind": "attribute-inference", "knowledge": ["unaware", "aware"]}},
+    budgets=[400],
+)
+
+
+@pytest.fixture(scope="module")
+def run(controller: Controller) -> Finished:
+    return controller.run(TEXT)
+
+
+def test_a_substitute_tells_the_activity_and_nothing_of_the_hand(run: Finished) -> None:
+    run.check(3)
+    clean, unaware, aware = (
+        run.trials[f"honest-s0.{name}.b400"]
+        for name in ("none.outside.unaware", "private.outside.unaware", "private.outside.aware")
+    )
+    assert value(clean, "honesty") > 0.95
+    assert value(clean, "curiosity") > 0.9
+    for trial in (unaware, aware):
+        assert value(trial, "honesty") > 0.85
+        assert value(trial, "curiosity") < value(trial, "majority") + 0.08
+        assert value(trial, "nag") < 0.2
+    # Who knows of it asks with substitutes of its own, and pays for them as users do.
+    assert run.account("attacker", "honest-s0.private.device0")["spent"] == 400
+    assert run.account("users", "honest-s0.private.u0")["spent"] == 192
+
+
+def test_only_substitutes_leave_devices(run: Finished, embedded_range: EmbeddedRange) -> None:
+    plan = expand(parse(TEXT))
+    [obfuscator] = plan.obfuscators
+    assert run.view["jobs"]["train"]["total"] == 2
+    folder = find(embedded_range.folder.models, obfuscator.artifact)
+    assert folder is not None
+    config = load_artifact(folder).module.state_dict()["substitutes"].numpy()
+    known = {each.tobytes() for each in config}
+    assert len(known) == 64
+    releases = FolderStore(embedded_range.folder.releases)
+    [model], policies = plan.models, {each.defence: each for each in plan.policies}
+    own = {each.tobytes() for each in load(DataSpec(**DATA)).values}
+    for stream in plan.streams:
+        policy = policies[stream.defence]
+        stored = [get_array(releases, f"{stream.identity(model, policy, each)}.npy") for each in stream.spans]
+        left = {each.tobytes() for each in np.concatenate(stored)}
+        assert left <= (known if stream.local else own)
+
+
+def test_who_has_no_key_for_it_gets_no_obfuscator(
+    run: Finished, controller: Controller, embedded_range: EmbeddedRange
+) -> None:
+    record = embedded_range.record
+    [obfuscator] = expand(parse(TEXT)).obfuscators
+    path = f"/v1/obfuscators/{obfuscator.artifact}"
+    file = controller.ask("GET", path).content
+    folder = find(embedded_range.folder.models, obfuscator.artifact)
+    assert folder is not None
+    assert hashlib.sha256(file).hexdigest() == load_artifact(folder).sha256
+    assert httpx.get(record.controller + path).status_code == 401
+    operator = {"Authorization": f"Bearer {record.operator_key}"}
+    keys = {}
+    for name, models in (("may", [obfuscator.artifact]), ("other", ["another-model"])):
+        made = httpx.post(
+            f"{record.proxy}/admin/keys", headers=operator, json={"name": name, "budget": 0, "models": models}
+        )
+        keys[name] = {"Authorization": f"Bearer {made.json()['key']}"}
+    assert httpx.get(record.proxy + path, headers=keys["may"]).content == file
+    assert httpx.get(record.proxy + path, headers=keys["other"]).status_code == 403
+    assert httpx.get(record.proxy + path).status_code == 401
