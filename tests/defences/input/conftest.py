@@ -1,10 +1,12 @@
-"""One PASS that is trained for a second or two: y is kept, s is hidden."""
+"""Samples of all kinds, and one PASS that is trained for a second or two: y is kept, s is hidden."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from leakrange.data import Samples, load
@@ -12,6 +14,7 @@ from leakrange.defences.artifact import save
 from leakrange.defences.chain import DefenceChain
 from leakrange.defences.training import TrainedDefence, train_defence
 from leakrange.jobs.recipe import DataSpec
+from leakrange.wire.samples import SampleSpec
 
 DATA = DataSpec(name="quadrants", count=2000)
 LINK = {
@@ -46,3 +49,25 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Ready:
     samples = load(DATA)
     trained = train_defence(recipe, samples)
     return Ready(samples, trained, save(tmp_path_factory.mktemp("models"), trained), planned)
+
+
+TABLE = SampleSpec(
+    encoding="table",
+    shape=(2,),
+    dtype="float32",
+    scale=(10.0, 0.5),
+    offset=(-3.0, 0.0),
+    columns=("age", "hours"),
+)
+SPECS = [
+    SampleSpec.picture(5, 4, 3),
+    SampleSpec.picture(3, 3, 1),
+    TABLE,
+    SampleSpec(encoding="series", shape=(6, 2), dtype="float32", rate=50.0),
+    SampleSpec(encoding="vector", shape=(7,), dtype="float32"),
+]
+
+
+def some(spec: SampleSpec, seed: int, count: int) -> Any:
+    """Samples that have nothing to say."""
+    return spec.nearest(np.random.default_rng(seed).normal(128, 60, (count, *spec.shape)))

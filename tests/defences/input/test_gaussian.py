@@ -13,32 +13,12 @@ from scipy import stats
 from leakrange.defences.chain import DefenceChain
 from leakrange.defences.stages import InvalidChain
 from leakrange.wire.samples import SampleSpec
-
-TABLE = SampleSpec(
-    encoding="table",
-    shape=(2,),
-    dtype="float32",
-    scale=(10.0, 0.5),
-    offset=(-3.0, 0.0),
-    columns=("age", "hours"),
-)
-SPECS = [
-    SampleSpec.picture(5, 4, 3),
-    SampleSpec.picture(3, 3, 1),
-    TABLE,
-    SampleSpec(encoding="series", shape=(6, 2), dtype="float32", rate=50.0),
-    SampleSpec(encoding="vector", shape=(7,), dtype="float32"),
-]
+from tests.defences.input.conftest import SPECS, TABLE, some
 
 
 def noisy(samples: Any, spec: SampleSpec, sigma: float, seed: int = 0) -> Any:
     chain = DefenceChain.parse([{"gaussian-input": sigma}])
     return chain.obfuscate(samples, spec, np.random.default_rng(seed))
-
-
-def some(spec: SampleSpec, seed: int, count: int) -> Any:
-    drawn = np.random.default_rng(seed).normal(128, 60, (count, *spec.shape))
-    return spec.nearest(drawn)
 
 
 @given(

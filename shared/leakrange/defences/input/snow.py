@@ -1,0 +1,50 @@
+"""Snow: a share of the pixels is grey."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from typing_extensions import override
+
+from leakrange.defences.input import InputDefence, input_defences
+from leakrange.defences.input.pictures import refuse_all_but_pictures
+from leakrange.defences.stages import Parameters
+from leakrange.wire.samples import SampleSpec
+
+__all__ = ["Snow", "SnowParameters"]
+
+GREY = 127
+
+
+class SnowParameters(Parameters):
+    """``share``: p, the probability of each pixel to be covered."""
+
+    share: Annotated[float, Field(gt=0.0, le=1.0)]
+
+
+@input_defences.register("snow")
+class Snow(InputDefence[SnowParameters]):
+    """Each pixel becomes grey (127 in all channels) with probability p, so that what a single pixel was is
+    (0, 1 − p)-differentially private (John et al. 2020, Let It Snow)."""
+
+    Parameters = SnowParameters
+    summary = "cover a share of a picture's pixels with grey"
+    paper = "John et al. 2020 (Snow)"
+    equation = "127 with probability p"
+    shorthand = "share"
+
+    @property
+    @override
+    def deterministic(self) -> bool:
+        """False: the pixels are drawn for each upload."""
+        return False
+
+    @override
+    def apply(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:
+        """See `InputDefence.apply`. Raises `InvalidInput` for what are no pictures."""
+        refuse_all_but_pictures("snow", spec)
+        covered = draw.random((*samples.shape[:-1], 1)) < self.parameters.share
+        return np.where(covered, np.uint8(GREY), samples)
