@@ -1,0 +1,64 @@
+"""DP-Image: a picture with noise in the latent space of an autoencoder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+from typing_extensions import override
+
+from leakrange.defences.input import input_defences
+from leakrange.defences.input.pictures import refuse_all_but_pictures
+from leakrange.defences.input.trained import DefenceConfig, TrainedParameters
+from leakrange.defences.input.translating import Seen, Translation
+from leakrange.wire.samples import SampleSpec
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+__all__ = ["DpImage", "DpImageParameters"]
+
+
+class DpImageParameters(TrainedParameters):
+    """``epsilon``: ε of a picture against any other. ``latent``: d, how many numbers stand for a picture,
+    ours. Attributes are judged, and teach it nothing."""
+
+    epsilon: Annotated[float, Field(gt=0.0, le=1e9)]
+    latent: Annotated[int, Field(ge=1, le=4096)] = 64
+
+
+@input_defences.register("dp-image")
+class DpImage(Translation[DpImageParameters]):
+    """x' = D(E(x) + Laplace(Δ/ε)) (Xue et al. 2021, DP-Image), from an autoencoder that learns E‖x' − x‖²
+    with that noise. The d numbers of E lie in [−1, 1], so that Δ = 2d bounds how far two pictures can lie
+    apart (L1); the autoencoder and this bound are ours."""
+
+    name = "dp-image"
+    noisy = True
+    Parameters = DpImageParameters
+    summary = "draw the picture anew from a latent vector with Laplace noise"
+    paper = "Xue et al. 2021 (DP-Image)"
+    equation = "D(E(x) + Laplace(2d/ε))"
+
+    @classmethod
+    @override
+    def build(cls, parameters: Any, config: DefenceConfig) -> nn.Module:
+        """See `TrainedInputDefence.build`. Raises `InvalidInput` for what is no picture."""
+        from leakrange.defences.translation.net import Autoencoder
+
+        refuse_all_but_pictures(cls.name, config.input)
+        return Autoencoder(config.input, parameters.latent, config.net.width)
+
+    @override
+    def noise(self, count: int, spec: SampleSpec, draw: np.random.Generator) -> NDArray[np.float32]:
+        """Laplace noise (count, latent)."""
+        given = self.parameters
+        drawn = draw.laplace(scale=2.0 * given.latent / given.epsilon, size=(count, given.latent))
+        return drawn.astype(np.float32)
+
+    @override
+    def loss(self, seen: Seen) -> dict[str, Tensor]:
+        """See `Translation.loss`."""
+        return {"distortion": seen.distortion()}

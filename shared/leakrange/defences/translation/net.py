@@ -1,0 +1,140 @@
+"""Nets that make a sample of a sample, in its shape and its range. Their form is ours: the papers' nets are
+each made for one kind of sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as f
+
+from leakrange.nets import scaled
+from leakrange.wire.samples import SampleSpec
+
+__all__ = ["Autoencoder", "Translator"]
+
+WIDTHS = (16, 32, 64)
+"""Channels at full size, at half of it and at a quarter."""
+HIDDEN = 128
+NEARLY = 0.99
+"""How much of its range an unchanged value uses, so that its gradient does not vanish at the ends."""
+CONVOLUTIONS: dict[str, tuple[type[nn.Module], int]] = {"picture": (nn.Conv2d, 3), "series": (nn.Conv1d, 5)}
+"""And the side of the kernel."""
+
+
+class Translator(nn.Module):
+    """T: samples as `leakrange.nets.classifier.to_input` gives them to samples of that form.
+
+    Pictures and series go through a small U-Net, rows and vectors through two hidden layers; its output is
+    added to the sample. What a byte holds stays within 0 to 255. With ``noisy``, it is given noise of the
+    form of the samples beside them.
+    """
+
+    def __init__(self, spec: SampleSpec, width: float = 1.0, noisy: bool = False) -> None:
+        super().__init__()
+        self.range = _Range(spec)
+        channels = spec.shape[-1]
+        before = channels * 2 if noisy else channels
+        if spec.encoding in CONVOLUTIONS:
+            self.layers: nn.Module = _UNet(spec, before, [scaled(full, width) for full in WIDTHS])
+        else:
+            hidden = scaled(HIDDEN, width)
+            layers = [nn.Linear(before, hidden), nn.SiLU(), nn.Linear(hidden, hidden), nn.SiLU()]
+            self.layers = nn.Sequential(*layers, nn.Linear(hidden, channels))
+
+    def forward(self, x: Tensor, noise: Tensor | None = None) -> Tensor:
+        """x' of the shape of ``x``."""
+        given = x if noise is None else torch.cat([x, noise], dim=1)
+        return self.range.moved(x, cast(Tensor, self.layers(given)))
+
+
+class Autoencoder(nn.Module):
+    """A picture through ``latent`` numbers in [-1, 1], to which ``noise`` (B, latent) is added, and back."""
+
+    def __init__(self, spec: SampleSpec, latent: int, width: float = 1.0) -> None:
+        super().__init__()
+        self.range = _Range(spec)
+        height, breadth, channels = spec.shape
+        widths = [channels, *(scaled(full, width) for full in WIDTHS)]
+        self.sizes = [(height, breadth)]
+        for _ in WIDTHS:
+            self.sizes.append(((self.sizes[-1][0] + 1) // 2, (self.sizes[-1][1] + 1) // 2))
+        steps = list(pairwise(widths))
+        self.down = nn.ModuleList(nn.Conv2d(a, b, 3, stride=2, padding=1) for a, b in steps)
+        self.up = nn.ModuleList(nn.Conv2d(b, a, 3, padding=1) for a, b in reversed(steps))
+        flat = widths[-1] * self.sizes[-1][0] * self.sizes[-1][1]
+        self.inward = nn.Linear(flat, latent)
+        self.outward = nn.Linear(latent, flat)
+
+    def encode(self, x: Tensor) -> Tensor:
+        """Pictures (B, C, H, W) to (B, latent)."""
+        for layer in self.down:
+            x = f.silu(layer(x))
+        return cast(Tensor, self.inward(x.flatten(1))).tanh()
+
+    def decode(self, latent: Tensor) -> Tensor:
+        """(B, latent) to pictures (B, C, H, W)."""
+        x = f.silu(self.outward(latent)).reshape(len(latent), -1, *self.sizes[-1])
+        for number, layer in enumerate(self.up):
+            x = layer(f.interpolate(x if number == 0 else f.silu(x), size=self.sizes[-2 - number]))
+        return self.range.within(x)
+
+    def forward(self, x: Tensor, noise: Tensor) -> Tensor:
+        """x' of the shape of ``x``."""
+        return self.decode(self.encode(x) + noise)
+
+
+class _UNet(nn.Module):
+    """Down by strides of 2 and up again, each size with what was there on the way down."""
+
+    def __init__(self, spec: SampleSpec, before: int, widths: Sequence[int]) -> None:
+        super().__init__()
+        kind, side = CONVOLUTIONS[spec.encoding]
+
+        def layer(a: int, b: int, stride: int = 1) -> nn.Module:
+            return kind(a, b, side, stride=stride, padding=side // 2)
+
+        steps = list(pairwise(widths))
+        self.first = layer(before, widths[0])
+        self.down = nn.ModuleList(layer(a, b, 2) for a, b in steps)
+        self.up = nn.ModuleList(layer(a + b, a) for a, b in reversed(steps))
+        self.last = layer(widths[0], spec.shape[-1])
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(B, before, …) to (B, C, …)."""
+        kept = [f.silu(self.first(x))]
+        for layer in self.down:
+            kept.append(f.silu(layer(kept[-1])))
+        x = kept.pop()
+        for layer in self.up:
+            beside = kept.pop()
+            x = f.silu(layer(torch.cat([f.interpolate(x, size=beside.shape[2:]), beside], dim=1)))
+        return cast(Tensor, self.last(x))
+
+
+class _Range(nn.Module):
+    """What values a net may give: of bytes the scaled 0 to 255, of floats any."""
+
+    middle: Tensor
+    reach: Tensor
+
+    def __init__(self, spec: SampleSpec) -> None:
+        super().__init__()
+        self.bounded = spec.dtype == "uint8"
+        ahead = (-1, *(1 for _ in spec.shape[:-1]))
+        half = 127.5 / torch.tensor(spec.scale)
+        self.register_buffer("reach", half.reshape(ahead), persistent=False)
+        self.register_buffer("middle", (half + torch.tensor(spec.offset)).reshape(ahead), persistent=False)
+
+    def within(self, y: Tensor) -> Tensor:
+        """Any numbers (B, C, …) to values in the range."""
+        return self.middle + self.reach * y.tanh() if self.bounded else y
+
+    def moved(self, x: Tensor, by: Tensor) -> Tensor:
+        """Values ``x`` of the range, moved and still within it."""
+        if not self.bounded:
+            return x + by
+        return self.within((NEARLY * (x - self.middle) / self.reach).atanh() + by)
