@@ -1,4 +1,5 @@
-"""The edge client's API: enrol (operator), decide (the local app), play a session (operator)."""
+"""The edge client's API: enrol (operator), decide and obfuscate (the local app), play a session
+(operator)."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ import hmac
 from typing import Annotated, Any
 from uuid import uuid4
 
-from fastapi import APIRouter, Depends, Request
+import orjson
+from fastapi import APIRouter, Depends, Request, Response
 from fastapi.security import HTTPBearer
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
@@ -23,12 +25,12 @@ from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.session import Session, SessionReply
 from leakrange.service.app import bearer, check_operator
 from leakrange.wire.codecs import sample_steps
-from leakrange.wire.errors import Forbidden, UnknownModel
-from leakrange.wire.openapi import sample_body
+from leakrange.wire.errors import BudgetExhausted, Forbidden, InvalidInput, UnknownModel
+from leakrange.wire.openapi import BINARY, sample_body
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.samples import SampleSpec
-from leakrange.wire.schemas import Decisions
-from leakrange.wire.tensors import encode_npy
+from leakrange.wire.schemas import Decisions, Releases
+from leakrange.wire.tensors import JSON, NPY, encode_npy, negotiate
 from leakrange.wire.turns import in_turns
 
 __all__ = ["EnrolmentReply", "EnrolmentRequest", "edge_routes"]
@@ -41,8 +43,9 @@ class EnrolmentRequest(BaseModel):
 
     ``release`` is the kind of release that is uploaded; None: the model's default. ``obfuscators`` has the
     SHA-256 of the file of each trained obfuscator that ``defence`` names, by its digest; the device fetches
-    it from ``url``. With ``audit`` the device enrols only if the model passes; where it has a plan of its
-    own, that one holds.
+    it from ``url``. ``budget`` is the number of samples that the local app may have obfuscated for its user
+    (None: any number), those of earlier enrolments with the same key and model counted. With ``audit`` the
+    device enrols only if the model passes; where it has a plan of its own, that one holds.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -53,6 +56,7 @@ class EnrolmentRequest(BaseModel):
     release: ReleaseKind | None = None
     defence: list[Any] = []
     obfuscators: dict[str, str] = {}
+    budget: Annotated[int, Field(ge=0)] | None = None
     audit: AuditPlan | None = None
 
 
@@ -78,7 +82,29 @@ class _App:
         self.enrolment = enrolment
         self.release = request.release or enrolment.card.default_release
         self.chain = chain
+        self.budget = request.budget
+        self.obfuscated = 0
         check_upload(self.release, self.chain)
+
+    @property
+    def balance(self) -> dict[str, str]:
+        """``RateLimit-*`` headers; nothing where there is no budget."""
+        if self.budget is None:
+            return {}
+        remaining = max(0, self.budget - self.obfuscated)
+        return {"RateLimit-Limit": str(self.budget), "RateLimit-Remaining": str(remaining)}
+
+    def spend(self, samples: int) -> None:
+        """Count samples of the local app's user; raises `BudgetExhausted`."""
+        if self.budget is not None and self.obfuscated + samples > self.budget:
+            remaining = max(0, self.budget - self.obfuscated)
+            raise BudgetExhausted(
+                f"{samples} samples asked, {remaining} remain",
+                headers=self.balance,
+                asked=samples,
+                remaining=remaining,
+            )
+        self.obfuscated += samples
 
     def reply(self) -> EnrolmentReply:
         """The reply to the enrolment."""
@@ -148,7 +174,10 @@ def edge_routes(
         await auditor.check(enrolment, request.audit)
         chain = DefenceChain.parse(request.defence, outputs_at="device")
         chain = await obfuscators.bound(chain, enrolments.client(request.url, key), request.obfuscators)
-        app = apps[request.model] = _App(request, enrolment, chain)
+        app, before = _App(request, enrolment, chain), apps.get(request.model)
+        if before is not None and before.key == app.key:
+            app.obfuscated = before.obfuscated
+        apps[request.model] = app
         metrics.enrolled.set(len(enrolments))
         return app.reply()
 
@@ -172,6 +201,41 @@ def edge_routes(
         decisions = await client.upload(model, app.release, values, idempotency_key=upload)
         metrics.uploaded(model, len(values), len(encode_npy(values)))
         return Decisions(model=model, version=card.version, decisions=decisions)
+
+    @router.post(
+        "/models/{model}/sample",
+        openapi_extra={"requestBody": sample_body()},
+        dependencies=[bearer_scheme],
+        response_model=Releases,
+        responses={200: {"content": {NPY: BINARY}}},
+    )
+    async def obfuscate(model: str, request: Request) -> Response:
+        """For the local app: its user's samples as they would leave this device. Nothing is sent to anybody.
+
+        Needs the key of the enrolment, as decisions do, and uses its budget.
+        """
+        app = _enrolled(apps, model)
+        app.check(request, settings.operator_key)
+        wanted = negotiate(request.headers.get("accept"))
+        if not app.chain.inputs:
+            raise InvalidInput(
+                f"this device changes no samples for {model!r}",
+                hint="enrol with an input defence, e.g. [{'gaussian-input': 0.5}]",
+            )
+        card = app.enrolment.card
+        samples = await _samples(request, card.input, settings.max_batch)
+        app.spend(len(samples))
+        try:
+            chain = DefenceChain(inputs=app.chain.inputs)
+            values = await device.released(app.enrolment, "sample", samples, chain, uuid4().hex)
+        except BaseException:
+            app.obfuscated -= len(samples)
+            raise
+        if wanted == NPY:
+            return Response(encode_npy(values), media_type=NPY, headers=app.balance)
+        told = {"model": model, "version": card.version, "release": "sample", "values": values}
+        content = orjson.dumps(told, option=orjson.OPT_SERIALIZE_NUMPY)
+        return Response(content, media_type=JSON, headers=app.balance)
 
     @router.post("/sessions", dependencies=operator)
     async def play(order: Session) -> SessionReply:
