@@ -112,6 +112,13 @@ def test_a_defence_that_the_data_cannot_train_is_told_with_its_place(
     assert found["suggestion"] == suggestion
 
 
+@pytest.mark.parametrize("link", ["dppix: 1.0", "snow: 0.5"])
+def test_a_defence_of_pictures_is_not_for_other_samples(link: str) -> None:
+    [found] = mistakes_of(replaced("pass: {private: hand, useful: [activity, gait], net: conv-1d}", link))
+    assert found["message"] == "it takes picture, not series"
+    assert (found["line"], found["path"]) == (15, f"defences.hides[0].{link.partition(':')[0]}")
+
+
 def test_what_all_providers_are_asked_for_cannot_be_private() -> None:
     income = "  income: {data: census, target: income, sensitive: gender, release: sample}\n"
     text = replaced(income, "").replace("  census: {name: adult}\n", "")

@@ -6,16 +6,16 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.data.samples import Attribute
-from leakrange.defences.stages import Defence, P
+from leakrange.defences.stages import Defence, P, mistake
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.registry import Registry
-from leakrange.wire.samples import SampleSpec
+from leakrange.wire.samples import Encoding, SampleSpec
 
 __all__ = ["InputDefence", "input_defences"]
 
@@ -24,6 +24,9 @@ class InputDefence(Defence[P]):
     """A change of samples that makes samples of the same kind. Subclasses set the class variables and
     register themselves in `input_defences`.
     """
+
+    encodings: ClassVar[tuple[Encoding, ...] | None] = None
+    """The kinds of samples that it takes; None: all."""
 
     @abstractmethod
     def apply(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:
@@ -37,12 +40,14 @@ class InputDefence(Defence[P]):
 
     def mistakes(
         self,
-        spec: SampleSpec,  # noqa: ARG002
+        spec: SampleSpec,
         attributes: Mapping[str, Attribute],  # noqa: ARG002
     ) -> list[dict[str, Any]]:
         """Why it cannot be applied to samples of ``spec`` with these attributes, as
         `leakrange.defences.stages.mistake` tells it; the paths begin among its parameters."""
-        return []
+        if self.encodings is None or spec.encoding in self.encodings:
+            return []
+        return [mistake([], f"it takes {' or '.join(self.encodings)}, not {spec.encoding}")]
 
     def recipe(self, data: DataSpec, seed: int) -> TrainingRecipe | None:  # noqa: ARG002
         """How what it needs is trained; None for a defence that needs no training."""

@@ -36,6 +36,7 @@ class DpImage(Translation[DpImageParameters]):
     apart (L1); the autoencoder and this bound are ours."""
 
     name = "dp-image"
+    encodings = ("picture",)
     noisy = True
     Parameters = DpImageParameters
     summary = "draw the picture anew from a latent vector with Laplace noise"

@@ -34,6 +34,7 @@ class DpPix(InputDefence[DpPixParameters]):
     (Fan 2018, Image Pixelization with Differential Privacy). A square that the edge cuts has as many pixels
     as are left of it, in place of b²."""
 
+    encodings = ("picture",)
     Parameters = DpPixParameters
     summary = "make the pixels of a picture coarse, and add Laplace noise to them"
     paper = "Fan 2018 (DPPix)"

@@ -30,6 +30,7 @@ class Snow(InputDefence[SnowParameters]):
     """Each pixel becomes grey (127 in all channels) with probability p, so that what a single pixel was is
     (0, 1 − p)-differentially private (John et al. 2020, Let It Snow)."""
 
+    encodings = ("picture",)
     Parameters = SnowParameters
     summary = "cover a share of a picture's pixels with grey"
     paper = "John et al. 2020 (Snow)"

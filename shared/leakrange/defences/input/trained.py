@@ -208,7 +208,8 @@ class TrainedInputDefence(InputDefence[T]):
     def mistakes(self, spec: SampleSpec, attributes: Mapping[str, Attribute]) -> list[dict[str, Any]]:
         """See `InputDefence.mistakes`: attributes that the data has not, what `check` refuses, and a net that
         takes no such samples."""
-        given, found, nets = self.parameters, [], registry_at("leakrange.nets", "nets")
+        given, nets = self.parameters, registry_at("leakrange.nets", "nets")
+        found = super().mistakes(spec, attributes)
         for role, named in (("private", given.private), ("useful", given.useful)):
             for place, name in enumerate(names(named)):
                 if name not in attributes:
