@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -135,3 +137,16 @@ def test_what_all_providers_are_asked_for_cannot_be_private() -> None:
     plan = expand(parse(alone), lambda _spec: SIZES)
     found = {(each.result.provider, each.result.defence) for each in plan.trials}
     assert found == {("by-activity", each) for each in ("none", "hides", "always")} | {("by-gait", "none")}
+
+
+def test_the_example_of_the_docs_is_a_scenario() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "obfuscation.md").read_text()
+    [example] = re.findall(r"(?ms)^```yaml\n(.*?)^```", text)
+    plan = expand(parse(example))
+    assert [each.recipe.defence for each in plan.obfuscators] == ["pass"] * 3
+    assert plan.obfuscators[0].recipe.parameters == {
+        "private": "hand",
+        "substitutes": 256,
+        "useful": "activity",
+    }
+    assert {each.result.defence for each in plan.trials} == {"none", "substitutes"}
