@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -19,11 +17,12 @@ from leakrange.defences.input.trained import DefenceConfig
 from leakrange.defences.training import TrainedDefence, train_defence
 from leakrange.defences.translation.net import Autoencoder
 from leakrange.jobs.recipe import DataSpec, NetSpec
-from leakrange.wire.errors import InvalidInput
+from leakrange.nets.module_file import packed
+from leakrange.wire.errors import InvalidArtifact, InvalidInput
 from leakrange.wire.samples import SampleSpec
-from tests.defences.input.conftest import SPECS, some
+from tests.defences.input.conftest import SPECS
 
-DATA = DataSpec(name="digits", limit=400)
+DATA = DataSpec(name="digits", limit=300)
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +93,16 @@ def test_pictures_of_any_size_stay_so_and_their_latent_vector_is_bounded(
 
 @pytest.mark.parametrize("spec", [spec for spec in SPECS if spec.encoding != "picture"])
 def test_other_samples_are_refused(spec: SampleSpec) -> None:
-    parameters: Any = DpImageParameters(private="s", epsilon=1.0)
-    config = DefenceConfig(defence="dp-image", parameters={}, net=NetSpec(), input=spec)
-    with pytest.raises(InvalidInput, match=f"dp-image is for pictures, not for .* {spec.encoding}"):
-        DpImage.build(parameters, config)
-    assert some(spec, 0, 1).shape[1:] == spec.shape
+    said = f"dp-image is for pictures, not for .* {spec.encoding}"
+    given = {"private": "s", "epsilon": 1.0}
+    config = DefenceConfig(defence="dp-image", parameters=given, net=NetSpec(), input=spec)
+    with pytest.raises(InvalidArtifact, match=said):
+        DpImage.opened(packed({}, config.model_dump_json(exclude_none=True)))
+
+
+def test_training_on_other_samples_is_refused() -> None:
+    data = DataSpec(name="quadrants", count=200)
+    link = {"private": "s", "epsilon": 1.0, "net": "mlp", "batch": 50}
+    _, (recipe,) = DefenceChain.parse([{"dp-image": link}]).planned(data, 0)
+    with pytest.raises(InvalidInput, match=r"dp-image is for pictures, not for .* vector"):
+        train_defence(recipe, load(data))

@@ -10,13 +10,15 @@ from pydantic import Field
 from typing_extensions import override
 
 from leakrange.defences.input import input_defences
-from leakrange.defences.input.pictures import refuse_all_but_pictures
+from leakrange.defences.input.pictures import misfit
 from leakrange.defences.input.trained import DefenceConfig, TrainedParameters
 from leakrange.defences.input.translating import Seen, Translation
 from leakrange.wire.samples import SampleSpec
 
 if TYPE_CHECKING:
-    from torch import Tensor, nn
+    from torch import Tensor
+
+    from leakrange.defences.translation.net import Autoencoder
 
 __all__ = ["DpImage", "DpImageParameters"]
 
@@ -45,11 +47,12 @@ class DpImage(Translation[DpImageParameters]):
 
     @classmethod
     @override
-    def build(cls, parameters: Any, config: DefenceConfig) -> nn.Module:
-        """See `TrainedInputDefence.build`. Raises `InvalidInput` for what is no picture."""
+    def build(cls, parameters: Any, config: DefenceConfig) -> Autoencoder:
+        """See `TrainedInputDefence.build`. Raises `ValueError` for what is no picture."""
         from leakrange.defences.translation.net import Autoencoder
 
-        refuse_all_but_pictures(cls.name, config.input)
+        if reason := misfit(cls.name, config.input):
+            raise ValueError(reason)
         return Autoencoder(config.input, parameters.latent, config.net.width)
 
     @override

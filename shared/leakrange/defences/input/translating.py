@@ -31,6 +31,7 @@ from leakrange.wire.samples import SampleSpec
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from leakrange.defences.translation.net import Autoencoder, Translator
     from leakrange.nets.classifier import Classifier
     from leakrange.nets.optimisers import Optimiser
     from leakrange.providers.loop import Lessons
@@ -113,7 +114,7 @@ class Translation(TrainedInputDefence[T]):
 
     @classmethod
     @override
-    def build(cls, parameters: Any, config: DefenceConfig) -> nn.Module:
+    def build(cls, parameters: Any, config: DefenceConfig) -> Translator | Autoencoder:
         """See `TrainedInputDefence.build`."""
         from leakrange.defences.translation.net import Translator
 
@@ -170,13 +171,18 @@ class Translation(TrainedInputDefence[T]):
 class TranslatorTraining(ObfuscatorTraining):
     """The loop of all translators, see the module's docstring; ``link`` says what is gone down."""
 
+    module: Translator | Autoencoder
+
     def __init__(self, link: Translation[Any], task: Task) -> None:
+        from leakrange.nets.classifier import to_input
+
         super().__init__(task)
         self.link = link
         lessons = task.lessons
         assert lessons.sensitive is not None
         self.device = lessons.inputs.device
         self.module = link.build(link.parameters, task.config).to(self.device)
+        self.module.range.fit(to_input(lessons.inputs, task.config.input))
         self.adversaries = [self._net(sum(task.private.values())) for _ in range(link.adversaries)]
         self.keeper = self._net(sum(task.useful.values())) if task.useful else None
         self.embedding = self._net(EMBEDDING) if link.compares else None

@@ -14,13 +14,15 @@ from torch.nn import functional as f
 from leakrange.nets import scaled
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["Autoencoder", "Translator"]
+__all__ = ["Autoencoder", "Range", "Translator"]
 
 WIDTHS = (16, 32, 64)
 """Channels at full size, at half of it and at a quarter."""
 HIDDEN = 128
 NEARLY = 0.99
 """How much of its range an unchanged value uses, so that its gradient does not vanish at the ends."""
+LEAST = 1e-6
+"""Of the reach of a channel, which may be constant."""
 CONVOLUTIONS: dict[str, tuple[type[nn.Module], int]] = {"picture": (nn.Conv2d, 3), "series": (nn.Conv1d, 5)}
 """And the side of the kernel."""
 
@@ -29,13 +31,13 @@ class Translator(nn.Module):
     """T: samples as `leakrange.nets.classifier.to_input` gives them to samples of that form.
 
     Pictures and series go through a small U-Net, rows and vectors through two hidden layers; its output is
-    added to the sample. What a byte holds stays within 0 to 255. With ``noisy``, it is given noise of the
+    added to the sample, within its `Range`. With ``noisy``, it is given noise of the
     form of the samples beside them.
     """
 
     def __init__(self, spec: SampleSpec, width: float = 1.0, noisy: bool = False) -> None:
         super().__init__()
-        self.range = _Range(spec)
+        self.range = Range(spec)
         channels = spec.shape[-1]
         before = channels * 2 if noisy else channels
         if spec.encoding in CONVOLUTIONS:
@@ -56,7 +58,7 @@ class Autoencoder(nn.Module):
 
     def __init__(self, spec: SampleSpec, latent: int, width: float = 1.0) -> None:
         super().__init__()
-        self.range = _Range(spec)
+        self.range = Range(spec)
         height, breadth, channels = spec.shape
         widths = [channels, *(scaled(full, width) for full in WIDTHS)]
         self.sizes = [(height, breadth)]
@@ -115,26 +117,33 @@ class _UNet(nn.Module):
         return cast(Tensor, self.last(x))
 
 
-class _Range(nn.Module):
-    """What values a net may give: of bytes the scaled 0 to 255, of floats any."""
+class Range(nn.Module):
+    """What values a net may give, by channel: of bytes 0 to 255, of floats those that `fit` was shown."""
 
     middle: Tensor
     reach: Tensor
 
     def __init__(self, spec: SampleSpec) -> None:
         super().__init__()
-        self.bounded = spec.dtype == "uint8"
-        ahead = (-1, *(1 for _ in spec.shape[:-1]))
-        half = 127.5 / torch.tensor(spec.scale)
-        self.register_buffer("reach", half.reshape(ahead), persistent=False)
-        self.register_buffer("middle", (half + torch.tensor(spec.offset)).reshape(ahead), persistent=False)
+        self.learns = spec.dtype != "uint8"
+        each, channels_first = torch.ones(spec.shape[-1]), (-1, *(1 for _ in spec.shape[:-1]))
+        reach = each if self.learns else each * 127.5 / torch.tensor(spec.scale)
+        middle = each * 0.0 if self.learns else reach + torch.tensor(spec.offset)
+        self.register_buffer("reach", reach.reshape(channels_first))
+        self.register_buffer("middle", middle.reshape(channels_first))
+
+    def fit(self, x: Tensor) -> None:
+        """Learn the range of samples (N, C, …) as nets take them."""
+        if self.learns:
+            flat = x.transpose(0, 1).flatten(1)
+            least, most = (ends.view_as(self.middle) for ends in (flat.amin(1), flat.amax(1)))
+            self.middle.copy_((most + least) / 2)
+            self.reach.copy_(((most - least) / 2).clamp(min=LEAST))
 
     def within(self, y: Tensor) -> Tensor:
         """Any numbers (B, C, …) to values in the range."""
-        return self.middle + self.reach * y.tanh() if self.bounded else y
+        return self.middle + self.reach * y.tanh()
 
     def moved(self, x: Tensor, by: Tensor) -> Tensor:
-        """Values ``x`` of the range, moved and still within it."""
-        if not self.bounded:
-            return x + by
-        return self.within((NEARLY * (x - self.middle) / self.reach).atanh() + by)
+        """Values ``x``, moved and within the range."""
+        return self.within((NEARLY * ((x - self.middle) / self.reach).clamp(-1.0, 1.0)).atanh() + by)
