@@ -16,6 +16,7 @@ from leakrange.defences.stages import InvalidChain, begun, canonical, mistake, n
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.registry import Registry, unknown
 from leakrange.wire.digests import digest
+from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
 
 if TYPE_CHECKING:
@@ -153,8 +154,11 @@ class DefenceChain:
         return replace(self, inputs=tuple((name, link.bound(load, key)) for name, link in self.inputs))
 
     def obfuscate(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:
-        """The samples (B, *shape) of ``spec`` as they leave the input stage, of the same dtype and shape."""
-        for _, link in self.inputs:
+        """The samples (B, *shape) of ``spec`` as they leave the input stage, of the same dtype and shape.
+        Raises `InvalidInput` where a link does not take them."""
+        for name, link in self.inputs:
+            if reason := link.misfit(spec):
+                raise InvalidInput(f"{name}: {reason}", hint="other input defences take samples of all kinds")
             samples = link.apply(samples, spec, draw)
         return samples
 

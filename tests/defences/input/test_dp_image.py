@@ -93,7 +93,7 @@ def test_pictures_of_any_size_stay_so_and_their_latent_vector_is_bounded(
 
 @pytest.mark.parametrize("spec", [spec for spec in SPECS if spec.encoding != "picture"])
 def test_other_samples_are_refused(spec: SampleSpec) -> None:
-    said = f"dp-image is for pictures, not for .* {spec.encoding}"
+    said = f"dp-image: it takes picture, not {spec.encoding}"
     given = {"private": "s", "epsilon": 1.0}
     config = DefenceConfig(defence="dp-image", parameters=given, net=NetSpec(), input=spec)
     with pytest.raises(InvalidArtifact, match=said):
@@ -104,5 +104,5 @@ def test_training_on_other_samples_is_refused() -> None:
     data = DataSpec(name="quadrants", count=200)
     link = {"private": "s", "epsilon": 1.0, "net": "mlp", "batch": 50}
     _, (recipe,) = DefenceChain.parse([{"dp-image": link}]).planned(data, 0)
-    with pytest.raises(InvalidInput, match=r"dp-image is for pictures, not for .* vector"):
+    with pytest.raises(InvalidInput, match="dp-image: it takes picture, not vector"):
         train_defence(recipe, load(data))

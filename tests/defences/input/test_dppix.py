@@ -63,5 +63,5 @@ def test_the_scale_of_the_noise_is_255_m_over_the_pixels_and_epsilon() -> None:
 def test_other_samples_are_refused(spec: SampleSpec) -> None:
     chain = DefenceChain.parse([{"dppix": 1.0}])
     assert not chain.deterministic
-    with pytest.raises(InvalidInput, match=f"dppix is for pictures, not for .* {spec.encoding}"):
+    with pytest.raises(InvalidInput, match=f"dppix: it takes picture, not {spec.encoding}"):
         chain.obfuscate(some(spec, 0, 2), spec, np.random.default_rng(0))

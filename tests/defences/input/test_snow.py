@@ -47,7 +47,7 @@ def test_the_share_is_that_of_the_covered_pixels() -> None:
 
 def test_other_samples_and_shares_are_refused() -> None:
     spec = SPECS[3]
-    with pytest.raises(InvalidInput, match="snow is for pictures, not for samples that are a series"):
+    with pytest.raises(InvalidInput, match="snow: it takes picture, not series"):
         DefenceChain.parse([{"snow": 0.5}]).obfuscate(some(spec, 0, 2), spec, np.random.default_rng(0))
     for share in (0.0, 1.1):
         with pytest.raises(InvalidChain, match="share"):

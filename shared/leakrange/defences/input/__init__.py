@@ -28,6 +28,13 @@ class InputDefence(Defence[P]):
     encodings: ClassVar[tuple[Encoding, ...] | None] = None
     """The kinds of samples that it takes; None: all."""
 
+    @classmethod
+    def misfit(cls, spec: SampleSpec) -> str | None:
+        """Why it does not take samples of ``spec``; None where it does, as far as their kind tells."""
+        if cls.encodings is None or spec.encoding in cls.encodings:
+            return None
+        return f"it takes {' or '.join(cls.encodings)}, not {spec.encoding}"
+
     @abstractmethod
     def apply(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:
         """Samples (B, *shape) of the dtype and shape of ``spec``, changed; all randomness is from ``draw``.
@@ -45,9 +52,8 @@ class InputDefence(Defence[P]):
     ) -> list[dict[str, Any]]:
         """Why it cannot be applied to samples of ``spec`` with these attributes, as
         `leakrange.defences.stages.mistake` tells it; the paths begin among its parameters."""
-        if self.encodings is None or spec.encoding in self.encodings:
-            return []
-        return [mistake([], f"it takes {' or '.join(self.encodings)}, not {spec.encoding}")]
+        reason = self.misfit(spec)
+        return [] if reason is None else [mistake([], reason)]
 
     def recipe(self, data: DataSpec, seed: int) -> TrainingRecipe | None:  # noqa: ARG002
         """How what it needs is trained; None for a defence that needs no training."""

@@ -10,7 +10,6 @@ from pydantic import Field
 from typing_extensions import override
 
 from leakrange.defences.input import input_defences
-from leakrange.defences.input.pictures import misfit
 from leakrange.defences.input.trained import DefenceConfig, TrainedParameters
 from leakrange.defences.input.translating import Seen, Translation
 from leakrange.wire.samples import SampleSpec
@@ -40,6 +39,7 @@ class DpImage(Translation[DpImageParameters]):
     name = "dp-image"
     encodings = ("picture",)
     noisy = True
+    encodings = ("picture",)
     Parameters = DpImageParameters
     summary = "draw the picture anew from a latent vector with Laplace noise"
     paper = "Xue et al. 2021 (DP-Image)"
@@ -51,8 +51,8 @@ class DpImage(Translation[DpImageParameters]):
         """See `TrainedInputDefence.build`. Raises `ValueError` for what is no picture."""
         from leakrange.defences.translation.net import Autoencoder
 
-        if reason := misfit(cls.name, config.input):
-            raise ValueError(reason)
+        if reason := cls.misfit(config.input):
+            raise ValueError(f"{cls.name}: {reason}")
         return Autoencoder(config.input, parameters.latent, config.net.width)
 
     @override

@@ -10,7 +10,6 @@ from pydantic import Field
 from typing_extensions import override
 
 from leakrange.defences.input import InputDefence, input_defences
-from leakrange.defences.input.pictures import refuse_all_but_pictures
 from leakrange.defences.stages import Parameters
 from leakrange.wire.samples import SampleSpec
 
@@ -39,6 +38,7 @@ class DpPix(InputDefence[DpPixParameters]):
     summary = "make the pixels of a picture coarse, and add Laplace noise to them"
     paper = "Fan 2018 (DPPix)"
     equation = "mean of b × b + Laplace(255·m/(b²·ε))"
+    encodings = ("picture",)
     shorthand = "epsilon"
 
     @property
@@ -49,8 +49,7 @@ class DpPix(InputDefence[DpPixParameters]):
 
     @override
     def apply(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:
-        """See `InputDefence.apply`. Raises `InvalidInput` for what are no pictures."""
-        refuse_all_but_pictures("dppix", spec)
+        """See `InputDefence.apply`."""
         given = self.parameters
         rows, columns = (np.arange(0, side, given.block) for side in spec.shape[:2])
         across = np.add.reduceat(samples.astype(np.float64), rows, axis=1)

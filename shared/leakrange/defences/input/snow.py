@@ -10,7 +10,6 @@ from pydantic import Field
 from typing_extensions import override
 
 from leakrange.defences.input import InputDefence, input_defences
-from leakrange.defences.input.pictures import refuse_all_but_pictures
 from leakrange.defences.stages import Parameters
 from leakrange.wire.samples import SampleSpec
 
@@ -35,6 +34,7 @@ class Snow(InputDefence[SnowParameters]):
     summary = "cover a share of a picture's pixels with grey"
     paper = "John et al. 2020 (Snow)"
     equation = "127 with probability p"
+    encodings = ("picture",)
     shorthand = "share"
 
     @property
@@ -45,7 +45,6 @@ class Snow(InputDefence[SnowParameters]):
 
     @override
     def apply(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:
-        """See `InputDefence.apply`. Raises `InvalidInput` for what are no pictures."""
-        refuse_all_but_pictures("snow", spec)
+        """See `InputDefence.apply`."""
         covered = draw.random((*samples.shape[:-1], 1)) < self.parameters.share
         return np.where(covered, np.uint8(GREY), samples)
