@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -21,15 +20,14 @@ from leakrange.defences.artifact import load as load_artifact
 from leakrange.defences.artifact import save
 from leakrange.defences.chain import DefenceChain
 from leakrange.defences.training import train_defence
-from leakrange.service.app import create_app
 from leakrange.wire.names import upload_name
 from leakrange.wire.tensors import NPY, decode_npy, encode_npy
-from services.controller.obfuscators import router
 from services.proxy.main import proxy as create_proxy
 from services.proxy.settings import ProxySettings
 from tests.edge.conftest import KEY, OPERATOR, edge_app
 from tests.edge.recording import Tap, tapping
 from tests.edge.test_edge import DATA, order, play, problem
+from tests.proxy.servers import obfuscators_in
 from tests.serving import serving
 
 USER = "lr_user" + "0" * 32
@@ -71,16 +69,6 @@ def trained(samples: Samples, tmp_path_factory: pytest.TempPathFactory) -> Train
 
 
 @contextmanager
-def controller(models: Path) -> Iterator[str]:
-    """The controller's part that gives out obfuscators."""
-    app = create_app("controller", max_body=1024)
-    app.state.settings = SimpleNamespace(operator_key=SecretStr(KEY), models_dir=models)
-    app.include_router(router)
-    with serving(app) as url:
-        yield url
-
-
-@contextmanager
 def proxy_to(provider: httpx.Client, redis_url: str, controller_url: str, models: list[str]) -> Iterator[Tap]:
     """A tapped proxy before the provider, with the key ``user`` for these ``models``."""
     settings = ProxySettings(
@@ -102,7 +90,7 @@ def proxy_to(provider: httpx.Client, redis_url: str, controller_url: str, models
 @pytest.fixture
 def tap(provider: httpx.Client, empty_redis_url: str, trained: Trained) -> Iterator[Tap]:
     with (
-        controller(trained.folder.parent) as url,
+        obfuscators_in(trained.folder.parent, KEY) as url,
         proxy_to(provider, empty_redis_url, url, ["model", trained.digest, UNKNOWN]) as tap,
     ):
         yield tap
@@ -193,7 +181,7 @@ def test_a_key_gets_the_obfuscators_among_its_models_alone(
     edge: httpx.Client, provider: httpx.Client, empty_redis_url: str, trained: Trained
 ) -> None:
     with (
-        controller(trained.folder.parent) as url,
+        obfuscators_in(trained.folder.parent, KEY) as url,
         proxy_to(provider, empty_redis_url, url, ["model"]) as tap,
     ):
         told = problem(play(edge, sends(tap, trained, "forbidden")), 403, "forbidden")

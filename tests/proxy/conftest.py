@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy, media_type
 from services.proxy.main import proxy
 from services.proxy.settings import ProxySettings
-from tests.proxy.servers import SHAPE, StubProvider, serve
+from tests.proxy.servers import SHAPE, StubProvider, obfuscators_in, serve
 
 OPERATOR = "0123456789abcdef-operator-of-the-tests"
 
@@ -110,8 +110,11 @@ def _provider() -> Iterator[tuple[StubProvider, str]]:
 
 
 @pytest.fixture(scope="session")
-def _proxy(redis_url: str) -> Iterator[str]:
-    with serve(proxy(settings(redis_url))) as url:
+def _proxy(redis_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with (
+        obfuscators_in(tmp_path_factory.mktemp("models"), OPERATOR) as controller,
+        serve(proxy(settings(redis_url, controller_url=controller))) as url,
+    ):
         yield url
 
 

@@ -6,15 +6,20 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import orjson
 import uvicorn
 from numpy.typing import NDArray
+from pydantic import SecretStr
 
+from leakrange.service.app import create_app
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy, media_type, negotiate
+from services.controller.obfuscators import router as obfuscators
 from tests.reading import decode_pairs, decode_samples
 
 SHAPE = (8, 8, 3)
@@ -48,6 +53,16 @@ def serve(app: Any, port: int = 0) -> Iterator[str]:
     finally:
         server.should_exit = True
         thread.join()
+
+
+@contextmanager
+def obfuscators_in(models: Path, operator: str) -> Iterator[str]:
+    """The part of a controller that gives out the obfuscators in that folder; gives its URL."""
+    app = create_app("controller", max_body=1024)
+    app.state.settings = SimpleNamespace(operator_key=SecretStr(operator), models_dir=models)
+    app.include_router(obfuscators)
+    with serve(app) as url:
+        yield url
 
 
 def clean(endpoint: str, images: NDArray[np.uint8]) -> NDArray[np.float32]:
