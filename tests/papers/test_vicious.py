@@ -55,6 +55,14 @@ def test_every_row_is_a_trial_of_a_sound_scenario() -> None:
         assert tried == set(batch.trials)
 
 
+def test_the_learning_rate_goes_down_where_that_is_set() -> None:
+    [row] = ViciousClassifiers.select(["1:data=mnist,output=logits,beta_r=3"])
+    assert "decay" not in PAPER.trial(row, 0).provider["schedule"]
+    decayed = ViciousClassifiers(ViciousSettings(decay=True))
+    assert decayed.trial(row, 0).provider["schedule"]["decay"] == "cosine"
+    assert any("half a cosine" in said for said in decayed.differences({row: []}))
+
+
 def test_table_6_asks_for_as_many_attributes_as_it_says() -> None:
     for row in ViciousClassifiers.select(["6"]):
         target = PAPER.trial(row, 0).provider["target"]

@@ -69,6 +69,7 @@ class ViciousSettings(PaperSettings):
     ``tiny`` plays TinyImageNet. ``net`` names the classifier and the decoder, and ``width`` scales both (1.0:
     the paper's, k = 5). ``auxiliary`` is the share of the training images that is set aside for an attacker;
     the paper sets none aside. With ``augment`` half of each batch are augmented copies, as the paper's are.
+    With ``decay`` the learning rate goes down as half a cosine; the paper's stays as it is.
     """
 
     mnist: str = "mnist"
@@ -82,6 +83,7 @@ class ViciousSettings(PaperSettings):
     width: Annotated[float, Field(gt=0.0, le=8.0)] = 1.0
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
     augment: bool = True
+    decay: bool = False
     bf16: bool = False
     auxiliary: Annotated[float, Field(ge=0.0, lt=0.8)] = 0.0
     mnist_epochs: Epochs = EPOCHS
@@ -193,6 +195,7 @@ class ViciousClassifiers(Paper):
             "batch": BATCH // 2 if settings.augment else BATCH,
             "lr": settings.lr,
             **({"augment": True} if settings.augment else {}),
+            **({"decay": "cosine"} if settings.decay else {}),
             **({"bf16": True} if settings.bf16 else {}),
         }
 
@@ -285,9 +288,10 @@ class ViciousClassifiers(Paper):
         for name in dict.fromkeys(row["data"] for row, cells in measured.items() if cells):
             row = next(row for row in measured if row["data"] == name)
             said.append(f"{name}: {self._set(row)}, {self._epochs(row)} epochs; the paper's: {EPOCHS}")
+        rate = f"{settings.lr:g}{', down to 0 as half a cosine' if settings.decay else ''}"
         said.append(
             f"nets: {settings.net} of width {settings.width:g} for classifier and decoder, Adam "
-            f"{settings.lr:g}; the paper's: WideResNet-28-5 (wide-resnet of width 1), Adam 0.001"
+            f"{rate}; the paper's: WideResNet-28-5 (wide-resnet of width 1), Adam 0.001"
         )
         said.append(
             f"batches of {BATCH}, "
