@@ -67,7 +67,7 @@ def test_table_6_asks_for_as_many_attributes_as_it_says() -> None:
     for row in ViciousClassifiers.select(["6"]):
         target = PAPER.trial(row, 0).provider["target"]
         assert (1 if isinstance(target, str) else len(set(target))) == int(row["attributes"])
-    [row] = ViciousClassifiers.select(["6:attributes=5,beta_r=1"])
+    [row] = ViciousClassifiers.select(["6:attributes=5,beta_r=3"])
     assert PAPER.trial(row, 0).provider["target"] == [
         "attractive",
         "black-hair",
