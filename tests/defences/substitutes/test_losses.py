@@ -129,7 +129,7 @@ def mean_loss(
 def test_the_mean_loss_and_the_constant_are_never_below_what_is_to_be_minimised(
     mu: float, lam: float
 ) -> None:
-    """Theorem 4.1, over all batches of 4 of 9 samples, whatever the parameters are."""
+    """Theorem 4.1, over all batches of 3 of 9 samples, whatever the parameters are."""
     rng = np.random.default_rng(5)
     for scale in (0.02, 0.2, 1.0, 5.0, 30.0):
         log_p = torch.log_softmax(torch.from_numpy(rng.normal(0, scale, (9, 6))), dim=1)
@@ -138,7 +138,7 @@ def test_the_mean_loss_and_the_constant_are_never_below_what_is_to_be_minimised(
         theirs = [rng.permutation(np.arange(6) % 2), rng.permutation(np.arange(6) % 4)]
         constant = loss_constant({"a": useful[0], "b": useful[1]}, 2, 6, lam, mu)
         assert constant is not None
-        loss = mean_loss(log_p, private, useful, theirs, (lam, mu), of=3)
+        loss = mean_loss(log_p, private, useful, theirs, lam, mu, of=3)
         assert loss + constant >= whole(log_p.exp().numpy(), private, useful, lam, mu)
 
 
@@ -152,7 +152,7 @@ def test_the_constant_has_a_term_for_each_useful_attribute() -> None:
     constant = loss_constant(dict(zip("abcd", useful, strict=True)), 1, 16, lam, 0.0)
     assert constant is not None
     assert constant == pytest.approx(math.log(16) - lam * sum(map(joint_entropy, useful)) + 4 * lam)
-    loss = mean_loss(torch.from_numpy(p).log(), private, useful, useful, (lam, 0.0), of=16)
+    loss = mean_loss(torch.from_numpy(p).log(), private, useful, useful, lam, 0.0, of=16)
     found = whole(p, private, useful, lam, 0.0)
     assert loss + constant >= found
     assert loss + (constant - 4 * lam + lam) < found
