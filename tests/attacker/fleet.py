@@ -75,10 +75,14 @@ def alive(pid: int) -> bool:
 
 
 def children(pid: int) -> list[int]:
-    """All descendants of a process."""
+    """All descendants of a process; none once it is gone."""
+    try:
+        tasks = os.listdir(f"/proc/{pid}/task")
+    except (FileNotFoundError, ProcessLookupError):
+        return []
     found: list[int] = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        for child in map(int, _proc(pid, f"task/{task.parent.name}/children").split()):
+    for task in tasks:
+        for child in map(int, _proc(pid, f"task/{task}/children").split()):
             found += [child, *children(child)]
     return found
 
