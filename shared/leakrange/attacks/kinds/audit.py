@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from leakrange.attacks.attack import Attack, Knowledge
+from leakrange.attacks.attack import Attack
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.kind import Kind
+from leakrange.attacks.kinds.silent import SilentKind
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Trial
 from leakrange.jobs.audit import AuditPlan
@@ -21,7 +21,7 @@ VIEW = "further-training"
 
 
 @kinds.register("audit")
-class AuditKind(Kind):
+class AuditKind(SilentKind):
     """Asks nothing and sees no uploads: the fleet downloads the model through the proxy."""
 
     name: ClassVar[str] = "audit"
@@ -40,17 +40,6 @@ class AuditKind(Kind):
         if sensitive not in provider.attributes:
             return f"its data has no attribute {sensitive!r}"
         return Target(attack, sensitive, provider.attributes[sensitive].classes, parameters)
-
-    def buys(
-        self,
-        target: Target,  # noqa: ARG002
-        provider: Offer,  # noqa: ARG002
-        knowledge: Knowledge,  # noqa: ARG002
-        budget: int,
-        available: int | None = None,  # noqa: ARG002
-    ) -> int | None:
-        """All of it: an audit uses none."""
-        return budget
 
     def plan(self, cell: Cell) -> Needs | None:
         """Nothing; None under a defence. What is audited is the provider's file: neither what the proxy does

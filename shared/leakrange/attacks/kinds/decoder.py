@@ -8,7 +8,7 @@ from leakrange.attacks.attack import Attack, Inference
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.attribute import judge_guesses
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.inside import InsideKind
+from leakrange.attacks.kinds.silent import SilentKind
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Trial, Uploaded
 from leakrange.wire.errors import NotFound
@@ -17,7 +17,7 @@ __all__ = ["DecoderKind", "decoded", "what_is_decoded"]
 
 
 @kinds.register("decoder")
-class DecoderKind(InsideKind):
+class DecoderKind(SilentKind):
     """Needs no queries and no fit: the provider's inferences come with the uploads."""
 
     name: ClassVar[str] = "decoder"

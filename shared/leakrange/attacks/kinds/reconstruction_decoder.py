@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from leakrange.attacks.attack import Attack
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
-from leakrange.attacks.kinds.inside import InsideKind
 from leakrange.attacks.kinds.kind import Chunks, Releases
 from leakrange.attacks.kinds.reconstructed import (
     HIDDEN,
@@ -21,6 +20,7 @@ from leakrange.attacks.kinds.reconstructed import (
     judge_pictures,
     pictures_of,
 )
+from leakrange.attacks.kinds.silent import SilentKind
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Trial
 from leakrange.jobs.job import FitJob
@@ -39,7 +39,7 @@ class Found(BaseModel):
 
 
 @kinds.register("reconstruction-decoder")
-class ReconstructionDecoderKind(InsideKind):
+class ReconstructionDecoderKind(SilentKind):
     """Needs no queries, and learns nothing: what is reconstructed comes with the uploads. The fleet compares
     it with the users' samples."""
 

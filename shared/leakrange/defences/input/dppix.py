@@ -38,7 +38,6 @@ class DpPix(InputDefence[DpPixParameters]):
     summary = "make the pixels of a picture coarse, and add Laplace noise to them"
     paper = "Fan 2018 (DPPix)"
     equation = "mean of b × b + Laplace(255·m/(b²·ε))"
-    encodings = ("picture",)
     shorthand = "epsilon"
 
     @property

@@ -34,7 +34,6 @@ class Snow(InputDefence[SnowParameters]):
     summary = "cover a share of a picture's pixels with grey"
     paper = "John et al. 2020 (Snow)"
     equation = "127 with probability p"
-    encodings = ("picture",)
     shorthand = "share"
 
     @property

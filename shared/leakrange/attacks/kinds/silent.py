@@ -1,4 +1,4 @@
-"""Attackers who ask nothing: the provider itself, which reads what users upload."""
+"""Kinds whose attackers ask nothing: the provider, who reads uploads, and the auditor, who has the file."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from leakrange.attacks.kinds.cell import Offer
 from leakrange.attacks.kinds.kind import Kind
 from leakrange.attacks.kinds.target import Target
 
-__all__ = ["InsideKind"]
+__all__ = ["SilentKind"]
 
 
-class InsideKind(Kind):
-    """The budget is the number of uploads that it sees."""
+class SilentKind(Kind):
+    """A budget limits no queries, and at most the uploads that are seen."""
 
     def buys(
         self,
@@ -21,5 +21,5 @@ class InsideKind(Kind):
         budget: int,
         available: int | None = None,  # noqa: ARG002
     ) -> int | None:
-        """The number of uploads that the provider sees."""
+        """All of it."""
         return budget
