@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from leakrange.data.samples import Attribute
 from leakrange.defences.stages import Defence, P, mistake
@@ -27,6 +28,14 @@ class InputDefence(Defence[P]):
 
     encodings: ClassVar[tuple[Encoding, ...] | None] = None
     """The kinds of samples that it takes; None: all."""
+    noisy: ClassVar[bool] = False
+    """Whether it draws something for each sample, so that the same one comes out differently each time."""
+
+    @property
+    @override
+    def deterministic(self) -> bool:
+        """Whether it draws nothing."""
+        return not self.noisy
 
     @classmethod
     def misfit(cls, spec: SampleSpec) -> str | None:

@@ -39,12 +39,7 @@ class DpPix(InputDefence[DpPixParameters]):
     paper = "Fan 2018 (DPPix)"
     equation = "mean of b × b + Laplace(255·m/(b²·ε))"
     shorthand = "epsilon"
-
-    @property
-    @override
-    def deterministic(self) -> bool:
-        """False: the noise is drawn for each upload."""
-        return False
+    noisy = True
 
     @override
     def apply(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:

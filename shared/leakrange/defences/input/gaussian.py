@@ -30,12 +30,7 @@ class GaussianInput(InputDefence[GaussianInputParameters]):
     Parameters = GaussianInputParameters
     summary = "add Gaussian noise to the sample, within the range that its values have"
     shorthand = "sigma"
-
-    @property
-    @override
-    def deterministic(self) -> bool:
-        """False: the noise is drawn for each upload."""
-        return False
+    noisy = True
 
     @override
     def apply(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:

@@ -34,12 +34,7 @@ class LaplaceInput(InputDefence[LaplaceInputParameters]):
     paper = "Dwork et al. 2006"
     equation = "x + Laplace(Δ/ε)"
     shorthand = "epsilon"
-
-    @property
-    @override
-    def deterministic(self) -> bool:
-        """False: the noise is drawn for each upload."""
-        return False
+    noisy = True
 
     @override
     def apply(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:

@@ -35,12 +35,7 @@ class Snow(InputDefence[SnowParameters]):
     paper = "John et al. 2020 (Snow)"
     equation = "127 with probability p"
     shorthand = "share"
-
-    @property
-    @override
-    def deterministic(self) -> bool:
-        """False: the pixels are drawn for each upload."""
-        return False
+    noisy = True
 
     @override
     def apply(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:

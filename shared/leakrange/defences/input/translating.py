@@ -97,20 +97,13 @@ class Seen:
 
 
 class Translation(TrainedInputDefence[T]):
-    """x' = T(x), by a `leakrange.defences.translation.net.Translator`."""
+    """x' = T(x), by a `leakrange.defences.translation.net.Translator`. Of a ``noisy`` one, T is given noise
+    beside the sample."""
 
-    noisy: ClassVar[bool] = False
-    """Whether T is given noise beside the sample."""
     adversaries: int = 1
     """How many there are at once."""
     compares: ClassVar[Literal["translator", "observers"] | None] = None
     """With whom a net learns that compares samples, for rivals that need one."""
-
-    @property
-    @override
-    def deterministic(self) -> bool:
-        """Where the translator is given no noise."""
-        return not self.noisy
 
     @classmethod
     @override
