@@ -40,17 +40,14 @@ class Models:
 
     async def file(self, digest: str) -> str:
         """The SHA-256 of the file of a trained obfuscator; raises `NotFound` where there is none of that
-        digest."""
+        digest. The files, which may be large, are read once for all streams and probes."""
+        return await self._once.need(f"file {digest}", lambda: self._file(digest))
 
-        def read() -> str | None:
-            if not find_whole(self._parties.models.root, digest):
-                return None
+    async def _file(self, digest: str) -> str:
+        if await asyncio.to_thread(find_whole, self._parties.models.root, digest):
             record = orjson.loads(self._parties.models.get(f"{digest}/training.json"))
-            found: str | None = record["files"].get(DEFENCE)
-            return found
-
-        if (found := await asyncio.to_thread(read)) is not None:
-            return found
+            if DEFENCE in record["files"]:
+                return str(record["files"][DEFENCE])
         raise NotFound(
             f"the range has no obfuscator {digest[:12]}",
             hint="leave 'artifact' out of the scenario, and a run trains what it needs",
