@@ -15,7 +15,7 @@ from leakrange.data.samples import Samples, names
 from leakrange.defences.input import input_defences
 from leakrange.defences.input.trained import DefenceConfig, Task, TrainedInputDefence
 from leakrange.jobs.recipe import TrainingRecipe
-from leakrange.providers.loop import Lessons, Progress, Trainer, scaled, seeded, through_epochs
+from leakrange.providers.loop import Lessons, Progress, Trainer, seeded, through_epochs
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["DefenceTraining", "TrainedDefence", "train_defence"]
@@ -77,14 +77,7 @@ class DefenceTraining:
             self.trainee = self.link.study(task)
         except ValueError as error:
             raise InvalidInput(str(error)) from error
-        self.trainer = Trainer(
-            self.trainee,
-            lessons,
-            batch=schedule.batch,
-            prepare=scaled(samples.spec, schedule),
-            generator=torch.Generator(device=lessons.inputs.device).manual_seed(recipe.seed),
-            augment=schedule.augment,
-        )
+        self.trainer = Trainer.of(self.trainee, lessons, samples.spec, schedule, recipe.seed)
         self.history: list[dict[str, float]] = []
 
     def _part(self, split: str, device: str) -> Lessons:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -113,6 +113,18 @@ class Trainer:
         self.generator = generator
         self.remainder = remainder
         self.augment = augment
+
+    @classmethod
+    def of(cls, trainee: Trainee, lessons: Lessons, spec: SampleSpec, schedule: Schedule, seed: int) -> Self:
+        """The trainer of a recipe with that schedule and seed, for lessons that are samples of ``spec``."""
+        return cls(
+            trainee,
+            lessons,
+            batch=schedule.batch,
+            prepare=scaled(spec, schedule),
+            generator=torch.Generator(device=lessons.inputs.device).manual_seed(seed),
+            augment=schedule.augment,
+        )
 
     def batches(self) -> list[Tensor]:
         """One epoch, freshly drawn: the places of each batch's lessons."""

@@ -21,7 +21,7 @@ from leakrange.providers.behaviour import share_equal
 from leakrange.providers.behaviours import behaviours
 from leakrange.providers.decoder import Decoder, Inferred
 from leakrange.providers.inference import logits_of, outputs
-from leakrange.providers.loop import Lessons, Progress, Selection, Trainer, scaled, seeded, through_epochs
+from leakrange.providers.loop import Lessons, Progress, Selection, Trainer, seeded, through_epochs
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["TrainedModel", "Training", "train"]
@@ -80,14 +80,7 @@ class Training:
             )
         hidden = self._classes(self.behaviour.sensitive(self.parameters)) or (0,)
         self.trainee = self.behaviour(self.parameters, self._net(sum(hidden)).to(device), hidden, schedule)
-        self.trainer = Trainer(
-            self.trainee,
-            lessons,
-            batch=schedule.batch,
-            prepare=scaled(samples.spec, schedule),
-            generator=torch.Generator(device=lessons.inputs.device).manual_seed(recipe.seed),
-            augment=schedule.augment,
-        )
+        self.trainer = Trainer.of(self.trainee, lessons, samples.spec, schedule, recipe.seed)
         self.trainee.study(lessons)
         self.selection: Selection[_Kept] = Selection(schedule.select)
         self.history: list[dict[str, float]] = []
