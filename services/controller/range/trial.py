@@ -14,11 +14,12 @@ from pydantic import BaseModel
 from leakrange.attacks.attack import Inference
 from leakrange.attacks.kinds.trial import Fitted, Shown, Trial, Uploaded
 from leakrange.data import names
+from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.job import Span, Split
 from leakrange.jobs.verdict import Verdict
 from leakrange.scenario.plan import PlannedModel, PlannedTrial
-from leakrange.store.files import get_arrays, joined, put_arrays, whole
+from leakrange.store.files import FolderStore, get_arrays, joined, put_arrays, whole
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import ARTIFACT, UPLOADS
 from leakrange.wire.errors import LeakrangeError, NotFound
@@ -91,11 +92,12 @@ class ReadyTrial(Trial):
         return figures
 
     def _record(self) -> dict[str, Any]:
-        trained = self.model.teacher or self.model
-        found: dict[str, Any] = orjson.loads(
-            self._context.parties.models.get(f"{trained.artifact}/training.json")
-        )
-        return found
+        return record_of((self.model.teacher or self.model).artifact, self._context.parties.models)
+
+    def obfuscators(self) -> list[Mapping[str, Any]]:
+        """The records of what was trained for the defence of the users' devices; none without uploads."""
+        stream = self._context.streams[self.needs.streams[0]] if self.needs.streams else None
+        return obfuscator_records(stream.local if stream else [], self._context.parties.models)
 
     async def shown(self, span: Span) -> list[Shown]:
         """The shadow models' releases for a span."""
@@ -211,6 +213,17 @@ class ReadyTrial(Trial):
             "inferred": np.asarray(inferred, dtype=np.int64),
             "scores": np.asarray(scores, dtype=np.float32),
         }
+
+
+def record_of(artifact: str, models: FolderStore) -> dict[str, Any]:
+    """The record of the training of a model or an obfuscator. Raises `NotFound` where none is stored."""
+    found: dict[str, Any] = orjson.loads(models.get(f"{artifact}/training.json"))
+    return found
+
+
+def obfuscator_records(local: list[Any], models: FolderStore) -> list[Mapping[str, Any]]:
+    """The records of what was trained for a device's chain ``local``, in its order."""
+    return [record_of(artifact, models) for artifact in DefenceChain.parse(local).artifacts]
 
 
 def trained_on(record: dict[str, Any], pool: int) -> NDArray[np.bool_]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,8 @@ class MadeUp:
     observed: list[list[str]] = field(default_factory=list)
     probes: Mapping[str, list[list[str]]] = field(default_factory=dict)
     trained_on: tuple[int, ...] = ()
+    trained_for_defence: Sequence[Mapping[str, Any]] = ()
+    """The records of obfuscators."""
     found: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """What the fleet infers."""
     student: Uploaded | None = None
@@ -69,6 +71,9 @@ class MadeUp:
 
     def trained(self, split: Split) -> Mapping[str, float]:
         return {"honesty": 0.25, "samples": 40.0} if split == "validation" else {}
+
+    def obfuscators(self) -> list[Mapping[str, Any]]:
+        return list(self.trained_for_defence)
 
     async def shown(self, span: Span) -> list[Shown]:
         data = self.model.recipe.data

@@ -154,6 +154,11 @@ class Trial(Protocol):
         such samples."""
         ...
 
+    def obfuscators(self) -> list[Mapping[str, Any]]:
+        """The records of what was trained for the defence, in the order of its chain; empty where nothing
+        was. Raises `NotFound` for a record that is not stored."""
+        ...
+
     async def shown(self, span: Span) -> list[Shown]:
         """The shadow models' releases for a span."""
 
