@@ -11,6 +11,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import softmax
 from scipy.stats import chisquare
 
 from leakrange.data import Samples, load
@@ -156,6 +157,22 @@ def test_substitutes_are_drawn_with_the_probabilities_of_equation_2(ready: Ready
     wanted = np.array([*(expected[some] * 20_000), rest[1]])
     assert chisquare(found, wanted * sum(found) / wanted.sum()).pvalue > 0.001
     assert some.sum() > 3
+
+
+def test_probabilities_are_those_of_equation_2_and_follow_what_is_learnt() -> None:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        module = Substitution(nets["linear"].build(SPECS[2], 24), 300, 1, 0.01).requires_grad_(False)
+    samples = np.random.default_rng(0).integers(0, 256, (7, 5)).astype(np.uint8)
+    for mode, shift in ((True, 0.0), (False, 0.1), (True, -0.2), (False, 0.3)):
+        module.places.add_(shift)
+        module.train(mode)
+        given = module.embedding(torch.from_numpy(samples / 127.5 - 1).float()).double().numpy()
+        theirs = module.places.double().numpy()
+        lengths = np.linalg.norm(given, axis=1)[:, None] * np.linalg.norm(theirs, axis=1)
+        expected = softmax(given @ theirs.T / lengths / 0.01, axis=1)
+        found = module.probabilities(module.embedded(samples)).numpy()
+        np.testing.assert_allclose(found, expected, rtol=2e-3, atol=1e-7)
 
 
 def test_a_substitute_that_is_never_likely_is_not_drawn_by_the_ends_of_the_range_either() -> None:
