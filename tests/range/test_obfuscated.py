@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 
 import httpx
 import numpy as np
 import pytest
+import yaml
 
 from leakrange.data import load
 from leakrange.defences.artifact import find
@@ -84,6 +86,35 @@ def test_only_substitutes_leave_devices(run: Finished, embedded_range: EmbeddedR
         stored = [get_array(releases, f"{stream.identity(model, policy, each)}.npy") for each in stream.spans]
         left = {each.tobytes() for each in np.concatenate(stored)}
         assert left <= (known if stream.local else own)
+
+
+def test_uploads_betray_whose_records_the_substitutes_are(
+    run: Finished, controller: Controller, embedded_range: EmbeddedRange
+) -> None:
+    """The obfuscator is that of the other run."""
+    members = {"kind": "substitute-margin", "knowledge": ["unaware", "aware"]}
+    text = yaml.safe_dump({**yaml.safe_load(TEXT), "attacks": {"members": members}, "budgets": [100, 192]})
+    found = controller.run(text)
+    assert found.view["state"] == "done", found.view["error"]
+    few, unaware, aware = (
+        found.trials[f"honest-s0.private.members.{name}"]
+        for name in ("unaware.b100", "unaware.b192", "aware.b192")
+    )
+    assert len(found.trials) == 4  # of no defence there is nothing to find
+    assert (few["spent"], unaware["spent"], aware["spent"]) == (100, 192, 2 * 192)
+    plan = expand(parse(text))
+    assert [each.artifact for each in plan.obfuscators] == [
+        each.artifact for each in expand(parse(TEXT)).obfuscators
+    ]
+    [stream] = plan.streams
+    [model], [policy] = plan.models, [each for each in plan.policies if each.defence == stream.defence]
+    stored = FolderStore(embedded_range.folder.releases)
+    names = [f"{stream.identity(model, policy, each)}.npy" for each in stream.spans]
+    sent = Counter(each.tobytes() for name in names for each in get_array(stored, name))
+    assert value(unaware, "support") == len(sent)
+    assert value(unaware, "most_used") == pytest.approx(max(sent.values()) / 192)
+    assert value(unaware, "tpr_at_001") == pytest.approx(len(sent) / 64, abs=0.05)
+    assert 0.6 < value(few, "auc") < value(unaware, "auc") <= value(aware, "auc")
 
 
 def test_who_has_no_key_for_it_gets_no_obfuscator(

@@ -173,6 +173,7 @@ class _Expansion:
                         policy=chain.outputs.spec(),
                         changes_devices=bool(chain.on_device),
                         changes_model=bool(chain.model),
+                        substitutes=any(link.substitutes for _, link in chain.inputs),
                         devices_defend=bool(self.local),
                         seed=seed,
                         draws=self._asks_in(target, knowledge),

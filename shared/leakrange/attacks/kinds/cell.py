@@ -84,6 +84,8 @@ class Cell(ABC):
     changes_model: bool
     """Whether it changes the model. An attacker with a device who knows that runs the changed model, and asks
     nobody."""
+    substitutes: bool
+    """Whether the defence puts records of others in place of users' samples."""
     devices_defend: bool
     """Whether users' devices have defences of their own."""
 

@@ -31,6 +31,10 @@ class InputDefence(Defence[P]):
     noisy: ClassVar[bool] = False
     """Whether it draws something for each sample, so that the same one comes out differently each time."""
 
+    substitutes: ClassVar[bool] = False
+    """Whether it puts records of others in place of samples. The record of its training then lists as
+    "substitutes" which labelled training samples these are made of."""
+
     @property
     @override
     def deterministic(self) -> bool:

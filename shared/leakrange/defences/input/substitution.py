@@ -89,6 +89,7 @@ class Pass(TrainedInputDefence[PassParameters]):
 
     name = "pass"
     at_use = frozenset({"sticky"})
+    substitutes = True
     Parameters = PassParameters
     summary = "replace the sample by another one, drawn so that private attributes cannot be told from it"
     paper = "PASS"

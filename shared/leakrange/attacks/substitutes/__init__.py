@@ -1,0 +1,1 @@
+"""Attacks on the records that a defence puts in place of users' samples: one file per attack."""
