@@ -98,8 +98,12 @@ class Driver:
         for name in needs.shadows:  # while the target is asked
             context.own.begin(context.shadows[name])
         asked = [name for own in needs.probes.values() for name in own]
-        streams, probes = await together(
-            [together(map(self._stream, needs.streams)), together(map(self._probe, asked))]
+        streams, undefended, probes = await together(
+            [
+                together(map(self._stream, needs.streams)),
+                together(map(self._stream, needs.undefended)),
+                together(map(self._probe, asked)),
+            ]
         )
         answered = dict(zip(asked, probes, strict=True))
         uploaded = None
@@ -114,6 +118,7 @@ class Driver:
             streams,
             {role: [answered[name] for name in own] for role, own in needs.probes.items()},
             uploaded,
+            undefended,
         )
 
     async def _stream(self, name: str) -> list[str]:

@@ -41,6 +41,7 @@ class ReadyTrial(Trial):
         streams: list[list[str]],
         probes: Mapping[str, list[list[str]]],
         uploaded: Uploaded | None,
+        undefended: list[list[str]],
     ) -> None:
         self._context, self._planned = context, planned
         self._probes, self._uploaded = probes, uploaded
@@ -50,6 +51,7 @@ class ReadyTrial(Trial):
         self.model: PlannedModel = context.models[planned.model]
         self.classes = self._classes(self.hidden)
         self.observed = _by_chunk(streams)
+        self.undefended = _by_chunk(undefended)
 
     def _classes(self, attribute: str) -> int:
         return len(self._context.plan.classes[self.model.data][attribute])

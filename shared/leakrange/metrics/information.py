@@ -1,11 +1,14 @@
-"""Entropies of discrete columns, in nats, by counting."""
+"""Entropies of discrete columns by counting, and what a classifier tells of a column."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["joint_entropy", "total_correlation"]
+__all__ = ["information_bound", "joint_entropy", "total_correlation"]
+
+LEAST = 1e-12
+"""Probabilities are held above this where their logarithm is taken."""
 
 
 def joint_entropy(*columns: NDArray[np.integer]) -> float:
@@ -28,3 +31,19 @@ def total_correlation(*columns: NDArray[np.integer]) -> float:
     """By how much the entropies of ``columns`` (N,) exceed their joint one, in nats; 0 where they are
     independent."""
     return sum(joint_entropy(column) for column in columns) - joint_entropy(*columns)
+
+
+def information_bound(probabilities: NDArray[np.floating], truth: NDArray[np.integer]) -> float:
+    """A lower bound on I(X; S) in bits, 0 to log2 S, by what a classifier says of S given X: H(S) less the
+    mean of −log2 q(s|x) (Barber and Agakov 2003, Eq. 3), 0 where that is negative.
+
+    probabilities: (N, S), rows that add up to 1; truth: (N,). It is the bound of these samples, so it holds
+    for others as far as they are distributed alike. Raises `ValueError` for shapes or classes that do not
+    fit.
+    """
+    if probabilities.ndim != 2 or truth.shape != probabilities.shape[:1] or not len(truth):
+        raise ValueError(f"probabilities {probabilities.shape} and classes {truth.shape} do not match")
+    if truth.min() < 0 or truth.max() >= probabilities.shape[1]:
+        raise ValueError(f"classes must lie in 0..{probabilities.shape[1] - 1}")
+    said = np.maximum(probabilities[np.arange(len(truth)), truth].astype(np.float64), LEAST)
+    return max(0.0, float((joint_entropy(truth) + np.log(said).mean()) / np.log(2.0)))

@@ -130,27 +130,29 @@ class PlannedCell(Cell):
         sizes = self.sizes if data is None else self.needed.sizes(data)
         return sizes[split] if sizes else None
 
-    def uploads(self, draws: int = 1) -> list[str]:
+    def uploads(self, draws: int = 1, *, undefended: bool = False) -> list[str]:
         """One stream for each draw; a single one where all would be equal."""
-        same = self.chain.deterministic and self.local.deterministic
+        chain = DefenceChain() if undefended else self.chain
+        defence = self.needed.undefended if undefended else self.defence
+        same = chain.deterministic and self.local.deterministic
         names = []
         for draw in range(1 if same else draws):
-            name = f"{self.model.id}.{self.defence}.u{draw}"
+            name = f"{self.model.id}.{defence}.u{draw}"
             names.append(name)
             if name not in self.needed.streams:
-                self.needed.streams[name] = self._stream(name, draw)
+                self.needed.streams[name] = self._stream(name, draw, defence, chain)
         return names
 
-    def _stream(self, name: str, draw: int) -> PlannedStream:
+    def _stream(self, name: str, draw: int, defence: str, chain: DefenceChain) -> PlannedStream:
         client = self.needed.client
-        local = self.needed.planned(self.local.then(self.chain.on_device), self.model)
+        local = self.needed.planned(self.local.then(chain.on_device), self.model)
         samples = client.samples or (self.sizes["test"] if self.sizes else UNKNOWN_SAMPLES)
         if self.sizes:
             samples = min(samples, self.sizes["test"])
         return PlannedStream(
             id=name,
             model=self.model.id,
-            defence=self.defence,
+            defence=defence,
             draw=draw,
             clients=client.count,
             local=local.spec(),
@@ -167,8 +169,10 @@ class PlannedCell(Cell):
         undefended: bool = False,
         by: Literal["attacker", "device", "users"] = "attacker",
         references: int = 0,
+        repeated: bool = True,
     ) -> list[str]:
-        """One probe for each time that the attacker asks; a single one where users ask."""
+        """One probe for each time that the attacker asks; a single one where users ask, and of what is not
+        repeated."""
         defence = self.needed.undefended if undefended else self.needed.asked[self.defence]
         on_device = by == "device" and not undefended and bool(self.chain.on_device)
         if on_device:
@@ -178,7 +182,7 @@ class PlannedCell(Cell):
         kind = where if split == "auxiliary" else f"{split}-{where}" if on_device else split
         kind = f"{data.name}-{kind}" if data is not None else kind
         names = []
-        for draw in range(1) if by == "users" else self.draws:
+        for draw in self.draws if repeated and by != "users" else range(1):
             mark = "users" if by == "users" else f"{kind}{draw}"
             name = f"{self.model.id}.{defence}.{mark}" + (f".r{references}" if references else "")
             question = _Question(

@@ -46,6 +46,7 @@ class MadeUp:
     uploaded: Uploaded = field(default_factory=lambda: Uploaded([], np.zeros(0, np.int64), None))
     users: list[Span] = field(default_factory=list)
     observed: list[list[str]] = field(default_factory=list)
+    undefended: list[list[str]] = field(default_factory=list)
     probes: Mapping[str, list[list[str]]] = field(default_factory=dict)
     trained_on: tuple[int, ...] = ()
     trained_for_defence: Sequence[Mapping[str, Any]] = ()

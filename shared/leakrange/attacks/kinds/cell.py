@@ -52,14 +52,16 @@ class Offer(ABC):
 class Needs(BaseModel):
     """What a trial needs, by the ids of the plan.
 
-    ``streams`` are the users' uploads, one for each draw. ``probes`` are queries by their role in the attack,
-    also one for each draw. ``shadows`` are the attacker's own models. ``asked`` is whatever the kind needs
-    again when the trial is judged.
+    ``streams`` are the users' uploads, one for each draw; ``undefended`` are those of the same samples where
+    nothing is defended. ``probes`` are queries by their role in the attack, also one for each draw.
+    ``shadows`` are the attacker's own models. ``asked`` is whatever the kind needs again when the trial is
+    judged.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     streams: list[str] = []
+    undefended: list[str] = []
     probes: dict[str, list[str]] = {}
     shadows: list[str] = []
     asked: dict[str, Any] = {}
@@ -100,9 +102,9 @@ class Cell(ABC):
         is not known."""
 
     @abstractmethod
-    def uploads(self, draws: int = 1) -> list[str]:
+    def uploads(self, draws: int = 1, *, undefended: bool = False) -> list[str]:
         """The streams of users' uploads, one for each of ``draws``; a single one where all draws would be
-        equal."""
+        equal. Those that are ``undefended`` are of the same samples, without the cell's defence."""
 
     @abstractmethod
     def ask(
@@ -114,9 +116,11 @@ class Cell(ABC):
         undefended: bool = False,
         by: Literal["attacker", "device", "users"] = "attacker",
         references: int = 0,
+        repeated: bool = True,
     ) -> list[str]:
         """Plans queries about the first ``count`` samples of a split (pairs of samples, for a verification)
-        of the provider's data or of another set, one probe for each repetition, or one alone for users. An
+        of the provider's data or of another set, one probe for each repetition, or one alone for users and
+        for what is not ``repeated``. An
         attacker with a device applies the defence's changes to samples first; where the defence changes the
         model as well, the device downloads the model and answers by itself. With ``references``, the pairs
         are of each sample with each of so many images of the public."""

@@ -127,6 +127,8 @@ class Trial(Protocol):
     model: Model
     observed: list[list[str]]
     """The identities of the releases that users uploaded: chunks, each with its draws."""
+    undefended: list[list[str]]
+    """Of what the same users upload where nothing is defended; empty where that is not needed."""
 
     @property
     def uploaded(self) -> Uploaded:

@@ -1,0 +1,210 @@
+"""Attributes that classifiers learn from obfuscated samples: what an obfuscator hides, and what it keeps."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from leakrange.attacks.attack import Attack, Inference
+from leakrange.attacks.kinds import kinds
+from leakrange.attacks.kinds.auxiliary import own_records, planned, spent
+from leakrange.attacks.kinds.cell import Cell, Needs, Offer
+from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.target import Target
+from leakrange.attacks.kinds.trial import Judged, Trial
+from leakrange.attacks.probing import Probing, ProbingParameters
+from leakrange.data import names
+from leakrange.data.spans import span_of
+from leakrange.jobs.job import FitJob, Span
+from leakrange.metrics import Decisions, Guesses, Ranking, measured
+from leakrange.metrics.accuracy import accuracy, majority_share
+from leakrange.metrics.information import information_bound
+from leakrange.metrics.probing import AttributeRole, Probed, ProbedAttribute
+from leakrange.metrics.views import viewed
+from leakrange.wire.digests import digest
+from leakrange.wire.errors import InvalidInput, LeakrangeError
+
+__all__ = ["Classified", "ProbingKind"]
+
+ROLES: tuple[AttributeRole, ...] = ("private", "useful", "general")
+
+
+class Classified(BaseModel):
+    """Answers about the first samples of ``span``, whose ``attribute`` the attacker knows and learns from
+    ``lessons``, and the ``observed`` releases of users."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    attribute: str
+    span: Span
+    lessons: Annotated[Chunks, Field(min_length=1)]
+    observed: Annotated[Chunks, Field(min_length=1)]
+
+
+@kinds.register("probing")
+class ProbingKind(Kind):
+    """The attacker has its own samples obfuscated, learns attributes from them, and reads what users upload.
+
+    Every attribute has a classifier of its own. Another one learns from samples as they are: applied to such
+    it tells what there is to gain, applied to obfuscated ones how a classifier fares that nobody adapted.
+    """
+
+    name: ClassVar[str] = "probing"
+    leakage: ClassVar[str] = "private_nag"
+    on_device: ClassVar[bool] = True
+    Evidence: ClassVar[type[BaseModel]] = Classified
+
+    def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
+        """The first private attribute stands for all of them."""
+        if provider.service is not None:
+            return f"it is a {provider.service.kind} service, to which nobody uploads anything"
+        parameters = ProbingParameters.model_validate(given)
+        if parameters.private is None:
+            if provider.sensitive is None:
+                return "neither the attack names what is 'private', nor the provider what is 'sensitive'"
+            parameters = parameters.model_copy(update={"private": provider.sensitive})
+        wanted = [name for role in ROLES for name in names(getattr(parameters, role))]
+        for name in wanted:
+            if name not in provider.attributes:
+                return f"its data has no attribute {name!r}"
+            if wanted.count(name) > 1:
+                return f"{name!r} has two roles"
+        hidden = names(parameters.private)[0]
+        return Target(attack, hidden, provider.attributes[hidden].classes, parameters)
+
+    def plan(self, cell: Cell) -> Needs | None:
+        """What `planned` says; besides, answers about the same records as they are, and users' samples as
+        they are, which tell what there is to gain."""
+        needs = planned(self, cell)
+        if needs is None:
+            return None
+        span, given = Span.model_validate(needs.asked["span"]), cell.target.parameters
+        classes = {
+            name: [role, len(cell.provider.attributes[name].classes)]
+            for role in ROLES
+            for name in names(getattr(given, role))
+        }
+        plain = cell.ask(span.split, span.stop, undefended=True, by="device", repeated=False)
+        return needs.model_copy(
+            update={
+                "undefended": cell.uploads(undefended=True),
+                "probes": {**needs.probes, "plain": plain},
+                "asked": {**needs.asked, "attributes": classes},
+            }
+        )
+
+    def infer(
+        self, attack: Probing, evidence: Classified, job: FitJob, releases: Releases
+    ) -> dict[str, NDArray[Any]]:
+        """``predicted`` int64 (V,) and ``scores`` float32 (V, S), probabilities. The same lessons are learned
+        once."""
+        data, chosen = span_of(evidence.span)
+        if evidence.attribute not in data.attributes:
+            raise InvalidInput(
+                f"{data.name!r} has no attribute {evidence.attribute!r}; it has {sorted(data.attributes)}"
+            )
+        labels, classes = data.labels[evidence.attribute][chosen], data.attributes[evidence.attribute].classes
+        known = labels >= 0
+
+        def learned() -> dict[str, NDArray[Any]]:
+            draws = _draws(evidence.lessons, releases)
+            if any(len(draw) < len(labels) for draw in draws):
+                raise InvalidInput(f"{len(draws[0])} releases of {len(labels)} labelled samples")
+            own = [draw[: len(labels)][known] for draw in draws]
+            return attack.fit(own, labels[known], len(classes), data.spec, job.seed)
+
+        told = evidence.model_dump(mode="json", exclude={"observed"})
+        state = releases.once(digest(["probing", job.parameters, job.seed, told]), learned)
+        found = attack.infer(state, _draws(evidence.observed, releases), len(classes), data.spec)
+        return {"predicted": found.predicted, "scores": found.scores}
+
+    async def judge(self, trial: Trial) -> Judged:
+        """Compares what the classifiers say with the labels that the users' edge clients registered."""
+        roles: dict[str, list[Any]] = trial.needs.asked["attributes"]
+        found = {}
+        for name, (role, classes) in roles.items():
+            found[name] = await _probed(trial, name, cast(AttributeRole, role), classes)
+        of_hidden, guesses, ranking = found[trial.hidden]
+        del of_hidden
+        probed = Probed([attribute for attribute, _, _ in found.values()])
+        target = trial.uploaded.truth(trial.model.target)
+        decided = Decisions(trial.uploaded.decisions, target)
+        return Judged(
+            metrics=measured(decided, guesses, ranking, probed),
+            views=viewed(guesses, ranking) | {"attributes": [told(each) for each in probed.attributes]},
+            victims=len(guesses.truth),
+            spent=spent(trial),
+        )
+
+
+def told(attribute: ProbedAttribute) -> dict[str, Any]:
+    """One row of the view "attributes": the figures that an attribute has, and its NAGs."""
+    row = {
+        "attribute": attribute.name,
+        "role": attribute.role,
+        "accuracy": attribute.accuracy,
+        "majority": attribute.majority,
+        "undefended": attribute.undefended,
+        "nag": attribute.nag,
+        "unfinetuned": attribute.unfinetuned,
+        "unfinetuned_nag": attribute.gain(attribute.unfinetuned),
+        "protector": attribute.protector,
+        "protector_nag": attribute.gain(attribute.protector),
+        "bits": attribute.bits,
+    }
+    return {name: value for name, value in row.items() if value is not None}
+
+
+async def _probed(
+    trial: Trial, name: str, role: AttributeRole, classes: int
+) -> tuple[ProbedAttribute, Guesses, Ranking]:
+    truth = trial.uploaded.truth(name)
+    known = np.flatnonzero(truth >= 0)
+    if len(known) == 0:
+        raise LeakrangeError(f"no user's {name!r} is known: there is nothing to judge by")
+
+    async def said(lessons: Chunks, observed: Chunks) -> Inference:
+        evidence = Classified(attribute=name, span=own_records(trial), lessons=lessons, observed=observed)
+        found = (await trial.fitted(evidence)).inference
+        if found.scores.shape != (len(truth), classes):
+            raise LeakrangeError(
+                f"{trial.attack} answered with scores of shape {found.scores.shape} about {len(truth)} users "
+                f"and {classes} classes of {name!r}"
+            )
+        return Inference(found.predicted[known], found.scores[known])
+
+    lessons, plain = trial.answered("auxiliary"), trial.answered("plain")
+    reached = await said(lessons, trial.observed)
+    at_best = await said(plain, trial.undefended)
+    unadapted = await said(plain, [draws[:1] for draws in trial.observed])  # users send a sample once
+    attribute = ProbedAttribute(
+        name=name,
+        role=role,
+        accuracy=accuracy(reached.predicted, truth[known]),
+        undefended=accuracy(at_best.predicted, truth[known]),
+        majority=majority_share(truth[known], classes),
+        unfinetuned=accuracy(unadapted.predicted, truth[known]),
+        protector=_protector(trial, name),
+        bits=information_bound(reached.scores, truth[known]),
+    )
+    guesses = Guesses(reached.predicted, truth[known], classes)
+    return attribute, guesses, Ranking(reached.scores, truth[known])
+
+
+def _protector(trial: Trial, name: str) -> float | None:
+    """The accuracy of the adversary that an obfuscator was trained against, on test samples."""
+    for record in trial.obfuscators():
+        found = record["figures"].get("test", {}).get(f"adversary {name}")
+        if found is not None:
+            return float(found)
+    return None
+
+
+def _draws(chunks: Chunks, releases: Releases) -> list[NDArray[np.float32]]:
+    """Every draw (N, *shape) by itself."""
+    if len({len(draws) for draws in chunks}) != 1:
+        raise InvalidInput("chunks of the same samples must have as many draws each")
+    return [releases([[draws[number]] for draws in chunks]) for number in range(len(chunks[0]))]

@@ -1,0 +1,230 @@
+"""Probing an obfuscator: a classifier that learns attributes from samples as they leave users' devices."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
+
+from leakrange.attacks import attacks
+from leakrange.attacks.attack import Attack, Inference, Knowledge
+from leakrange.data import Names
+from leakrange.jobs.recipe import NetSpec
+from leakrange.wire.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from leakrange.nets.classifier import Classifier
+    from leakrange.wire.samples import SampleSpec
+
+__all__ = ["Probing", "ProbingParameters"]
+
+FEWEST = 50
+HELD = 5
+"""One in so many records is held out, to choose the epoch and how draws are put together."""
+WEIGHT_DECAY = 1e-4
+MEDIUM = MappingProxyType({"picture": "conv-2d", "series": "conv-1d", "table": "mlp", "vector": "mlp"})
+"""The net by the encoding of samples, where none is named."""
+BATCH = 500
+"""Samples that are classified together."""
+TOGETHER = "together"
+"""The name beside the weights of how draws are put together: 0 by classifying their mean, 1 by multiplying
+what is said of each."""
+
+
+class ProbingParameters(BaseModel):
+    """The attributes by their roles, the number of records and whose they are, how often the averaging
+    attacker repeats a query, and the classifier's net and training.
+
+    ``private``: by default what the provider calls sensitive. ``useful``: what the obfuscator was to keep.
+    ``general``: what it was not told to keep (PASS: hidden useful attributes). The attacker may have records
+    that nobody else has ("auxiliary"), those that the obfuscator was trained on ("train"), or all of a pool
+    of which the protector had a part ("pool"). ``net``: by default a small one for the kind of sample.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    private: Names | None = None
+    useful: Names | None = None
+    general: Names | None = None
+    auxiliary: Annotated[int, Field(ge=FEWEST, le=1_000_000)] = 1000
+    records: Literal["auxiliary", "train", "pool"] = "auxiliary"
+    repeats: Annotated[int, Field(ge=2, le=1000)] = 8
+    net: NetSpec | None = None
+    epochs: Annotated[int, Field(ge=1, le=1000)] = 30
+    batch: Annotated[int, Field(ge=8, le=4096)] = 64
+    lr: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3
+
+
+@attacks.register("probing")
+class Probing(Attack):
+    """A classifier of samples that learns from obfuscated samples of records whose attributes are known
+    (PASS, Section 3.2).
+
+    It is the net of the epoch that did best on a fifth of the records, which it does not learn from. Of
+    several draws of a sample one net learns from the mean, which serves against noise, and another from each
+    in turn, whose answers are multiplied, since the mean of several substitutes is nobody's sample. The one
+    that does better on the held-out fifth is kept.
+    """
+
+    name: ClassVar[str] = "probing"
+    summary: ClassVar[str] = "classifiers that learn attributes from obfuscated samples"
+    paper: ClassVar[str] = "PASS"
+    equation: ClassVar[str] = "Section 3.2, Eqs. 13 and 14"
+    consumes: ClassVar[tuple[str, ...]] = ("sample",)
+    grants: ClassVar[tuple[str, ...]] = ("queries", "auxiliary records with the attributes")
+    kind: ClassVar[str] = "probing"
+    knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")
+    Parameters: ClassVar[type[BaseModel]] = ProbingParameters
+
+    def net(self, spec: SampleSpec) -> NetSpec:
+        """The net for samples of ``spec``."""
+        chosen: NetSpec | None = self.parameters.net
+        return chosen or NetSpec(name=MEDIUM[spec.encoding])
+
+    def fit(
+        self,
+        draws: Sequence[NDArray[np.float32]],
+        labels: NDArray[np.int64],
+        classes: int,
+        spec: SampleSpec,
+        seed: int,
+    ) -> dict[str, NDArray[Any]]:
+        """The state of a fitted classifier, arrays by name.
+
+        draws: one or more draws (A, *shape) of the attacker's own samples, whose classes are ``labels`` (A,).
+        Raises `InvalidInput` for samples that it cannot learn from.
+        """
+        import torch
+        from torch.nn.functional import nll_loss
+
+        from leakrange.providers.loop import seeded
+
+        _check(draws, labels, classes, spec)
+        with seeded(seed):
+            held, own = torch.randperm(len(labels)).tensor_split([len(labels) // HELD])
+            mean = _mean(draws)
+            ways: list[Sequence[NDArray[np.float32]]] = [[mean]] if len(draws) == 1 else [[mean], draws]
+            learned = [self._learned(way, labels, classes, spec, own, held) for way in ways]
+        truth = torch.from_numpy(labels)[held]
+        losses = [
+            float(nll_loss(_said_together(net, [draw[held] for draw in way], spec), truth))
+            for net, way in zip(learned, ways, strict=True)
+        ]
+        best = int(np.argmin(losses))
+        state = {name: value.numpy() for name, value in learned[best].state_dict().items()}
+        return state | {TOGETHER: np.array(best)}
+
+    def _learned(
+        self,
+        draws: Sequence[NDArray[np.float32]],
+        labels: NDArray[np.int64],
+        classes: int,
+        spec: SampleSpec,
+        own: Tensor,
+        held: Tensor,
+    ) -> Classifier:
+        """The net of the best epoch; each epoch learns from another of the draws."""
+        import torch
+        from torch.nn.functional import cross_entropy, nll_loss
+
+        from leakrange.jobs.recipe import OptimiserSpec, Schedule
+        from leakrange.nets.optimisers import optimiser
+        from leakrange.providers.loop import Selection
+
+        given, told = self.parameters, torch.from_numpy(labels)
+        decay = OptimiserSpec(name="adamw", weight_decay=WEIGHT_DECAY)
+        schedule = Schedule(
+            epochs=given.epochs, batch=given.batch, lr=given.lr, decay="cosine", optimiser=decay
+        )
+        net = self._built(spec, classes)
+        descent = optimiser(net.parameters(), schedule)
+        kept: Selection[dict[str, Tensor]] = Selection()
+        for epoch in range(given.epochs):
+            descent.lr = schedule.rate(epoch)
+            draw = draws[epoch % len(draws)]
+            samples = torch.from_numpy(draw)
+            net.train()
+            for part in torch.split(own[torch.randperm(len(own))], given.batch):
+                if len(part) > 1:  # batch norm wants more than one sample
+                    descent.descend(cross_entropy(_logits(net, samples[part], spec), told[part]))
+            loss = float(nll_loss(_said(net, draw[held.numpy()], spec), told[held]))
+            kept.offer(epoch + 1, -loss, lambda: copy.deepcopy(net.state_dict()))
+        net.load_state_dict(kept.state)
+        return net
+
+    def infer(
+        self,
+        state: Mapping[str, NDArray[Any]],
+        draws: Sequence[NDArray[np.float32]],
+        classes: int,
+        spec: SampleSpec,
+    ) -> Inference:
+        """What the classifier of that ``state`` says of samples, of which there are one or more ``draws`` (V,
+        *shape). Raises `InvalidInput` for samples of another shape."""
+        import torch
+
+        if any(draw.shape[1:] != spec.shape or not np.isfinite(draw).all() for draw in draws):
+            raise InvalidInput(f"observed samples must be finite, and of shape {spec.shape}")
+        net = self._built(spec, classes)
+        weights = {
+            name: torch.from_numpy(np.array(value)) for name, value in state.items() if name != TOGETHER
+        }
+        net.load_state_dict(weights)
+        way = draws if state[TOGETHER] else [_mean(draws)]
+        scores = _said_together(net, way, spec).exp().numpy()
+        return Inference(scores.argmax(axis=1).astype(np.int64), scores)
+
+    def _built(self, spec: SampleSpec, classes: int) -> Classifier:
+        from leakrange.nets import nets
+
+        chosen = self.net(spec)
+        return nets[chosen.name].build(spec, classes, chosen.width)
+
+
+def _mean(draws: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    found: NDArray[np.float32] = np.mean(draws, axis=0, dtype=np.float32)
+    return found
+
+
+def _logits(net: Classifier, samples: Tensor, spec: SampleSpec) -> Tensor:
+    from leakrange.nets.classifier import to_input
+
+    found: Tensor = net(to_input(samples, spec))
+    return found
+
+
+def _said(net: Classifier, samples: NDArray[np.float32], spec: SampleSpec) -> Tensor:
+    """Log-probabilities (B, classes)."""
+    import torch
+
+    net.eval()
+    with torch.inference_mode():
+        parts = torch.split(torch.from_numpy(samples), BATCH)
+        return torch.cat([_logits(net, part, spec).log_softmax(1) for part in parts])
+
+
+def _said_together(net: Classifier, draws: Sequence[NDArray[np.float32]], spec: SampleSpec) -> Tensor:
+    """Log-probabilities (V, classes) by all draws of each sample."""
+    import torch
+
+    return torch.stack([_said(net, draw, spec) for draw in draws]).sum(dim=0).log_softmax(dim=1)
+
+
+def _check(
+    draws: Sequence[NDArray[np.float32]], labels: NDArray[np.int64], classes: int, spec: SampleSpec
+) -> None:
+    if any(draw.shape != (len(labels), *spec.shape) for draw in draws):
+        raise InvalidInput(f"draws of {len(labels)} labelled samples must be of shape {spec.shape} each")
+    if len(labels) < FEWEST:
+        raise InvalidInput(f"{len(labels)} labelled samples; the attack needs at least {FEWEST}")
+    if labels.min() < 0 or labels.max() >= classes:
+        raise InvalidInput(f"labels must lie in 0..{classes - 1}; leave unknown ones out")
+    if not all(np.isfinite(draw).all() for draw in draws):
+        raise InvalidInput("a sample holds values that are not finite")

@@ -1,0 +1,136 @@
+"""What an obfuscator gives away and keeps, over several attributes: normalised accuracy gains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from leakrange.metrics.registry import metric
+
+__all__ = ["AttributeRole", "Probed", "ProbedAttribute", "gain", "mean_gain"]
+
+AttributeRole = Literal["private", "useful", "general"]
+"""``general``: a useful attribute that the protector did not know of (PASS: hidden useful)."""
+
+
+@dataclass(frozen=True)
+class ProbedAttribute:
+    """What was found of one attribute; accuracies in [0, 1] over the users' samples.
+
+    accuracy: of a classifier that learned from obfuscated samples, on obfuscated ones. undefended: of one
+    that learned from samples as they are, on such. unfinetuned: of the latter on obfuscated samples.
+    majority: the share of the commonest class. protector: of the adversary that an obfuscator was trained
+    against. bits: what a classifier's probabilities tell at least, I(X'; S), as `information_bound` says.
+    """
+
+    name: str
+    role: AttributeRole
+    accuracy: float
+    undefended: float
+    majority: float
+    unfinetuned: float | None = None
+    protector: float | None = None
+    bits: float | None = None
+
+    def gain(self, accuracy: float | None) -> float | None:
+        """The NAG of another accuracy for this attribute."""
+        return None if accuracy is None else gain(accuracy, self.majority, self.undefended)
+
+    @property
+    def nag(self) -> float | None:
+        """The NAG of the classifier that learned from obfuscated samples."""
+        return self.gain(self.accuracy)
+
+
+@dataclass(frozen=True)
+class Probed:
+    """All attributes that were probed."""
+
+    attributes: Sequence[ProbedAttribute]
+
+    def of(self, *roles: AttributeRole) -> list[ProbedAttribute]:
+        """Those of the roles."""
+        return [each for each in self.attributes if each.role in roles]
+
+
+def gain(accuracy: float, majority: float, undefended: float) -> float | None:
+    """Normalised accuracy gain: (accuracy − majority) / (undefended − majority), 0 where negative (PASS,
+    Eq. 13).
+
+    All in [0, 1]; more than 1 where obfuscation helps. None where undefended samples tell no more than the
+    commonest class: then nothing can be gained.
+    """
+    if undefended <= majority:
+        return None
+    return max(0.0, (accuracy - majority) / (undefended - majority))
+
+
+def mean_gain(gains: Sequence[float | None]) -> float | None:
+    """The mean of those gains that are defined; None where none is."""
+    defined = [each for each in gains if each is not None]
+    return float(np.mean(defined)) if defined else None
+
+
+NAG = "(accuracy − majority) / (undefended accuracy − majority), 0 where negative (PASS, Eq. 13)"
+
+
+def _mean_of(*roles: AttributeRole) -> Callable[[Probed], float | None]:
+    return lambda probed: mean_gain([each.nag for each in probed.of(*roles)])
+
+
+metric(
+    "private_nag", measures=Probed, title="private NAG", unit="score", role="leakage", rank=30, chance=0.0,
+    equation=f"mean over private attributes of {NAG}; the attacker learns from obfuscated samples",
+    claim="tells “{hidden}” with a normalised gain of {value}",
+)(_mean_of("private"))  # fmt: skip
+metric(
+    "useful_nag", measures=Probed, title="useful NAG", unit="score", role="utility", rank=31,
+    equation=f"mean over useful attributes of {NAG}; the classifier learns from obfuscated samples",
+)(_mean_of("useful"))  # fmt: skip
+metric(
+    "general_nag", measures=Probed, title="general NAG", unit="score", role="utility", rank=32,
+    equation=f"mean over useful attributes that the protector did not know of, of {NAG}",
+)(_mean_of("general"))  # fmt: skip
+
+
+@metric(
+    "mnag", measures=Probed, title="mNAG", unit="score", role="utility", rank=33,
+    equation="mean NAG of useful and general attributes less mean NAG of private ones (PASS, Eq. 14)",
+)  # fmt: skip
+def mnag(probed: Probed) -> float | None:
+    """In (−∞, ∞), 1 where everything useful is kept and nothing private; None where one side is not
+    defined."""
+    kept = mean_gain([each.nag for each in probed.of("useful", "general")])
+    lost = mean_gain([each.nag for each in probed.of("private")])
+    return None if kept is None or lost is None else kept - lost
+
+
+@metric(
+    "unfinetuned_nag", measures=Probed, title="useful NAG, unfinetuned", unit="score", role="utility",
+    rank=34,
+    equation="as the useful NAG, of a classifier that learned from samples as they are (PASS, Table 4)",
+)  # fmt: skip
+def _unfinetuned(probed: Probed) -> float | None:
+    return mean_gain([each.gain(each.unfinetuned) for each in probed.of("useful")])
+
+
+@metric(
+    "protector_nag", measures=Probed, title="private NAG, protector’s", unit="score", role="context", rank=35,
+    equation="as the private NAG, of the adversary that the obfuscator was trained against (PASS, Table 1)",
+)  # fmt: skip
+def _protector(probed: Probed) -> float | None:
+    return mean_gain([each.gain(each.protector) for each in probed.of("private")])
+
+
+@metric(
+    "private_bits", measures=Probed, title="told of private attributes, at least", unit="bits",
+    role="leakage", rank=36,
+    equation="mean over private attributes of H(S) − E[−log₂ q(s|x′)], 0 where negative, a lower bound of "
+    "I(X′; S) (Barber and Agakov 2003)",
+)  # fmt: skip
+def _private_bits(probed: Probed) -> float | None:
+    found = [each.bits for each in probed.of("private") if each.bits is not None]
+    return float(np.mean(found)) if found else None

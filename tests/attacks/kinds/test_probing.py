@@ -1,0 +1,237 @@
+"""Probing an obfuscator, as a kind of attack: what is planned, what is learned once, and how it is judged."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from pydantic import BaseModel
+
+from leakrange.attacks.kinds.cell import Needs
+from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.probing import Classified, ProbingKind
+from leakrange.attacks.kinds.trial import Fitted, Uploaded
+from leakrange.attacks.probing import Probing, ProbingParameters
+from leakrange.data import load
+from leakrange.jobs.job import FitJob, Span
+from leakrange.jobs.recipe import DataSpec, NetSpec
+from leakrange.scenario.attacks import targets_of
+from leakrange.scenario.language import parse
+from leakrange.scenario.matrix import expand
+from leakrange.scenario.provider import resolve
+from leakrange.store.files import FolderStore, put_array
+from leakrange.wire.digests import digest
+from leakrange.wire.errors import InvalidInput, LeakrangeError
+from tests.attacks.kinds.ready import MadeUp, MadeUpModel
+from tests.scenario.planned import trial
+
+TEXT = """\
+name: probed
+seeds: [4]
+data: {name: synthmotion, count: 800}
+net: {name: mlp}
+providers:
+  honest: {target: activity, sensitive: hand, release: sample}
+clients:
+  phones: {kind: edge, samples: 100}
+defences:
+  hides: [pass: {private: hand, useful: activity, net: conv-1d}]
+attacks:
+  probe: {kind: probing, useful: activity, general: gait, auxiliary: 60, repeats: 3}
+budgets: [90, 180]
+"""
+SIZES = {"train": 500, "validation": 50, "auxiliary": 60, "test": 100}
+
+
+def test_the_same_samples_are_asked_about_as_they_are_and_obfuscated() -> None:
+    plan = expand(parse(TEXT), lambda _spec: SIZES)
+    needs = trial(plan, "honest-s4.hides.probe.aware.b90").needs
+    assert needs.probes == {
+        "auxiliary": ["honest-s4.hides.device0"],
+        "plain": ["honest-s4.none.q0"],
+    }
+    assert (needs.streams, needs.undefended) == (["honest-s4.hides.u0"], ["honest-s4.none.u0"])
+    assert needs.asked["attributes"] == {
+        "hand": ["private", 2],
+        "activity": ["useful", 4],
+        "gait": ["general", 2],
+    }
+    streams = {each.id: each for each in plan.streams}
+    assert streams["honest-s4.none.u0"].local == []
+    assert streams["honest-s4.none.u0"].spans == streams["honest-s4.hides.u0"].spans
+    [model] = plan.models
+    assert model.recipe.data.name == "synthmotion"
+
+
+def test_who_averages_repeats_what_is_obfuscated_and_pays_for_it() -> None:
+    plan = expand(parse(TEXT), lambda _spec: SIZES)
+    found = {each.result.id for each in plan.trials}
+    assert "honest-s4.hides.probe.averaging.b90" not in found  # 90 answers about 30 records are too few
+    needs = trial(plan, "honest-s4.hides.probe.averaging.b180").needs
+    assert [name.rpartition(".")[2] for name in needs.probes["auxiliary"]] == [
+        "device1",
+        "device2",
+        "device3",
+    ]
+    assert len(needs.probes["plain"]) == len(needs.undefended) == 1
+    assert len(needs.streams) == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"useful": "colour"}, "no attribute 'colour'"),
+        ({"useful": ["activity", "hand"]}, "'hand' has two roles"),
+        ({"private": ["gait", "hand"], "general": "hand"}, "'hand' has two roles"),
+    ],
+)
+def test_attributes_are_there_and_have_one_role(given: dict[str, Any], said: str) -> None:
+    scenario = parse(TEXT)
+    provider = resolve("honest", scenario.providers["honest"], scenario.data["synthmotion"])
+    kind = ProbingKind()
+    outcome = kind.target(Probing, given, next(iter(provider.by_attribute())))
+    assert isinstance(outcome, str)
+    assert said in outcome
+    [target] = targets_of(Probing, scenario.attacks["probe"], provider)
+    assert (target.hidden, target.classes) == ("hand", ("left", "right"))
+
+
+class Counting(Probing):
+    fits = 0
+
+    def fit(self, *given: Any, **named: Any) -> Any:
+        Counting.fits += 1
+        return super().fit(*given, **named)
+
+
+DATA = DataSpec(name="synthmotion", count=400, auxiliary=0.4)
+
+
+def test_the_same_lessons_are_learned_once(store: FolderStore, releases: Releases) -> None:
+    data = load(DATA)
+    own, users = (data.where(part) for part in ("auxiliary", "test"))
+
+    def stored(name: str, places: np.ndarray) -> str:
+        identity = digest([name])
+        put_array(store, f"{identity}.npy", data.values[places])
+        return identity
+
+    lessons = [[stored("own", own)]]
+    parameters = ProbingParameters(net=NetSpec(name="conv-1d", width=0.5), epochs=8, batch=16)
+    attack = Counting(parameters)
+    Counting.fits = 0
+    for name, chosen in (("all", users), ("few", users[:7])):
+        evidence = Classified(
+            attribute="hand",
+            span=Span(data=DATA, split="auxiliary", start=0, stop=len(own)),
+            lessons=lessons,
+            observed=[[stored(name, chosen)]],
+        )
+        job = FitJob(
+            attack="probing",
+            parameters=parameters.model_dump(mode="json"),
+            release="sample",
+            evidence=evidence.model_dump(mode="json"),
+            seed=2,
+        )
+        found = ProbingKind().infer(attack, evidence, job, releases)
+        truth = data.labels["hand"][chosen]
+        assert (found["predicted"] == truth).mean() > 0.85
+    assert Counting.fits == 1
+
+
+def test_lessons_that_are_too_few_or_unequal_are_refused(store: FolderStore, releases: Releases) -> None:
+    identity, shorter = digest(["a"]), digest(["b"])
+    put_array(store, f"{identity}.npy", np.zeros((60, 128, 3), np.float32))
+    put_array(store, f"{shorter}.npy", np.zeros((50, 128, 3), np.float32))
+    span = Span(data=DATA, split="auxiliary", start=0, stop=61)
+    for lessons, said in (
+        ([[identity]], "60 releases of 61"),
+        ([[identity], [shorter, shorter]], "as many draws"),
+    ):
+        evidence = Classified(attribute="hand", span=span, lessons=lessons, observed=[[identity]])
+        job = FitJob(attack="probing", evidence=evidence.model_dump(mode="json"))
+        with pytest.raises(InvalidInput, match=said):
+            ProbingKind().infer(Probing(), evidence, job, releases)
+
+
+TRUTH = {"s": [0, 0, 0, 1, 1], "u": [2, 1, 0, 0, -1], "y": [0, 0, 1, 1, 1]}
+SAID = {
+    # by attribute, whose lessons, and what is classified
+    ("s", "own", "seen"): [0, 0, 0, 0, 1],
+    ("s", "plain", "bare"): [0, 0, 0, 1, 1],
+    ("s", "plain", "seen"): [1, 1, 1, 0, 0],
+    ("u", "own", "seen"): [2, 1, 1, 1, 0],
+    ("u", "plain", "bare"): [2, 1, 0, 0, 0],
+    ("u", "plain", "seen"): [2, 0, 0, 0, 0],
+}
+
+
+@dataclass
+class Probed(MadeUp):
+    """A trial of five users, whose fleet answers as `SAID` says; the obfuscator had an adversary."""
+
+    asked: list[tuple[str, str, str]] = field(default_factory=list)
+
+    async def fitted(self, evidence: BaseModel) -> Fitted:
+        assert isinstance(evidence, Classified)
+        question = (evidence.attribute, evidence.lessons[0][0], evidence.observed[0][0])
+        self.asked.append(question)
+        assert all(len(draws) == 1 for draws in evidence.observed) or question[1] == "own"
+        predicted = np.array(SAID[question])
+        scores = np.eye({"s": 2, "u": 3}[question[0]], dtype=np.float32)[predicted] * 0.9 + 0.05
+        return Fitted("f" * 64, {"predicted": predicted, "scores": scores})
+
+    def obfuscators(self) -> list[Mapping[str, Any]]:
+        return [{"figures": {"train": {"adversary s": 1.0}, "test": {"adversary s": 0.68}}}]
+
+
+def probed(truth: Mapping[str, list[int]] = TRUTH) -> Probed:
+    span = Span(data=DATA, split="auxiliary", start=0, stop=60)
+    return Probed(
+        model=MadeUpModel(release="sample"),
+        needs=Needs(
+            probes={"auxiliary": ["a", "b"], "plain": ["c"]},
+            asked={
+                "span": span.model_dump(mode="json"),
+                "attributes": {"s": ["private", 2], "u": ["useful", 3]},
+            },
+        ),
+        probes={"auxiliary": [["own", "own2"]], "plain": [["plain"]]},
+        observed=[["seen", "seen2"]],
+        undefended=[["bare"]],
+        uploaded=Uploaded([truth], np.array([0, 0, 1, 0, 0]), None),
+    )
+
+
+def test_every_attribute_is_judged_beside_what_there_was_to_gain() -> None:
+    ready = probed()
+    judged = asyncio.run(ProbingKind().judge(ready))
+    found = {name: estimate.value for name, estimate in judged.metrics.items()}
+    # s: .8 reached, .6 by the commonest class, 1 undefended; u, of four users: .5, .5, 1, and .75 unfinetuned
+    assert found["private_nag"] == pytest.approx(0.5)
+    assert found["useful_nag"] == pytest.approx(0.0)
+    assert found["mnag"] == pytest.approx(-0.5)
+    assert found["unfinetuned_nag"] == pytest.approx(0.5)
+    assert found["protector_nag"] == pytest.approx(0.2)
+    assert (found["honesty"], found["curiosity"]) == pytest.approx((0.6, 0.8))
+    assert (judged.victims, judged.spent) == (5, 120)
+    assert judged.views["confusion"] == [[3, 0], [1, 1]]
+    first, second = judged.views["attributes"]
+    assert (first["attribute"], first["role"], first["accuracy"], first["undefended"]) == (
+        "s",
+        "private",
+        0.8,
+        1.0,
+    )
+    assert (second["majority"], second["unfinetuned"]) == (0.5, 0.75)
+    assert "protector" not in second
+
+
+def test_nobody_whose_attribute_is_known_is_a_clear_error() -> None:
+    with pytest.raises(LeakrangeError, match="no user's 'u' is known"):
+        asyncio.run(ProbingKind().judge(probed({**TRUTH, "u": [-1] * 5})))

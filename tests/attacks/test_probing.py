@@ -1,0 +1,119 @@
+"""Probing an obfuscator: what a classifier learns from samples as they leave devices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from leakrange.attacks.probing import TOGETHER, Probing, ProbingParameters
+from leakrange.data import load
+from leakrange.jobs.recipe import DataSpec, NetSpec
+from leakrange.wire.errors import InvalidInput
+from leakrange.wire.samples import SampleSpec
+
+VECTOR = SampleSpec(encoding="vector", shape=(6,), dtype="float32")
+CHOSEN = np.array([2, 0, 1])
+"""Which entry of a vector tells each class."""
+
+
+def attack(**given: object) -> Probing:
+    return Probing(ProbingParameters.model_validate({"epochs": 12, "batch": 32, **given}))
+
+
+def noisy(labels: np.ndarray, deviation: float, seed: int, draws: int = 1) -> list[np.ndarray]:
+    """Vectors with a 1 where their class is told, under noise that is new in each draw."""
+    plain = np.zeros((len(labels), 6), dtype=np.float32)
+    plain[np.arange(len(labels)), CHOSEN[labels]] = 1.0
+    draw = np.random.default_rng(seed)
+    return [plain + draw.normal(0.0, deviation, plain.shape).astype(np.float32) for _ in range(draws)]
+
+
+def labels(count: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).choice(3, count, p=[0.5, 0.3, 0.2]).astype(np.int64)
+
+
+def reached(probing: Probing, known: list[np.ndarray], observed: list[np.ndarray]) -> float:
+    state = probing.fit(known, labels(len(known[0]), 1), 3, VECTOR, seed=5)
+    found = probing.infer(state, observed, 3, VECTOR)
+    truth = labels(len(observed[0]), 2)
+    np.testing.assert_array_equal(found.predicted, found.scores.argmax(axis=1))
+    np.testing.assert_allclose(found.scores.sum(axis=1), 1.0, rtol=1e-5)
+    return float((found.predicted == truth).mean())
+
+
+def test_what_obfuscated_samples_tell_is_learned() -> None:
+    known, observed = (noisy(labels(400, seed), 0.3, 10 + seed) for seed in (1, 2))
+    assert reached(attack(), known, observed) > 0.9
+
+
+def test_samples_that_tell_nothing_give_the_commonest_class_at_best() -> None:
+    draw = np.random.default_rng(4)
+    known, observed = ([draw.normal(size=(400, 6)).astype(np.float32)] for _ in range(2))
+    assert reached(attack(), known, observed) < 0.58
+
+
+def test_several_draws_tell_more_than_one() -> None:
+    known, observed = (noisy(labels(400, seed), 1.0, 10 + seed, draws=9) for seed in (1, 2))
+    alone = reached(attack(), known[:1], observed[:1])
+    assert alone < 0.75
+    assert reached(attack(), known, observed) > alone + 0.15
+
+
+def test_draws_whose_mean_tells_nothing_are_judged_one_by_one() -> None:
+    """Of substitutes the mean is a sample of nobody: where the class is told by a sign that is drawn with
+    each, it is lost in the mean."""
+    spec = SampleSpec(encoding="vector", shape=(2,), dtype="float32")
+
+    def drawn(truth: np.ndarray, seed: int) -> list[np.ndarray]:
+        draw = np.random.default_rng(seed)
+        signs = [draw.choice([-1.0, 1.0], len(truth)) for _ in range(6)]
+        # both entries agree in sign in class 1, mostly
+        agree = [np.where(draw.random(len(truth)) < 0.75, truth, 1 - truth) for _ in range(6)]
+        return [
+            np.stack([sign, np.where(same == 1, sign, -sign)], axis=1).astype(np.float32)
+            for sign, same in zip(signs, agree, strict=True)
+        ]
+
+    truth = np.random.default_rng(7).integers(0, 2, 600)
+    probing = attack(epochs=30)
+    state = probing.fit(drawn(truth, 1), truth, 2, spec, seed=0)
+    assert state[TOGETHER] == 1
+    other = np.random.default_rng(8).integers(0, 2, 400)
+    found = probing.infer(state, drawn(other, 2), 2, spec)
+    assert (found.predicted == other).mean() > 0.82  # nobody does better than .896
+
+
+def test_the_same_seed_gives_the_same_classifier_and_another_one_another() -> None:
+    known = noisy(labels(200, 1), 0.5, 3)
+    first, again, other = (attack().fit(known, labels(200, 1), 3, VECTOR, seed) for seed in (1, 1, 2))
+    assert all(np.array_equal(first[name], again[name]) for name in first)
+    assert any(not np.array_equal(first[name], other[name]) for name in first)
+
+
+def test_series_have_a_net_of_their_own_and_the_named_one_comes_first() -> None:
+    data = load(DataSpec(name="synthmotion", count=40))
+    assert attack().net(data.spec).name == "conv-1d"
+    assert attack(net=NetSpec(name="mlp")).net(data.spec).name == "mlp"
+
+
+@pytest.mark.parametrize(
+    ("draws", "told", "said"),
+    [
+        ([np.zeros((60, 5), np.float32)], np.zeros(60, np.int64), "of shape"),
+        ([np.zeros((60, 6), np.float32)], np.zeros(59, np.int64), "of shape"),
+        ([np.zeros((40, 6), np.float32)], np.zeros(40, np.int64), "at least 50"),
+        ([np.zeros((60, 6), np.float32)], np.full(60, 3), r"0\.\.2"),
+        ([np.full((60, 6), np.nan, np.float32)], np.zeros(60, np.int64), "not finite"),
+    ],
+)
+def test_records_that_it_cannot_learn_from_are_refused(
+    draws: list[np.ndarray], told: np.ndarray, said: str
+) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        attack().fit(draws, told, 3, VECTOR, seed=0)
+
+
+def test_observed_samples_of_another_shape_are_refused() -> None:
+    state = attack(epochs=1).fit(noisy(labels(60, 1), 0.5, 3), labels(60, 1), 3, VECTOR, seed=0)
+    with pytest.raises(InvalidInput, match="observed"):
+        attack().infer(state, [np.zeros((4, 7), np.float32)], 3, VECTOR)
