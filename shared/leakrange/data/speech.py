@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from leakrange.wire.errors import DataUnavailable
 
-__all__ = ["FRAMES_PER_SECOND", "MELS", "cut", "frames", "log_mel", "read_recording"]
+__all__ = ["FRAMES_PER_SECOND", "MELS", "cut", "frames", "log_mel", "read_recording", "resampled"]
 
 MELS = 40
 WINDOW_MS = 25
@@ -40,6 +41,16 @@ def read_recording(path: Path, rate: int) -> NDArray[np.int16]:
             hint=hint,
         )
     return np.asarray(found[:, 0], dtype=np.int16)
+
+
+def resampled(recording: NDArray[np.int16], rate: int, wanted: int) -> NDArray[np.int16]:
+    """A recording (n,) at ``rate`` Hz at another rate, (⌈n · wanted / rate⌉,); pitches that do not fit into
+    that are filtered out."""
+    signal = _package("scipy.signal")
+    common = math.gcd(rate, wanted)
+    found = signal.resample_poly(recording.astype(np.float64), wanted // common, rate // common)
+    limits = np.iinfo(np.int16)
+    return np.asarray(np.clip(np.rint(found), limits.min, limits.max), dtype=np.int16)
 
 
 def cut(recordings: Iterable[NDArray[np.int16]], length: int) -> NDArray[np.int16]:

