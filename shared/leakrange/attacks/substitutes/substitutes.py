@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from leakrange.attacks.attack import Attack, Knowledge
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["SubstituteAttack", "SubstituteEvidence", "nearest_records", "squared_distances"]
+__all__ = ["SubstituteAttack", "SubstituteEvidence", "check", "nearest_records", "squared_distances"]
 
 BLOCK = 256
 """Records that are compared at once with all that was observed."""
@@ -58,14 +58,20 @@ class SubstituteAttack(Attack):
         """One finite score per record, (N,). Raises `InvalidInput` for evidence that cannot be used."""
 
 
-def squared_distances(evidence: SubstituteEvidence) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """The squared Euclidean distances (V, B) to each block of B records, and where it is among them. Raises
-    `InvalidInput` where there is nothing to compare, or arrays do not fit."""
+def check(evidence: SubstituteEvidence) -> None:
+    """Raise `InvalidInput` where there is nothing to compare, or arrays do not fit."""
     observed, records = evidence.observed, evidence.records
     if observed.ndim != 2 or records.shape[1:] != observed.shape[1:] or min(len(observed), len(records)) < 1:
         raise InvalidInput(f"observed samples {observed.shape} and records {records.shape} do not fit")
     if not np.isfinite(observed).all():
         raise InvalidInput("an observed sample holds values that are not finite")
+
+
+def squared_distances(evidence: SubstituteEvidence) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """The squared Euclidean distances (V, B) to each block of B records, and where it is among them. Raises
+    as `check`."""
+    check(evidence)
+    observed, records = evidence.observed, evidence.records
     centre = observed.mean(axis=0, dtype=np.float64)  # large common parts would cost digits
     x = observed - centre
     own = np.einsum("vd,vd->v", x, x)
