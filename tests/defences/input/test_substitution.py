@@ -14,14 +14,19 @@ from hypothesis import strategies as st
 from scipy.special import softmax
 from scipy.stats import chisquare
 
+from leakrange.attacks import attacks
+from leakrange.attacks.substitutes.substitutes import SubstituteEvidence
 from leakrange.data import Samples, load
+from leakrange.defences.artifact import defence_bytes
 from leakrange.defences.chain import DefenceChain
 from leakrange.defences.input.substitution import PassParameters
 from leakrange.defences.stages import InvalidChain
 from leakrange.defences.substitutes.net import Substitution
 from leakrange.defences.training import train_defence
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
+from leakrange.metrics import auc
 from leakrange.nets import nets
+from leakrange.nets.classifier import to_input
 from leakrange.providers.training import train
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
@@ -90,6 +95,55 @@ def test_the_same_recipe_gives_the_same_obfuscator_and_the_one_of_its_version(re
     found = [ready.trained.history[epoch]["loss"] for epoch in (0, 1, 29)]
     assert ready.trained.recipe.versions.trainer == 1
     assert found == pytest.approx([-2.7609, -3.1528, -3.6846], abs=1e-3)
+
+
+def test_synthetic_substitutes_are_nobodys_and_the_record_tells_what_they_are_drawn_from() -> None:
+    """Attackers who have every substitute tell its sources from nobody else."""
+    data = DataSpec(name="synthmotion", count=900, auxiliary=0.3)
+    samples = load(data)
+    train_rows, others = samples.known("train", ("hand", "activity")), samples.where("auxiliary")
+    records = samples.values[np.concatenate([train_rows, others])].reshape(-1, 64 * 3)
+    link = {"private": "hand", "useful": "activity", "net": "mlp", "width": 0.25, "epochs": 1, "batch": 64}
+    areas = {}
+    for synthetic in (None, 8):
+        given = link | {"substitutes": 150, "embedding": 8, "synthetic": synthetic}
+        _, (recipe,) = DefenceChain.parse([{"pass": given}]).planned(data, 0)
+        trained = train_defence(recipe, samples)
+        held = trained.module.get_buffer("substitutes").numpy().reshape(-1, 64 * 3)
+        sources = np.array(trained.told["substitutes"])
+        real = {each.tobytes() for each in records}
+        assert len(held) == 150
+        assert sum(each.tobytes() in real for each in held) == (150 if synthetic is None else 0)
+        assert len(sources) == (150 if synthetic is None else len(train_rows))
+        members = np.isin(np.arange(len(records)), sources)
+        for name in ("substitute-distance", "substitute-margin", "substitute-correlation"):
+            scores = attacks[name]().score(SubstituteEvidence(held, records))
+            areas[synthetic, name] = auc(scores, members)
+    assert min(areas[None, name] for name in ("substitute-distance", "substitute-margin")) > 0.99
+    assert max(area for (synthetic, _), area in areas.items() if synthetic) < 0.6
+
+
+def test_synthetic_substitutes_are_of_the_useful_class_that_their_place_stands_for(ready: Ready) -> None:
+    """So a classifier of real samples reads it off them, and a new one finds nothing private in them."""
+    chain, (recipe,) = DefenceChain.parse([{"pass": LINK | {"synthetic": 1, "epochs": 10}}]).planned(
+        DATA, seed=3
+    )
+    trained = train_defence(recipe, ready.samples)
+    chain = chain.bound(lambda _: defence_bytes(trained))
+    given = ready.samples
+    shown = dataclasses.replace(
+        given, values=chain.obfuscate(given.values, given.spec, np.random.default_rng(0))
+    )
+    found = {}
+    for target, learnt in (("y", given), ("s", shown)):
+        how = {"net": NetSpec(name="mlp"), "schedule": Schedule(epochs=3, batch=50)}
+        recipe = TrainingRecipe(data=DATA, behaviour="honest", parameters={"target": target}, **how)
+        classifier = train(recipe, learnt).classifier
+        test = given.where("test")
+        inputs = to_input(torch.from_numpy(shown.values[test]), given.spec)
+        found[target] = (classifier(inputs).argmax(dim=1).numpy() == given.labels[target][test]).mean()
+    assert found["y"] > 0.9
+    assert 0.4 < found["s"] < 0.6
 
 
 def test_a_recipe_is_named_by_what_decides_the_training_alone() -> None:

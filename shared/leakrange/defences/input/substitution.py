@@ -53,6 +53,9 @@ class PassParameters(TrainedParameters):
     """``substitutes``: how many training samples are drawn to replace others, at most. ``skew``: for some
     attributes the shares that their classes have among them, in order, e.g. ``{digit: [0.5, 0.1, …]}``.
 
+    ``synthetic``: substitutes are nobody's sample. Each is drawn from a normal distribution of the training
+    samples of its useful classes, with so many principal components.
+
     ``embedding`` is the length of f(x) and g(x'), ``temperature`` τ. ``sticky``: a keyed hash of the sample
     draws its substitute, so that the same sample always gets the same one.
     """
@@ -60,6 +63,7 @@ class PassParameters(TrainedParameters):
     weights: Weights = Weights()
     substitutes: Annotated[int, Field(ge=2, le=65_536)] = 4096
     skew: dict[str, Annotated[tuple[Share, ...], Field(min_length=2)]] = Field(default_factory=dict)
+    synthetic: Annotated[int, Field(ge=1, le=4096)] | None = None
     embedding: Annotated[int, Field(ge=2, le=4096)] = 512
     temperature: Annotated[float, Field(gt=0.0, le=10.0)] = 0.01
     sticky: bool = False
@@ -84,7 +88,7 @@ class PassParameters(TrainedParameters):
 class Pass(TrainedInputDefence[PassParameters]):
     """Draw a substitute for each sample, by the similarity of learned embeddings (Algorithm 2).
 
-    What leaves is a training sample of somebody, so of the range and form that samples have.
+    What leaves is a training sample of somebody, or ``synthetic``: of the range and form that samples have.
     """
 
     name = "pass"
@@ -177,6 +181,9 @@ class SubstitutionTraining(ObfuscatorTraining):
         self.config = task.config.model_copy(update={"size": {"substitutes": len(self.chosen)}})
         self.module = Pass.build(parameters, self.config).to(lessons.inputs.device)
         self.module.substitutes.copy_(lessons.inputs[self.chosen])
+        self.sources = self.chosen
+        if parameters.synthetic is not None:
+            self._synthesise(useful, parameters.synthetic)
         self.labels = lessons.target[self.chosen]
         self.weights = parameters.resolved(len(private), len(useful))
         self.constant = loss_constant(useful, len(private), len(self.chosen), *self.weights)
@@ -184,6 +191,26 @@ class SubstitutionTraining(ObfuscatorTraining):
         self.optimiser = optimiser(self.module.parameters(), task.schedule)
         self._sums: dict[str, Tensor] = {}
         self._steps = 0
+
+    def _synthesise(self, useful: Mapping[str, NDArray[np.int64]], rank: int) -> None:
+        """Put draws in the places of the chosen samples; their sources are all samples of their classes."""
+        import torch
+
+        from leakrange.data.splits import stream
+        from leakrange.defences.substitutes.synthesis import synthesised
+
+        spec, inputs = self.config.input, self.task.lessons.inputs.cpu().numpy()
+        classes = (
+            np.unique(np.stack(list(useful.values())), axis=1, return_inverse=True)[1].ravel()
+            if useful
+            else np.zeros(len(inputs), np.int64)
+        )
+        scale = np.asarray(spec.scale)  # so that one variance suits all values
+        rows = (inputs / scale).reshape(len(inputs), -1)
+        drawn = synthesised(rows, classes, self.chosen, rank, stream(self.task.seed, "synthetic"))
+        samples = spec.nearest(drawn.reshape(len(drawn), *spec.shape) * scale)
+        self.module.substitutes.copy_(torch.from_numpy(samples))
+        self.sources = np.flatnonzero(np.isin(classes, classes[self.chosen]))
 
     @override
     def optimisers(self) -> tuple[Optimiser, ...]:
@@ -225,7 +252,7 @@ class SubstitutionTraining(ObfuscatorTraining):
 
         On the training samples, what substitutes tell of each private attribute: I(X'; S), the worst γ and
         its δ, and δ over samples (Appendix B). All in nats. The record has the estimates from before the
-        training."""
+        training, and the places of the samples that substitutes are, or are drawn from."""
         import torch
 
         from leakrange.defences.substitutes.bounds import deltas, divergences
@@ -266,7 +293,7 @@ class SubstitutionTraining(ObfuscatorTraining):
         before = {"lambda": lam, "mu": mu, "constant": self.constant, **self.estimates}
         return Outcome(
             figures,
-            {"estimates": before, "privacy": privacy, "substitutes": self.chosen.tolist()},
+            {"estimates": before, "privacy": privacy, "substitutes": self.sources.tolist()},
         )
 
 
