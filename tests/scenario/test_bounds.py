@@ -108,6 +108,25 @@ def test_models_are_counted_with_the_shadows() -> None:
     assert f"{32 + 32 * 512} models would be trained, at most {MAX_MODELS}" in found["message"]
 
 
+@pytest.mark.parametrize(("own", "models"), [([99], None), ([99, 100], 10_100)])
+def test_models_are_counted_with_the_obfuscators(own: list[int], models: int | None) -> None:
+    def link(epochs: int, more: str = "") -> str:
+        return f"pass: {{private: glasses, net: conv-2d, epochs: {epochs}{more}}}"
+
+    chains = "".join(f"  d{i}: [{link(2 * i - 1)}, {link(2 * i)}]\n" for i in range(1, 50))
+    chains += f"  sticky: [{link(1, ', sticky: true')}]\n"  # by the obfuscator of d1
+    local = ", ".join(map(link, own))
+    text = TEXT.replace("samples: 128", f"samples: 128, defence: [{local}]").replace(", repeats: 2", "")
+    text = text.replace("attacks:\n", f"defences:\n  none: []\n{chains}attacks:\n")
+    text = text.replace("seeds: 0", f"seeds: {list(range(100))}")
+    if models is None:
+        parse(text)
+        return
+    found = refused(text)
+    assert found["path"] == "seeds"
+    assert f"{models} models would be trained, at most {MAX_MODELS}" in found["message"]
+
+
 def test_data_that_cannot_be_split_as_wanted_is_a_mistake_about_the_data() -> None:
     found = refused(TEXT.replace("count: 1000000", "count: 1000, subset: {pool: 5000}"))
     assert found["path"] == "data.synthfaces"

@@ -13,7 +13,7 @@ __all__ = ["MAX_MODELS", "MAX_NEEDS", "MAX_REQUESTS", "MAX_TRIALS", "Requests", 
 
 MAX_TRIALS = 20_000
 MAX_MODELS = 10_000
-"""Models to train, attackers' shadows among them."""
+"""Models to train, attackers' shadows and obfuscators among them."""
 MAX_NEEDS = 500_000
 """Draws and shadows that all trials together name."""
 MAX_REQUESTS = 200_000
@@ -47,11 +47,12 @@ def check_bounds(
     head: Head,
     providers: int,
     defences: int,
+    obfuscators: int,
     checked: Mapping[str, tuple[AttackSpec, int]],
     mistakes: Mistakes,
 ) -> None:
-    """Note a mistake where so many ``providers`` and ``defences``, and these ``checked`` attacks with the
-    numbers of their targets, make a plan beyond the bounds."""
+    """Note a mistake where so many ``providers`` and ``defences``, so many ``obfuscators`` for each seed, and
+    these ``checked`` attacks with the numbers of their targets, make a plan beyond the bounds."""
     cells = len(head.seeds) * len(head.budgets) * defences
     trials = cells * sum(targets * len(each.knowledge or ()) for each, targets in checked.values())
     if trials > MAX_TRIALS:
@@ -59,11 +60,15 @@ def check_bounds(
         mistakes.add((), said)
     attacks = {name: each for name, (each, _) in checked.items()}
     shadows = {name: len(each.providers or ()) * _number(each, "shadows") for name, each in attacks.items()}
-    models = len(head.seeds) * providers + sum(shadows.values())
+    seeded = len(head.seeds) * (providers + obfuscators)
+    models = seeded + sum(shadows.values())
     if models > MAX_MODELS:
         most = max(shadows, key=lambda name: shadows[name], default=None)
-        path: Path = ("attacks", most, "shadows") if most and shadows[most] else ("seeds",)
-        said = f"{models} models would be trained, at most {MAX_MODELS}: take fewer seeds or shadows"
+        path: Path = ("attacks", most, "shadows") if most and sum(shadows.values()) > seeded else ("seeds",)
+        said = (
+            f"{models} models would be trained, at most {MAX_MODELS}: take fewer seeds, shadows or trained"
+            " defences"
+        )
         mistakes.add(path, said)
     needs = {name: cells * targets * _needs(each) for name, (each, targets) in checked.items()}
     if sum(needs.values()) > MAX_NEEDS:

@@ -1,7 +1,9 @@
-"""Whether what a chain does to samples can be done to those of a provider's users."""
+"""Whether what a chain does to samples can be done to those of a provider's users, and what is trained for
+it."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from leakrange.data import datasets, names
@@ -10,7 +12,7 @@ from leakrange.defences.stages import mistake
 from leakrange.scenario.provider import Provider
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["misfits"]
+__all__ = ["count_obfuscators", "misfits"]
 
 
 def misfits(chain: DefenceChain, provider: Provider) -> list[dict[str, Any]]:
@@ -29,6 +31,19 @@ def misfits(chain: DefenceChain, provider: Provider) -> list[dict[str, Any]]:
             others = sorted(set(provider.attributes) - set(names(provider.target)))
             found.append(mistake([place, name, "private"], said, others))
     return found
+
+
+def count_obfuscators(chains: Iterable[DefenceChain], providers: Collection[Provider]) -> int:
+    """How many obfuscators have to be trained for these chains under one seed: one for each recipe, on each
+    provider's data that a chain can be applied to."""
+    recipes = {
+        recipe.digest()
+        for chain in chains
+        for provider in providers
+        if not misfits(chain, provider)
+        for recipe in chain.planned(provider.recipe(0).data.of_everyone(), 0)[1]
+    }
+    return len(recipes)
 
 
 def _sample(provider: Provider) -> SampleSpec:

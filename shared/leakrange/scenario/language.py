@@ -13,7 +13,7 @@ from leakrange.scenario.attacks import check_attacks
 from leakrange.scenario.bounds import check_bounds
 from leakrange.scenario.document import Scenario
 from leakrange.scenario.draft import Draft, read_draft
-from leakrange.scenario.fitting import misfits
+from leakrange.scenario.fitting import count_obfuscators, misfits
 from leakrange.scenario.mistakes import Mistakes, Path
 from leakrange.scenario.provider import Provider
 from leakrange.scenario.providers import check_providers
@@ -38,7 +38,12 @@ def parse(text: str | bytes | dict[str, Any]) -> Scenario:
     clients = _check_clients(draft, providers, mistakes)
     attacks = check_attacks(draft, providers, mistakes)
     if draft.head is not None:
-        check_bounds(draft.head, len(providers), len(draft.defences), attacks, mistakes)
+        chains = [
+            DefenceChain.parse(spec)
+            for spec in (*defences.values(), *(each.defence for each in clients.values()))
+        ]
+        trained = count_obfuscators(chains, providers.values())
+        check_bounds(draft.head, len(providers), len(draft.defences), trained, attacks, mistakes)
     mistakes.raise_if_any()
     assert draft.head is not None
     return Scenario(
