@@ -45,7 +45,7 @@ def test_a_vicious_provider_gets_pictures_back_and_labels_give_their_class_alone
                 "decoder": {"width": 0.5},
             },
         },
-        defences={"none": [], "label-only": ["argmax"]},
+        defences={"none": [], "label-only": ["argmax"], "noisy-sample": [{"gaussian-input": 1.0}]},
         attacks={
             "inside": {"kind": "vicious-decoder"},
             "outside": {
@@ -59,7 +59,7 @@ def test_a_vicious_provider_gets_pictures_back_and_labels_give_their_class_alone
         budgets=[200],
     )
     run = controller.run(text)
-    run.check(6, FIGURES)
+    run.check(9, FIGURES)
     data = load(DataSpec.model_validate(DATA))
     digit, users = data.labels["digit"], data.where("test")[:USERS]
     own = data.where("train")
@@ -84,11 +84,15 @@ def test_a_vicious_provider_gets_pictures_back_and_labels_give_their_class_alone
     )
     assert (inside["victims"], inside["spent"]) == (USERS, USERS)
     assert (outside["victims"], outside["spent"]) == (USERS, 200)
+    # What was drawn is compared with what the user had, also where something else left the device.
+    for defence in ("none", "noisy-sample"):
+        view = run.trials[f"vicious-s0.{defence}.inside.unaware.b200"]["views"]["reconstructions"]
+        with Image.open(io.BytesIO(base64.b64decode(view["original"]))) as strip:
+            np.testing.assert_array_equal(
+                np.asarray(strip), np.concatenate(data.values[users[:10], :, :, 0], axis=1)
+            )
+    assert mean < of("vicious", "noisy-sample", "outside") < of("vicious", "none", "outside") - 0.5
     view = inside["views"]["reconstructions"]
-    with Image.open(io.BytesIO(base64.b64decode(view["original"]))) as strip:
-        np.testing.assert_array_equal(
-            np.asarray(strip), np.concatenate(data.values[users[:10], :, :, 0], axis=1)
-        )
     assert np.mean(view["psnr"]) > mean + 3.0
     spent = {entry["name"].removeprefix(f"{run.id}."): entry["spent"] for entry in run.results["ledger"]}
     assert spent["attacker.vicious-s0.label-only.q0"] == 200
