@@ -17,6 +17,7 @@ from leakrange.report.document import html, markdown, pictures
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from tests.embedded import EmbeddedRange, leakrange
+from tests.papers.tried import tried_by
 
 PAPER = FaceLeaks(FaceLeaksSettings())
 RELEASES = {"features": "features", "verification": "score", "recognition": "softmax"}
@@ -46,8 +47,7 @@ def test_every_row_is_a_trial_of_a_sound_scenario(settings: dict[str, object]) -
     assert sum(len(batch.trials) for batch in planned) == len(wanted)
     for batch in planned:
         found = parse(batch.scenario("faceleaks"))
-        tried = {(p, a) for a, each in found.attacks.items() for p in each.providers or ()}
-        assert tried == set(batch.trials)
+        assert tried_by(found) == set(batch.trials)
 
 
 def test_a_seed_casts_the_people_that_it_was_measured_with() -> None:

@@ -14,6 +14,7 @@ from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
+from tests.papers.tried import tried_by
 
 PAPER = HonestButCurious(HonestButCuriousSettings())
 
@@ -72,8 +73,7 @@ def test_every_row_is_a_trial_of_a_sound_scenario() -> None:
     assert sum(len(batch.trials) for batch in planned) == len(wanted)
     for batch in planned:
         found = parse(batch.scenario("hbc"))
-        tried = {(p, a) for a, each in found.attacks.items() for p in each.providers or ()}
-        assert tried == set(batch.trials)
+        assert tried_by(found) == set(batch.trials)
 
 
 def test_overlearning_on_pruned_models_is_fitted_on_their_outputs_and_else_on_what_is_served() -> None:

@@ -17,6 +17,7 @@ from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.names import PublicNames
+from tests.papers.tried import tried_by
 
 PAPER = ViciousClassifiers(ViciousSettings())
 DOT = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR4nGNgAAAAAgABSK+kcQAAAABJRU5ErkJggg=="
@@ -51,8 +52,7 @@ def test_every_row_is_a_trial_of_a_sound_scenario() -> None:
     assert sum(len(batch.trials) for batch in planned) == len(wanted)
     for batch in planned:
         found = parse(batch.scenario("vicious"))
-        tried = {(p, a) for a, each in found.attacks.items() for p in each.providers or ()}
-        assert tried == set(batch.trials)
+        assert tried_by(found) == set(batch.trials)
 
 
 def test_the_learning_rate_goes_down_where_that_is_set() -> None:

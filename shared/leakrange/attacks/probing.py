@@ -57,7 +57,7 @@ class ProbingParameters(BaseModel):
     records: Literal["auxiliary", "train", "pool"] = "auxiliary"
     repeats: Annotated[int, Field(ge=2, le=1000)] = 8
     net: NetSpec | None = None
-    epochs: Annotated[int, Field(ge=1, le=1000)] = 30
+    epochs: Annotated[int, Field(ge=1, le=10_000)] = 30
     batch: Annotated[int, Field(ge=8, le=4096)] = 64
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3
 
@@ -87,6 +87,13 @@ class Probing(Attack):
         """The net for samples of ``spec``."""
         chosen: NetSpec | None = self.parameters.net
         return chosen or NetSpec(name=MEDIUM[spec.encoding])
+
+    def training(self) -> dict[str, Any]:
+        """The parameters that decide what `fit` learns from the same lessons."""
+        decisive: dict[str, Any] = self.parameters.model_dump(
+            mode="json", include={"net", "epochs", "batch", "lr"}
+        )
+        return decisive
 
     def fit(
         self,

@@ -133,7 +133,7 @@ class Schedule(_Strict):
     long.
     """
 
-    epochs: Annotated[int, Field(ge=1, le=1000)] = 15
+    epochs: Annotated[int, Field(ge=1, le=10_000)] = 15
     batch: Annotated[int, Field(ge=8, le=4096)] = 100
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
     optimiser: OptimiserSpec = OptimiserSpec()

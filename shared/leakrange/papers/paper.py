@@ -104,6 +104,15 @@ class Paper(ABC):
         """The settings in which ours differ from the paper's."""
         return []
 
+    def heading(self, figure: str) -> str:
+        """What a figure is called on the page."""
+        return described(figure).title
+
+    def value(self, row: Row, figure: str, cell: Cell) -> float | None:  # noqa: ARG002
+        """A row's figure in a cell, in the paper's units; None where it was not measured."""
+        scale = 100.0 if self.percent and described(figure).unit == "share" else 1.0
+        return scale * cell[figure] if figure in cell else None
+
     def shown(self, table: str, rows: Sequence[Row]) -> list[str]:  # noqa: ARG002
         """The figures of a table: those that it prints."""
         return [name for name in self.figures if any(name in row.figures for row in rows)]
@@ -158,15 +167,14 @@ class Paper(ABC):
             )
             for row in rows
         ]
-        names = [described(name).title for name in figures]
+        names = [self.heading(name) for name in figures]
         notes = (*self.notes(table), "seeds")
         drawn = self.pictures(table, {row: measured[row] for row in rows})
         return Section(self.tables[table], self.labels, names, notes, lines, self.remark(table), drawn)
 
     def _column(self, row: Row, name: str, cells: Sequence[Cell]) -> Column:
-        scale = 100.0 if self.percent and described(name).unit == "share" else 1.0
-        ours = [scale * cell[name] for cell in cells if name in cell]
-        return Column(row.figures.get(name), ours, self.decimals)
+        found = (self.value(row, name, cell) for cell in cells)
+        return Column(row.figures.get(name), [each for each in found if each is not None], self.decimals)
 
 
 @lru_cache(maxsize=16)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from leakrange.defences.input import input_defences
+from leakrange.defences.input.trained import TrainedInputDefence
+from leakrange.defences.stages import name_of
 from leakrange.jobs.recipe import NetSpec
-from leakrange.jobs.versions import Versions
+from leakrange.jobs.versions import DEFENCE, Versions
 from leakrange.scenario.results import RunResults, TrialResult
 
 __all__ = ["Batch", "PaperTrial", "batches"]
@@ -21,6 +24,8 @@ CHUNK = 250
 USERS = 20
 PROVIDERS = 40
 """Most of one run: so many models are served at a time."""
+DEFENCES = 16
+"""Most of one run: a run that fails loses no more than these."""
 
 
 class PaperTrial(BaseModel):
@@ -39,30 +44,43 @@ class PaperTrial(BaseModel):
         """All that decides the figures: the trial, and the declared versions of what trains its model."""
         behaviour = "/".join(self.provider[part] for part in ("behaviour", "method") if part in self.provider)
         net = self.provider.get("net", {}).get("name", NetSpec().name)
-        versions = Versions.declared(self.data["name"], net, behaviour)
-        return {**self.model_dump(mode="json", exclude_defaults=True), "versions": versions.model_dump()}
+        versions = Versions.declared(self.data["name"], net, behaviour).model_dump()
+        told = {**self.model_dump(mode="json", exclude_defaults=True), "versions": versions}
+        # of a defence that nothing is trained for, the parameters say it all
+        trained = [name for link in self.defence if (name := name_of(link)) and _is_trained(name)]
+        if trained:
+            declared = {
+                name: Versions.declared(self.data["name"], net, DEFENCE + name).trainer for name in trained
+            }
+            told["defence_versions"] = declared
+        return told
 
 
 @dataclass
 class Batch:
-    """Trials of one run: of one seed, on the same data, under the same defence."""
+    """Trials of one run: of one seed, on the same data, and either under the same defence, or of the same
+    provider and attack."""
 
     first: PaperTrial
     providers: list[dict[str, Any]] = field(default_factory=list)
     attacks: list[dict[str, Any]] = field(default_factory=list)
-    trials: dict[tuple[str, str], PaperTrial] = field(default_factory=dict)
-    """By the names of provider and attack in the scenario."""
+    defences: list[list[Any]] = field(default_factory=list)
+    trials: dict[tuple[str, str, str], PaperTrial] = field(default_factory=dict)
+    """By the names of provider, defence and attack in the scenario."""
 
     @property
     def full(self) -> bool:
-        """Whether it has as many providers as one run takes."""
-        return len(self.providers) >= PROVIDERS
+        """Whether it has as many providers, or defences, as one run takes."""
+        return len(self.providers) >= PROVIDERS or len(self.defences) >= DEFENCES
 
     def add(self, trial: PaperTrial) -> None:
-        """Take in a trial that has this one's seed, data and defence."""
-        self.trials[_name("p", self.providers, trial.provider), _name("a", self.attacks, trial.attack)] = (
-            trial
+        """Take in a trial that has this one's seed and data, and its defence, or its provider and attack."""
+        names = (
+            _name("p", self.providers, trial.provider),
+            _name("d", self.defences, trial.defence),
+            _name("a", self.attacks, trial.attack),
         )
+        self.trials[names] = trial
 
     def scenario(self, name: str) -> dict[str, Any]:
         """All trials as a scenario; each attack is tried on the providers of its trials alone."""
@@ -74,11 +92,15 @@ class Batch:
             "data": self.first.data,
             "providers": {f"p{number}": each for number, each in enumerate(self.providers)},
             "clients": {"users": {"kind": "edge", "count": USERS}},
-            "defences": {"defended": self.first.defence} if self.first.defence else {"none": []},
+            "defences": {f"d{number}": each for number, each in enumerate(self.defences)},
             "attacks": {
                 f"a{number}": {
                     **each,
-                    "providers": [provider for provider, attack in self.trials if attack == f"a{number}"],
+                    "providers": list(
+                        dict.fromkeys(
+                            provider for provider, _, attack in self.trials if attack == f"a{number}"
+                        )
+                    ),
                 }
                 for number, each in enumerate(self.attacks)
             },
@@ -87,23 +109,41 @@ class Batch:
     def found(self, results: RunResults) -> Iterable[tuple[PaperTrial, TrialResult]]:
         """Each trial with what the run of the scenario says of it."""
         for result in results.trials:
-            yield self.trials[result.provider, result.attack], result
+            yield self.trials[result.provider, result.defence, result.attack], result
 
 
-def _name(letter: str, known: list[dict[str, Any]], wanted: dict[str, Any]) -> str:
+def _name(letter: str, known: list[Any], wanted: Any) -> str:
     if wanted not in known:
         known.append(wanted)
     return f"{letter}{known.index(wanted)}"
 
 
+def _is_trained(name: str) -> bool:
+    entry = input_defences.get(name)
+    return entry is not None and issubclass(entry, TrainedInputDefence)
+
+
 def batches(trials: Iterable[PaperTrial]) -> list[Batch]:
-    """The trials in few runs, in the order in which they are first wanted."""
+    """The trials in few runs, in the order in which they are first wanted: those under one defence together;
+    and such as are alone with theirs with others of their provider and attack."""
+    found = _together(trials, lambda trial: [trial.seed, trial.data, trial.defence])
+    alone = {id(batch.first) for batch in found if len(batch.trials) == 1}
+
+    def shared(trial: PaperTrial) -> list[Any]:
+        own = [trial.provider, trial.attack] if id(trial) in alone else [trial.defence]
+        return [id(trial) in alone, trial.seed, trial.data, *own]
+
+    return _together((trial for batch in found for trial in batch.trials.values()), shared)
+
+
+def _together(trials: Iterable[PaperTrial], shared: Callable[[PaperTrial], list[Any]]) -> list[Batch]:
+    """Batches of trials that have what is ``shared`` in common."""
     found: list[Batch] = []
     latest: dict[str, Batch] = {}
     for trial in trials:
-        together = json.dumps([trial.seed, trial.data, trial.defence], sort_keys=True)
-        if together not in latest or latest[together].full:
-            latest[together] = Batch(trial)
-            found.append(latest[together])
-        latest[together].add(trial)
+        name = json.dumps(shared(trial), sort_keys=True)
+        if name not in latest or latest[name].full:
+            latest[name] = Batch(trial)
+            found.append(latest[name])
+        latest[name].add(trial)
     return found

@@ -117,7 +117,7 @@ class ProbingKind(Kind):
             return attack.fit(own, labels[known], len(classes), data.spec, job.seed)
 
         told = evidence.model_dump(mode="json", exclude={"observed"})
-        state = releases.once(digest(["probing", job.parameters, job.seed, told]), learned)
+        state = releases.once(digest(["probing", attack.training(), job.seed, told]), learned)
         found = attack.infer(state, _draws(evidence.observed, releases), len(classes), data.spec)
         return {"predicted": found.predicted, "scores": found.scores}
 

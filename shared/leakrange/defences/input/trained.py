@@ -68,7 +68,7 @@ class TrainedParameters(Parameters):
     useful: Names | None = None
     net: str = "hbc"
     width: Annotated[float, Field(gt=0.0, le=8.0)] = 1.0
-    epochs: Annotated[int, Field(ge=1, le=1000)] = 200
+    epochs: Annotated[int, Field(ge=1, le=10_000)] = 200
     batch: Annotated[int, Field(ge=8, le=4096)] = 256
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
     artifact: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None

@@ -1,0 +1,1 @@
+"""PASS: Private Attributes Protection with Stochastic Data Substitution (ICML 2025)."""

@@ -1,0 +1,357 @@
+"""PASS as trials of a range: Tables 1 to 5, 7, 9 to 12, 15, 17 and 18, and repeated probing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Self
+
+from pydantic import Field, model_validator
+
+from leakrange.data import datasets
+from leakrange.papers import papers
+from leakrange.papers.cells import Cell
+from leakrange.papers.paper import Measured, Paper, PaperSettings
+from leakrange.papers.substitution.attributes import PLAYED, played, skewed
+from leakrange.papers.targets import Row
+from leakrange.papers.trials import PaperTrial
+from leakrange.scenario.results import TrialResult
+
+__all__ = ["StochasticSubstitution", "SubstitutionSettings"]
+
+ATTRIBUTES = ("gender", "accent", "age", "id", "digit", "activity", *PLAYED["celeba_sub"])
+NAGS = tuple(f"nag_{name}" for name in ATTRIBUTES)
+PROTECTORS = ("protector_gender", "protector_id", "protector_male")
+ACCURACIES = tuple(f"acc_{name}" for name in ATTRIBUTES[:5])
+FIGURES = MappingProxyType(
+    {
+        "nag": ("nag", "NAG of {}"),
+        "acc": ("accuracy", "accuracy of {}"),
+        "unfinetuned": ("unfinetuned_nag", "NAG of {}, unfinetuned"),
+        "protector": ("protector_nag", "NAG of {}, protector’s"),
+    }
+)
+"""What the figures about an attribute are called, by how their names begin: in cells, and on the page."""
+RIVALS = MappingProxyType(
+    {name: name.lower() for name in ("ADV", "GAP", "MSDA", "BDQ", "PPDAR", "MaSS", "SPAct")}
+)
+NOISE: Mapping[str, dict[str, Any]] = MappingProxyType(
+    {
+        "Laplace": {"laplace-input": {"epsilon": 2.0}},
+        "DPPix": {"dppix": {"epsilon": 2.0, "block": 4, "neighbours": 4}},
+        "Snow": {"snow": {"share": 0.5}},
+    }
+)
+"""The paper states none of these parameters: these are ours."""
+DP_IMAGE = MappingProxyType({"epsilon": 500.0, "latent": 64})
+ALL_RECORDS = 1_000_000
+REPEATED_RECORDS = 400
+"""Whose obfuscation an attacker repeats."""
+
+Epochs = Annotated[int, Field(ge=1, le=10_000)]
+Rate = Annotated[float, Field(gt=0.0, le=1.0)]
+Width = Annotated[float, Field(gt=0.0, le=8.0)]
+
+
+class SubstitutionSettings(PaperSettings):
+    """The data sets that play the paper's, the nets, and how long is trained on each.
+
+    ``speech`` stands for AudioMNIST, ``motion`` for MotionSense, ``faces`` for CelebA with pictures of
+    ``size`` pixels a side. The net of a set embeds samples for PASS, and is the adversary of rivals and of
+    attackers. ``…_epochs`` are PASS's. Rivals and attackers train as long as PASS, or as their own settings
+    say. ``half``: how many training samples Table 15 draws from; half of them are the protector's.
+    """
+
+    speech: str = "fsdd"
+    motion: str = "hmp-recordings"
+    faces: str = "celeba_sub"
+    size: Annotated[int, Field(ge=16, le=512)] | None = None
+    speech_net: str = "conv-1d"
+    motion_net: str = "conv-1d"
+    faces_net: str = "conv-2d"
+    speech_width: Width = 1.0
+    motion_width: Width = 1.0
+    faces_width: Width = 1.0
+    speech_epochs: Epochs = 2000
+    motion_epochs: Epochs = 200
+    faces_epochs: Epochs = 50
+    speech_rival_epochs: Epochs | None = None
+    motion_rival_epochs: Epochs | None = None
+    faces_rival_epochs: Epochs | None = None
+    probing_epochs: Epochs | None = None
+    lr: Rate | None = None
+    rival_lr: Rate | None = None
+    half: Annotated[int, Field(ge=20, le=1_000_000)] = 4000
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        for name in (self.speech, self.motion, self.faces):
+            if name not in PLAYED:
+                raise ValueError(
+                    f"the attributes of {name!r} are not matched with the paper's, only those of "
+                    f"{', '.join(PLAYED)}"
+                )
+        return self
+
+
+@papers.register("pass")
+class StochasticSubstitution(Paper):
+    """Zhang et al., ICML 2025."""
+
+    name = "pass"
+    title = "PASS: Private Attributes Protection with Stochastic Data Substitution"
+    about = (
+        "NAG and mNAG (Eqs. 13 and 14) in percent. A NAG is that of a classifier that an attacker, or a user "
+        "of the samples, trains on obfuscated training samples and tries on obfuscated test samples; its "
+        "upper end is a classifier of the same kind on samples as they are, its lower end the commonest "
+        "class. The paper’s figures are means and deviations of 3 seeds, ours of as many as each row tells. "
+        "Where samples as they are tell no more of an attribute than the commonest class, there is no NAG."
+    )
+    figures = (*NAGS, "unfinetuned_activity", *PROTECTORS, "mnag", *ACCURACIES)
+    tables: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "1": "Table 1: the protector’s own adversary against an attacker’s",
+            "2": "Table 2: speech",
+            "7": "Table 7: speech, with accuracies",
+            "3": "Table 3: speech, other private attributes",
+            "4": "Table 4: motion",
+            "15": "Table 15: motion, the protector has half of the attacker’s samples",
+            "5": "Table 5: faces",
+            "17": "Table 17: faces, against noise",
+            "18": "Table 18: faces, against SPAct",
+            "9": "Table 9: speech, by λ",
+            "10": "Table 10: speech, by μ",
+            "11": "Table 11: speech, by the number of substitutes",
+            "12": "Table 12: speech, by the classes of substitutes",
+            "repeats": "Repeated probing of one input, which the paper does not try",
+        }
+    )
+    labels = ("data", "method", "setting")
+    seeds = 3
+    quick = ("2:method=ADV|PASS", "4:method=PASS", "repeats:method=PASS,repeats=1|4")
+    quick_settings: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {
+            "speech_epochs": 40,
+            "motion_epochs": 8,
+            "speech_rival_epochs": 6,
+            "probing_epochs": 5,
+            "lr": 3e-3,
+            "motion_width": 0.5,
+        }
+    )
+    decimals = 1
+    Settings = SubstitutionSettings
+    settings: SubstitutionSettings
+
+    def trial(self, row: Row, seed: int) -> PaperTrial:
+        """A device that obfuscates, and who learns from what leaves it."""
+        return PaperTrial(
+            seed=seed,
+            data=self._data(row),
+            provider=self._provider(row),
+            defence=[self._defence(row)],
+            attack=self._attack(row),
+        )
+
+    def _set(self, row: Row) -> str:
+        return str(getattr(self.settings, row["set"]))
+
+    def _own(self, row: Row, name: str) -> Any:
+        """A setting that every set has."""
+        return getattr(self.settings, f"{row['set']}_{name}")
+
+    def _played(self, row: Row, role: str) -> list[str]:
+        return played(self._set(row), row[role])
+
+    def _data(self, row: Row) -> dict[str, Any]:
+        found: dict[str, Any] = {"name": self._set(row), "auxiliary": 0.0}
+        if row["set"] == "faces" and self.settings.size:
+            found["size"] = self.settings.size
+        if row.table == "15":
+            found["subset"] = {"pool": self.settings.half, "share": 0.5}
+        return found
+
+    def _net(self, row: Row) -> dict[str, Any]:
+        width = self._own(row, "width")
+        return {"name": self._own(row, "net"), **({} if width == 1.0 else {"width": width})}
+
+    def _provider(self, row: Row) -> dict[str, Any]:
+        """Whoever is sent the samples; its model is that of somebody who never saw a substitute."""
+        return {
+            "behaviour": "honest",
+            "target": self._played(row, "useful")[0],
+            "release": "sample",
+            "net": self._net(row),
+            "schedule": {"epochs": 3, "batch": 100, "lr": 2e-3},
+        }
+
+    def _lr(self, row: Row, given: float | None) -> float:
+        return given or (1e-4 if row["set"] == "faces" else 1e-3)
+
+    def _defence(self, row: Row) -> dict[str, Any]:
+        method = row["method"]
+        if method in NOISE:
+            return {name: dict(parameters) for name, parameters in NOISE[method].items()}
+        shared = {
+            "private": _one(self._played(row, "private")),
+            "useful": _one(self._played(row, "useful")),
+            **({"net": self._own(row, "net")}),
+            **({} if self._own(row, "width") == 1.0 else {"width": self._own(row, "width")}),
+        }
+        epochs = self._own(row, "epochs")
+        if method.startswith("PASS"):
+            return {
+                "pass": {**shared, "epochs": epochs, "lr": self._lr(row, self.settings.lr), **self._pass(row)}
+            }
+        shared |= {
+            "epochs": self._own(row, "rival_epochs") or epochs,
+            "lr": self._lr(row, self.settings.rival_lr or self.settings.lr),
+        }
+        return {"dp-image": {**shared, **DP_IMAGE}} if method == "DP-Image" else {RIVALS[method]: shared}
+
+    def _pass(self, row: Row) -> dict[str, Any]:
+        """What a row sets for PASS."""
+        found: dict[str, Any] = {"sticky": True} if row["method"].endswith("sticky") else {}
+        private, useful = self._played(row, "private"), self._played(row, "useful")
+        weights = {}
+        if row["lambda"]:
+            weights["useful"] = row.number("lambda") * len(useful) / len(private)
+        if row["mu"]:
+            weights["general"] = row.number("mu")
+        if row["substitutes"]:
+            found["substitutes"] = int(row["substitutes"])
+        if row["male"]:
+            attributes = datasets[self._set(row)].attributes
+            skew = {private[0]: (row.number("male"), False), useful[0]: (row.number("digit0"), True)}
+            found["skew"] = {
+                name: [round(share, 6) for share in skewed(first / 100, len(attributes[name].classes), end)]
+                for name, (first, end) in skew.items()
+            }
+        return {**found, **({"weights": weights} if weights else {})}
+
+    def _attack(self, row: Row) -> dict[str, Any]:
+        repeats = int(row.number("repeats"))
+        general = self._played(row, "general")
+        return {
+            "kind": "probing",
+            "private": _one(self._played(row, "private")),
+            "useful": _one(self._played(row, "useful")),
+            **({"general": _one(general)} if general else {}),
+            "net": self._net(row),
+            "epochs": self.settings.probing_epochs or self._own(row, "epochs"),
+            "records": "pool" if row.table == "15" else "train",
+            "auxiliary": REPEATED_RECORDS if repeats else ALL_RECORDS,
+            **({"repeats": repeats, "knowledge": "averaging"} if repeats > 1 else {"knowledge": "aware"}),
+        }
+
+    def kept(self, trial: PaperTrial, result: TrialResult) -> Cell:
+        """Metrics; and every figure of each attribute, by both their names."""
+        cell = super().kept(trial, result)
+        for row in result.views["attributes"]:
+            cell |= {
+                f"{figure} {row['attribute']}": value
+                for figure, value in row.items()
+                if figure not in ("attribute", "role")
+            }
+        return cell
+
+    def label(self, row: Row) -> list[str]:
+        """Data, method, and whatever the table is about."""
+        about = {
+            "3": f"private: {', '.join(self._played(row, 'private'))}",
+            "9": f"λ = {row['lambda']} N/M",
+            "10": f"μ = {row['mu']}",
+            "11": f"{row['substitutes']} substitutes",
+            "12": f"{row['male']} % male, {row['digit0']} % digit 0",
+            "repeats": f"{row['repeats']} draws",
+        }.get(row.table, "")
+        return [self._set(row), row["method"], about]
+
+    def heading(self, figure: str) -> str:
+        """What a figure is called on the page."""
+        kind, _, attribute = figure.partition("_")
+        return FIGURES[kind][1].format(attribute) if kind in FIGURES else super().heading(figure)
+
+    def value(self, row: Row, figure: str, cell: Cell) -> float | None:
+        """A figure in percent, of the attribute that plays the paper's."""
+        kind, _, attribute = figure.partition("_")
+        name = figure
+        if kind in FIGURES:
+            name = f"{FIGURES[kind][0]} {PLAYED[self._set(row)].get(attribute)}"
+        return 100.0 * cell[name] if name in cell else None
+
+    def shown(self, table: str, rows: Sequence[Row]) -> list[str]:
+        """Those that are about an attribute of the rows, and that a set has."""
+        kinds = {"1": ("protector", "nag"), "7": ("nag", "acc", "mnag"), "4": ("nag", "unfinetuned", "mnag")}
+        wanted = set()
+        for row in rows:
+            asked = " ".join(row[role] for role in ("private", "useful", "general")).split()
+            wanted |= {name for name in asked if name in PLAYED[self._set(row)]}
+        found = []
+        for figure in self.figures:
+            kind, _, attribute = figure.partition("_")
+            if kind in kinds.get(table, ("nag", "mnag")) and (attribute in wanted or kind == "mnag"):
+                found.append(figure)
+        return found
+
+    def notes(self, table: str) -> tuple[str, ...]:  # noqa: ARG002
+        """What there was to gain."""
+        return ("commonest class and undefended accuracy",)
+
+    def note(self, row: Row, measured: Measured) -> list[str]:
+        """Of each attribute, of the row's first seed."""
+        if not measured[row]:
+            return [""]
+        cell = measured[row][0]
+        asked = [name for role in ("private", "useful", "general") for name in self._played(row, role)]
+        return [
+            ", ".join(
+                f"{name} {100 * cell[f'majority {name}']:.1f} to {100 * cell[f'undefended {name}']:.1f}"
+                for name in asked
+                if f"majority {name}" in cell
+            )
+        ]
+
+    def remark(self, table: str) -> str:
+        """What plays the paper’s attributes, and what is ours."""
+        if table == "repeats":
+            return (
+                f"The attacker has {REPEATED_RECORDS} training samples obfuscated so many times, and reads "
+                "as many uploads of each user’s sample. A sticky device draws the same substitute each time."
+            )
+        if table == "12":
+            return "The last class of the private attribute plays the men."
+        return ""
+
+    def differences(self, measured: Measured) -> list[str]:
+        """Data, attributes, nets, epochs."""
+        settings, said = self.settings, []
+        paper = {"speech": ("AudioMNIST", 2000), "motion": ("MotionSense", 200), "faces": ("CelebA", 50)}
+        for name in dict.fromkeys(row["set"] for row, cells in measured.items() if cells):
+            data = getattr(settings, name)
+            names = ", ".join(
+                f"{theirs} is {ours}" for theirs, ours in PLAYED[data].items() if theirs != ours
+            )
+            epochs = getattr(settings, f"{name}_epochs")
+            rivals = getattr(settings, f"{name}_rival_epochs") or epochs
+            net, width = getattr(settings, f"{name}_net"), getattr(settings, f"{name}_width")
+            attackers = settings.probing_epochs or epochs
+            said.append(
+                f"{name}: {data}{f' ({names})' if names else ''}, net {net} of width {width:g}; epochs of "
+                f"PASS {epochs}, of rivals {rivals}, of attackers {attackers}; the paper’s: "
+                f"{paper[name][0]}, {paper[name][1]} epochs of each"
+            )
+        if settings.size:
+            said.append(f"faces of {settings.size} pixels a side; the paper’s: 160")
+        rate, rival = settings.lr, settings.rival_lr or settings.lr
+        if rate or rival:
+            said.append(
+                f"learning rates: PASS {rate:g}, rivals {rival:g}; the paper’s: 0.001, of faces 0.0001"
+            )
+        said.append("parameters of noise are ours: the paper states none")
+        said.append("mNAG is a mean over those attributes that the set has")
+        return said
+
+
+def _one(found: Sequence[str]) -> str | list[str]:
+    return found[0] if len(found) == 1 else list(found)
