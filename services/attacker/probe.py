@@ -48,11 +48,12 @@ class _Connection:
 
     def bound(self, job: ProbeJob, key: str, chain: DefenceChain) -> DefenceChain:
         """The job's chain with its trained obfuscators; they are fetched where they are not here."""
-        if not chain.artifacts:
-            return chain
+        return self._runner.run(self._bound(job, key, chain)) if chain.artifacts else chain
+
+    async def _bound(self, job: ProbeJob, key: str, chain: DefenceChain) -> DefenceChain:
         _, _, obfuscators = self._as_device()
         client = NativeClient(self._reached(), job.url, key)
-        return self._runner.run(obfuscators.bound(chain, client, job.obfuscators))
+        return await obfuscators.bound(chain, client, job.obfuscators)
 
     async def _query(self, job: ProbeJob, key: str, samples: NDArray[Any]) -> NDArray[np.float32]:
         client = NativeClient(self._reached(), job.url, key)

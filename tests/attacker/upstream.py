@@ -1,4 +1,5 @@
-"""A small server of the native API that counts what is asked of it, and fails or waits when it is told to."""
+"""A small server of the native API that counts what is asked of it, gives out files, and fails or waits when
+it is told to."""
 
 from __future__ import annotations
 
@@ -25,9 +26,14 @@ def answers(images: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 class Upstream:
-    """Raw ASGI. ``statuses`` are answered first, one a request; while ``hold`` is on, requests wait."""
+    """Raw ASGI. ``statuses`` are answered first, one a request; while ``hold`` is on, requests wait.
+
+    A GET answers what ``files`` has of its path, and is listed in ``fetched`` alone.
+    """
 
     def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.fetched: list[str] = []
         self.requests: list[dict[str, str]] = []
         self.images: list[NDArray[np.uint8]] = []
         self.answered: list[str | None] = []
@@ -58,6 +64,10 @@ class Upstream:
             body += message.get("body", b"")
             more = message.get("more_body", False)
         headers = {name.decode(): value.decode() for name, value in scope["headers"]}
+        if scope["method"] == "GET":
+            self.fetched.append(scope["path"])
+            await _answer(send, 200, "application/octet-stream", self.files[scope["path"]])
+            return
         images = decode_npy(body)
         with self._come:
             self.requests.append(headers | {"path": scope["path"]})
@@ -71,6 +81,10 @@ class Upstream:
         else:
             media = "application/problem+json"
             content = orjson.dumps({"title": "on demand", "detail": f"told to say {status}"})
-        raw = [(b"content-type", media.encode()), (b"content-length", str(len(content)).encode())]
-        await send({"type": "http.response.start", "status": status, "headers": raw})
-        await send({"type": "http.response.body", "body": content})
+        await _answer(send, status, media, content)
+
+
+async def _answer(send: Any, status: int, media: str, content: bytes) -> None:
+    raw = [(b"content-type", media.encode()), (b"content-length", str(len(content)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": raw})
+    await send({"type": "http.response.body", "body": content})

@@ -1,10 +1,15 @@
-"""What a kind of attack is told of the obfuscators that users' devices have."""
+"""What the controller tells of the obfuscators that users' devices have, and gives out."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import httpx
 import numpy as np
 import pytest
 
@@ -16,7 +21,12 @@ from leakrange.defences.training import train_defence
 from leakrange.jobs.recipe import DataSpec
 from leakrange.store.files import FolderStore
 from leakrange.wire.errors import NotFound
+from services.controller.range.models import Models
+from services.controller.range.parties import Parties
+from services.controller.range.together import Once
 from services.controller.range.trial import obfuscator_records
+from services.controller.settings import ControllerSettings
+from tests.controller.conftest import OPERATOR, problem, serve
 
 DATA = DataSpec(name="quadrants", count=400)
 
@@ -50,3 +60,36 @@ def test_where_nothing_was_trained_there_is_no_record_and_a_lost_one_is_told(tmp
     planned, _ = DefenceChain.parse([hiding(7)]).planned(DATA, seed=2)
     with pytest.raises(NotFound):
         obfuscator_records(planned.spec(), models)
+
+
+def test_the_file_of_an_obfuscator_is_known_by_its_hash_and_that_of_another_recipe_is_not(
+    tmp_path: Path,
+) -> None:
+    _, recipes = DefenceChain.parse([hiding(7), hiding(5)]).planned(DATA, seed=2)
+    folder = save(tmp_path, train_defence(recipes[0], load(DATA)))
+    content = (folder / "defence.safetensors").read_bytes()
+    parties = cast(Parties, SimpleNamespace(models=FolderStore(tmp_path)))
+    nobody = cast(Any, None)  # is asked for nothing
+
+    async def hashed(digest: str) -> str:
+        return await Models(parties, nobody, Once(), nobody).file(digest)
+
+    assert asyncio.run(hashed(recipes[0].digest())) == hashlib.sha256(content).hexdigest()
+    with pytest.raises(NotFound, match=f"no obfuscator {recipes[1].digest()[:12]}"):
+        asyncio.run(hashed(recipes[1].digest()))
+
+
+def test_the_controller_gives_out_what_is_trained_and_tells_what_is_not(
+    settings: Callable[..., ControllerSettings],
+) -> None:
+    given = settings()
+    _, recipes = DefenceChain.parse([hiding(7), hiding(5)]).planned(DATA, seed=2)
+    folder = save(given.models_dir, train_defence(recipes[0], load(DATA)))
+    headers = {"Authorization": f"Bearer {OPERATOR}"}
+    with serve(given) as url, httpx.Client(base_url=f"{url}/v1/obfuscators/", headers=headers) as client:
+        answer = client.get(recipes[0].digest()).raise_for_status()
+        assert answer.content == (folder / "defence.safetensors").read_bytes()
+        told = problem(client.get(recipes[1].digest()), 404, "not-found")
+        assert told["detail"] == f"no obfuscator {recipes[1].digest()[:12]} is trained here"
+        problem(client.get("0" * 64), 404, "not-found")
+        assert problem(client.get(recipes[1].digest(), headers={"Authorization": ""}), 401, "unauthenticated")
