@@ -31,7 +31,7 @@ def create_edge(settings: EdgeSettings) -> FastAPI:
     transport = HttpxTransport()
     enrolments = Enrolments(transport, most=settings.enrolled, attempts=settings.attempts)
     device = Device(settings.operator_key, batch=settings.batch)
-    obfuscators = Obfuscators(device.sticky_key, most=settings.enrolled)
+    obfuscators = Obfuscators(device.sticky_key, most=settings.enrolled, most_bytes=settings.obfuscator_bytes)
     auditor = Auditor(settings.audit)
     sessions = Sessions(enrolments, device, obfuscators, auditor, metrics)
 

@@ -23,6 +23,8 @@ class EdgeSettings(ServiceSettings):
     """Samples that go through the net at once."""
     enrolled: Positive = 16
     """Models, and trained input defences, kept in memory; beyond that the least recently used is dropped."""
+    obfuscator_bytes: Positive = 2**30
+    """Most bytes that the files of these defences have together; the one in use is kept in any case."""
     attempts: Positive = 8
     """Attempts of a request while the provider or proxy is away, over some twenty seconds."""
     threads: Positive = 1

@@ -95,7 +95,8 @@ def _device(transport: AiohttpTransport) -> tuple[Enrolments, Device, Obfuscator
     torch.set_num_threads(1)  # workers share the cores
     # the noise of the attacker's own outputs follows from the job alone: a repeat computes the same
     device = Device(SecretStr("attacker"), batch=64)
-    return Enrolments(transport, most=2, attempts=1), device, Obfuscators(device.sticky_key, most=2)
+    obfuscators = Obfuscators(device.sticky_key, most=2, most_bytes=2**30)
+    return Enrolments(transport, most=2, attempts=1), device, obfuscators
 
 
 @lru_cache(maxsize=1)

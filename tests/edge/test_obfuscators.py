@@ -134,6 +134,21 @@ def test_substitutes_leave_and_the_file_is_fetched_once(
     assert fetched(tap) == [f"/v1/obfuscators/{trained.digest}"]
 
 
+@pytest.mark.parametrize(("files", "fetches"), [(2.0, 2), (1.9, 3), (0.1, 3)])
+def test_obfuscators_are_kept_as_far_as_their_bytes_allow(
+    tap: Tap, trained: Trained, files: float, fetches: int
+) -> None:
+    room = int(files * len((trained.folder / "defence.safetensors").read_bytes()))
+    sticky = [{"pass": trained.chain[0]["pass"] | {"sticky": True}}]
+    with (
+        serving(edge_app(obfuscator_bytes=room)) as url,
+        httpx.Client(base_url=url, timeout=120) as edge,
+    ):
+        for number, chain in enumerate((trained.chain, sticky, sticky, trained.chain, trained.chain)):
+            play(edge, sends(tap, trained, f"upload-{number}", defence=chain)).raise_for_status()
+    assert len(fetched(tap)) == fetches
+
+
 def test_a_changed_file_is_refused_and_leaves_nothing_behind(
     edge: httpx.Client, tap: Tap, trained: Trained
 ) -> None:

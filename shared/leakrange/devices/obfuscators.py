@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -21,12 +21,13 @@ log = structlog.get_logger("leakrange.devices.obfuscators")
 
 
 class Obfuscators:
-    """The trained input stages on this device, at most ``most`` of them; the least recently used is dropped.
+    """The trained input stages on this device, at most ``most`` of them, whose files have at most
+    ``most_bytes`` together; beyond that the least recently used is dropped, but never the one in use.
     ``key`` is the device's own secret, for those that draw by a keyed hash."""
 
-    def __init__(self, key: bytes, *, most: int) -> None:
-        self._key, self._most = key, most
-        self._kept: OrderedDict[str, DefenceChain] = OrderedDict()
+    def __init__(self, key: bytes, *, most: int, most_bytes: int) -> None:
+        self._key, self._most, self._most_bytes = key, most, most_bytes
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._lock = asyncio.Lock()
 
     async def bound(
@@ -49,11 +50,24 @@ class Obfuscators:
         async with self._lock:
             if name not in self._kept:
                 content = {each: await _fetched(each, client, files[each]) for each in chain.artifacts}
-                self._kept[name] = await asyncio.to_thread(chain.bound, content.__getitem__, self._key)
+                bound = await asyncio.to_thread(chain.bound, content.__getitem__, self._key)
+                self._kept[name] = _Kept(bound, sum(map(len, content.values())))
             self._kept.move_to_end(name)
-            while len(self._kept) > self._most:
-                self._kept.popitem(last=False)
-            return replace(chain, inputs=self._kept[name].inputs)
+            self._drop()
+            return replace(chain, inputs=self._kept[name].chain.inputs)
+
+    def _drop(self) -> None:
+        size = sum(each.size for each in self._kept.values())
+        while len(self._kept) > 1 and (len(self._kept) > self._most or size > self._most_bytes):
+            _, dropped = self._kept.popitem(last=False)
+            size -= dropped.size
+
+
+@dataclass(frozen=True)
+class _Kept:
+    chain: DefenceChain
+    size: int
+    """Of its files, in bytes."""
 
 
 async def _fetched(artifact: str, client: NativeClient, sha256: str) -> bytes:
