@@ -84,6 +84,12 @@ def test_its_record_tells_what_was_known_before_and_what_came_of_it(ready: Ready
     for figures in ready.trained.figures.values():
         assert figures["agreement y"] > 0.95
     given = ready.samples
+    met, test = {name: np.array(joint) for name, joint in told["classes"].items()}, given.where("test")
+    for name, joint in met.items():
+        assert joint.sum(axis=1) == pytest.approx(np.bincount(given.labels[name][test]) / len(test))
+    assert np.trace(met["y"]) == pytest.approx(ready.trained.figures["test"]["agreement y"])
+    rows = met["s"] / met["s"].sum(axis=1, keepdims=True)  # whatever the class was, the same is drawn
+    assert rows[0] == pytest.approx(rows[1], abs=0.1)
     chosen = given.where("train")[told["substitutes"]]
     np.testing.assert_array_equal(given.values[chosen], ready.trained.module.get_buffer("substitutes"))
 

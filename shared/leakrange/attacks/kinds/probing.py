@@ -134,7 +134,11 @@ class ProbingKind(Kind):
         decided = Decisions(trial.uploaded.decisions, target)
         return Judged(
             metrics=measured(decided, guesses, ranking, probed),
-            views=viewed(guesses, ranking) | {"attributes": [told(each) for each in probed.attributes]},
+            views={
+                **viewed(guesses, ranking),
+                **({"substitution": _substituted(trial)} if _substituted(trial) else {}),
+                "attributes": [told(each) for each in probed.attributes],
+            },
             victims=len(guesses.truth),
             spent=spent(trial),
         )
@@ -201,6 +205,14 @@ def _protector(trial: Trial, name: str) -> float | None:
         if found is not None:
             return float(found)
     return None
+
+
+def _substituted(trial: Trial) -> dict[str, Any]:
+    """The view "substitution": with which probability each class of a sample (row) meets each class of its
+    substitute, by attribute; empty where nothing is substituted."""
+    return {
+        name: joint for record in trial.obfuscators() for name, joint in record.get("classes", {}).items()
+    }
 
 
 def _draws(chunks: Chunks, releases: Releases) -> list[NDArray[np.float32]]:

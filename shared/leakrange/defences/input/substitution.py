@@ -185,6 +185,8 @@ class SubstitutionTraining(ObfuscatorTraining):
         if parameters.synthetic is not None:
             self._synthesise(useful, parameters.synthetic)
         self.labels = lessons.target[self.chosen]
+        known = useful if parameters.synthetic is not None else private | useful
+        self.theirs = {name: labels[self.chosen] for name, labels in known.items()}
         self.weights = parameters.resolved(len(private), len(useful))
         self.constant = loss_constant(useful, len(private), len(self.chosen), *self.weights)
         self.estimates = estimates(private, useful, lessons.inputs.cpu().numpy())
@@ -248,7 +250,11 @@ class SubstitutionTraining(ObfuscatorTraining):
 
     @override
     def outcome(self, parts: Mapping[str, Lessons]) -> Outcome:
-        """Figures by split: H(X'|X), H(X'), and how often a substitute has the sample's useful class.
+        """Figures by split: H(X'|X), H(X'), and how often a substitute has the sample's class of a useful
+        attribute.
+
+        ``classes``, of the last split: with which probability a sample's class (row) meets each class of its
+        substitute; of private attributes only where substitutes are samples, whose classes are known.
 
         On the training samples, what substitutes tell of each private attribute: I(X'; S), the worst γ and
         its δ, and δ over samples (Appendix B). All in nats. The record has the estimates from before the
@@ -256,29 +262,25 @@ class SubstitutionTraining(ObfuscatorTraining):
         import torch
 
         from leakrange.defences.substitutes.bounds import deltas, divergences
-        from leakrange.defences.substitutes.examination import examined, sample_deltas
+        from leakrange.defences.substitutes.examination import class_joint, examined, sample_deltas
 
         figures, privacy = {}, {}
+        met: dict[str, NDArray[np.float64]] = {}
+        attributes = {**self.task.private, **self.task.useful}
         for split, part in parts.items():
             assert part.sensitive is not None
-            found = examined(
-                self.module,
-                part.inputs,
-                private=part.sensitive,
-                classes=list(self.task.private.values()),
-                useful=part.target,
-                substitutes_useful=self.labels.cpu(),
-            )
+            labels = torch.cat([part.sensitive, part.target], dim=1)
+            found = examined(self.module, part.inputs, labels, list(attributes.values()))
+            joints = dict(zip(attributes, found.joints, strict=True))
+            met = {name: class_joint(joints[name], theirs) for name, theirs in self.theirs.items()}
             figures[split] = {
                 "samples": float(len(part)),
                 "general": found.general,
                 "spread": found.spread,
-                **{
-                    f"agreement {n}": float(a) for n, a in zip(self.task.useful, found.agreement, strict=True)
-                },
+                **{f"agreement {name}": float(np.trace(met[name])) for name in self.task.useful},
             }
             if split == "train":
-                told = [divergences(joint) for joint in found.joints]
+                told = [divergences(joints[name]) for name in self.task.private]
                 self.module.gammas.copy_(torch.from_numpy(np.stack([gammas for gammas, _ in told])))
                 each = sample_deltas(self.module, part.inputs).T
                 for name, (gammas, information), of_sample in zip(self.task.private, told, each, strict=True):
@@ -293,7 +295,12 @@ class SubstitutionTraining(ObfuscatorTraining):
         before = {"lambda": lam, "mu": mu, "constant": self.constant, **self.estimates}
         return Outcome(
             figures,
-            {"estimates": before, "privacy": privacy, "substitutes": self.sources.tolist()},
+            {
+                "estimates": before,
+                "privacy": privacy,
+                "substitutes": self.sources.tolist(),
+                "classes": {name: joint.tolist() for name, joint in met.items()},
+            },
         )
 
 

@@ -13,50 +13,45 @@ from torch import Tensor
 from leakrange.defences.substitutes.bounds import deltas
 from leakrange.defences.substitutes.net import BATCH, Substitution
 
-__all__ = ["Examined", "examined", "sample_deltas"]
+__all__ = ["Examined", "class_joint", "examined", "sample_deltas"]
 
 Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Examined:
-    """Of N samples: ``general`` H(X'|X) and ``spread`` H(X') in nats, ``agreement`` (useful,) the probability
-    that a substitute has the sample's own class, and for each private attribute P(S, X') (S, K)."""
+    """Of N samples: ``general`` H(X'|X) and ``spread`` H(X') in nats, and for each attribute the joint
+    distribution (C, K) of a sample's class and its substitute."""
 
     general: float
     spread: float
-    agreement: Values
     joints: tuple[Values, ...]
 
 
-def examined(
-    module: Substitution,
-    inputs: Tensor,
-    *,
-    private: Tensor,
-    classes: Sequence[int],
-    useful: Tensor,
-    substitutes_useful: Tensor,
-) -> Examined:
-    """Of samples (N, *shape) as they are stored, with labels ``private`` (N, M) of so many ``classes`` and
-    ``useful`` (N, U); the latter of the substitutes too (K, U)."""
+def examined(module: Substitution, inputs: Tensor, labels: Tensor, classes: Sequence[int]) -> Examined:
+    """Of samples (N, *shape) as they are stored, with ``labels`` (N, A) of A attributes, which have so many
+    ``classes``."""
     joints = [torch.zeros(count, len(module.places), dtype=torch.float64) for count in classes]
-    agreement = torch.zeros(useful.shape[1], dtype=torch.float64)
     general = 0.0
     for place, p in _chances(module, inputs):
         general += float(torch.special.entr(p).sum())
-        for joint, labels in zip(joints, private[place].T, strict=True):
-            joint.index_add_(0, labels, p.double())
-        fits = useful[place].unsqueeze(1) == substitutes_useful.unsqueeze(0)
-        agreement += torch.einsum("bk,bku->u", p.double(), fits.double())
+        for joint, own in zip(joints, labels[place].T, strict=True):
+            joint.index_add_(0, own, p.double())
     count = len(inputs)
     drawn = joints[0].sum(dim=0) / count
     return Examined(
         general / count,
         float(torch.special.entr(drawn).sum()),
-        (agreement / count).numpy(),
         tuple((joint / count).numpy() for joint in joints),
     )
+
+
+def class_joint(joint: Values, theirs: NDArray[np.int64]) -> Values:
+    """The joint distribution (C, C) of a sample's class and its substitute's (PASS, Fig. 5), from that of a
+    sample's class and its substitute (C, K), and the classes of these (K,)."""
+    found = np.zeros((len(joint), len(joint)))
+    np.add.at(found.T, theirs, joint.T)
+    return found
 
 
 def sample_deltas(module: Substitution, inputs: Tensor) -> Values:

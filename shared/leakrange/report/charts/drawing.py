@@ -83,11 +83,13 @@ class Axis:
     log: bool = False
     about: int = 5
     """How many ticks Vega is to choose."""
+    room: int | None = None
+    """How many pixels a name may take; None for what suits a small chart."""
 
     def x(self) -> alt.X:
         """The axis below the chart, of the rows' x."""
         if self.names is not None:
-            limit = WIDTH / len(self.names)
+            limit = self.room or WIDTH / len(self.names)
             own = alt.Axis(grid=False, labelAngle=0, labelLimit=limit, ticks=False)
             return alt.X("x:N", title=self.title, sort=list(self.names), axis=own)
         return alt.X("x:Q", title=self.title, scale=self._scale(), axis=self._marks())
@@ -97,7 +99,7 @@ class Axis:
         above: dict[str, Any] = {"titleAngle": 0, "titleAnchor": "end", "titleAlign": "left"}
         above |= {"titleX": -40, "titleY": -14}
         if self.names is not None:
-            own = alt.Axis(grid=False, labelLimit=82, ticks=False, **above)
+            own = alt.Axis(grid=False, labelLimit=self.room or 82, ticks=False, **above)
             return alt.Y("y:N", title=self.title or None, sort=list(self.names), axis=own)
         return alt.Y("y:Q", title=self.title, scale=self._scale(), axis=self._marks(**above))
 

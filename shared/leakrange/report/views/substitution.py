@@ -1,0 +1,67 @@
+"""Substitution by classes: of which class a substitute is for a sample of which class (PASS, Fig. 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from leakrange.metrics.numbers import percent
+from leakrange.report.charts.drawing import Axis, Picture, cells, picture
+from leakrange.report.findings import Findings, Subject
+from leakrange.report.views import View, views
+
+__all__ = ["class_map"]
+
+LEGIBLE = 14
+
+
+def class_map(title: str, joint: Any, names: list[str], note: str = "") -> Picture:
+    """A map of P(class of the substitute | class of the sample), from their joint distribution (C, C)."""
+    found = np.asarray(joint, dtype=np.float64)
+    shares = found / np.maximum(found.sum(axis=1, keepdims=True), 1e-12)
+    rows = [
+        {
+            "x": names[theirs],
+            "y": names[own],
+            "share": float(shares[own, theirs]),
+            "tip": f"{names[own]} becomes {names[theirs]}: {percent(float(shares[own, theirs]))}",
+            "text": percent(float(shares[own, theirs])) if len(names) <= 6 else "",
+        }
+        for own in range(len(names))
+        for theirs in range(len(names))
+    ]
+    kept = float(np.trace(found))
+    return picture(
+        title,
+        f"Classes of samples and of their substitutes: {title}. {percent(kept)} keep theirs.",
+        cells(rows, Axis("class of the substitute", names=names), Axis("class of the sample", names=names)),
+        size=(300, 270),
+        margins=(30, 12, 44, 98 if len(names) <= LEGIBLE else 46),
+        note=note,
+    )
+
+
+def _draw(findings: Findings, subject: Subject) -> Picture | None:
+    for row in findings.summaries:
+        if Subject.of(row) != subject:
+            continue
+        found = [
+            trial.views["substitution"] for trial in findings.trials(row) if "substitution" in trial.views
+        ]
+        if found and subject.sensitive in found[0]:
+            joint = np.mean([np.asarray(each[subject.sensitive]) for each in found], axis=0)
+            known = findings.results.classes.get(subject.data, {}).get(subject.sensitive, [])
+            names = known if len(known) == len(joint) else [str(place) for place in range(len(joint))]
+            return class_map(findings.label(subject), joint, names, f"defence: {row.defence}")
+    return None
+
+
+views.register("substitution")(
+    View(
+        "Substitution",
+        "Of which class the substitutes of each class's samples are. Where all rows are equal, a substitute "
+        "tells nothing of the class; where the diagonal is full, it tells all.",
+        _draw,
+    )
+)
