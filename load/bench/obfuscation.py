@@ -20,7 +20,7 @@ from contextlib import nullcontext
 import numpy as np
 import torch
 
-from leakrange.data.sets.fsdd import DEVIATION, MEAN, Fsdd
+from leakrange.data.sets.fsdd import Fsdd
 from leakrange.defences.input.substitution import Pass, PassParameters
 from leakrange.defences.input.trained import DefenceConfig
 from leakrange.defences.substitutes.net import BATCH, Substitution
@@ -29,6 +29,8 @@ from load.bench.harness import machine, with_allocator
 
 __all__ = ["main"]
 
+DEVIATION = float(np.mean(Fsdd.spec.scale))
+MEAN = -float(np.mean(Fsdd.spec.offset)) * DEVIATION
 LIMIT = 10.0
 """Milliseconds that `BATCH` samples may take beyond the embedding."""
 

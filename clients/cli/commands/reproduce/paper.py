@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 
 __all__ = ["reproduce"]
 
-Name = Annotated[str, typer.Argument(metavar="PAPER", help="hbc or faceleaks, or a paper of a plugin")]
+Name = Annotated[
+    str, typer.Argument(metavar="PAPER", help="hbc, vicious, faceleaks, pass, or a paper of a plugin")
+]
 Table = Annotated[
     list[str] | None,
     typer.Option(help="a table, or some rows of it: 3:Y=3,S=2|5 (repeatable; default: all)"),

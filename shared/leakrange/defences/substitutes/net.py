@@ -14,7 +14,7 @@ from typing_extensions import override
 from leakrange.defences.substitutes.losses import substitution
 from leakrange.nets.classifier import Classifier, to_input
 
-__all__ = ["Substitution"]
+__all__ = ["BATCH", "Substitution"]
 
 BATCH = 256
 """Samples that are looked at together."""
