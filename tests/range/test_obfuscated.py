@@ -117,6 +117,44 @@ def test_uploads_betray_whose_records_the_substitutes_are(
     assert 0.6 < value(few, "auc") < value(unaware, "auc") <= value(aware, "auc")
 
 
+def test_probing_tells_what_is_hidden_and_what_is_kept(run: Finished, controller: Controller) -> None:
+    """The obfuscator is that of the other run, and so are users' uploads."""
+    probing = {
+        "kind": "probing",
+        "useful": "activity",
+        "general": "gait",
+        "auxiliary": 300,
+        "repeats": 2,
+        "net": {"name": "conv-1d", "width": 0.25},
+        "epochs": 15,
+        "batch": 16,
+        "knowledge": ["aware", "averaging"],
+    }
+    text = yaml.safe_dump({**yaml.safe_load(TEXT), "attacks": {"probe": probing}, "budgets": [600]})
+    found = controller.run(text)
+    assert found.view["state"] == "done", found.view["error"]
+    bare, aware, averaging = (
+        found.trials[f"honest-s0.{name}.b600"]
+        for name in ("none.probe.aware", "private.probe.aware", "private.probe.averaging")
+    )
+    assert (value(bare, "private_nag"), value(bare, "useful_nag")) == (1.0, 1.0)
+    for trial in (aware, averaging):
+        assert value(trial, "private_nag") < 0.2
+        assert value(trial, "useful_nag") > 0.85
+        assert value(trial, "mnag") == pytest.approx(
+            (value(trial, "useful_nag") + value(trial, "general_nag")) / 2 - value(trial, "private_nag"),
+            abs=1e-9,
+        )
+    assert value(aware, "unfinetuned_nag") > 0.8
+    assert (aware["spent"], averaging["spent"]) == (300, 600)
+    rows = {row["attribute"]: row for row in aware["views"]["attributes"]}
+    assert [row["role"] for row in rows.values()] == ["private", "useful", "general"]
+    assert rows["hand"]["undefended"] > 0.9
+    drawn = np.array(aware["views"]["substitution"]["activity"])
+    assert np.trace(drawn) > 0.9
+    assert drawn.sum() == pytest.approx(1.0)
+
+
 def test_who_has_no_key_for_it_gets_no_obfuscator(
     run: Finished, controller: Controller, embedded_range: EmbeddedRange
 ) -> None:

@@ -23,6 +23,7 @@ PLAYED: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "motionsense": MOTION,
         "hmp-recordings": MOTION,
         "hmp": {"gender": "gender", "activity": "activity"},
+        "synthmotion": {"gender": "hand", "id": "gait", "activity": "activity"},
         "celeba_sub": FACES,
         "hub-celeba": FACES,
     }
