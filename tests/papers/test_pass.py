@@ -128,8 +128,9 @@ def test_the_protector_has_half_of_the_samples_and_the_attacker_all() -> None:
 
 def test_repeats_are_an_averaging_attackers() -> None:
     many, once = (PAPER.trial(one(f"repeats:method=PASS,repeats={k}"), 0).attack for k in (16, 1))
-    assert (many["knowledge"], many["repeats"], many["auxiliary"]) == ("averaging", 16, 400)
-    assert (once["knowledge"], once["auxiliary"]) == ("aware", 400)
+    assert (many["knowledge"], many["repeats"], many["records"]) == ("averaging", 16, "auxiliary")
+    assert (once["knowledge"], once["records"]) == ("aware", "auxiliary")
+    assert PAPER.trial(one("repeats:method=PASS,repeats=16"), 0).data["auxiliary"] == 0.2
     assert "repeats" not in once
     assert defence("repeats:method=PASS sticky,repeats=4")[1]["sticky"] is True
 

@@ -45,8 +45,8 @@ NOISE: Mapping[str, dict[str, Any]] = MappingProxyType(
 """The paper states none of these parameters: these are ours."""
 DP_IMAGE = MappingProxyType({"epsilon": 500.0, "latent": 64})
 ALL_RECORDS = 1_000_000
-REPEATED_RECORDS = 400
-"""Whose obfuscation an attacker repeats."""
+REPEATED_SHARE = 0.2
+"""Of the training samples: those of the attacker, whose obfuscation it repeats."""
 
 Epochs = Annotated[int, Field(ge=1, le=10_000)]
 Rate = Annotated[float, Field(gt=0.0, le=1.0)]
@@ -167,6 +167,10 @@ class StochasticSubstitution(Paper):
         found: dict[str, Any] = {"name": self._set(row), "auxiliary": 0.0}
         if row["set"] == "faces" and self.settings.size:
             found["size"] = self.settings.size
+        if row[
+            "repeats"
+        ]:  # whoever repeats has few records, and of all classes: a split of its own is drawn at random
+            found["auxiliary"] = REPEATED_SHARE
         if row.table == "15":
             found["subset"] = {"pool": self.settings.half, "share": 0.5}
         return found
@@ -239,8 +243,8 @@ class StochasticSubstitution(Paper):
             **({"general": _one(general)} if general else {}),
             "net": self._net(row),
             "epochs": self.settings.probing_epochs or self._own(row, "epochs"),
-            "records": "pool" if row.table == "15" else "train",
-            "auxiliary": REPEATED_RECORDS if repeats else ALL_RECORDS,
+            "records": "auxiliary" if repeats else "pool" if row.table == "15" else "train",
+            "auxiliary": ALL_RECORDS,
             **({"repeats": repeats, "knowledge": "averaging"} if repeats > 1 else {"knowledge": "aware"}),
         }
 
@@ -316,8 +320,9 @@ class StochasticSubstitution(Paper):
         """What plays the paper’s attributes, and what is ours."""
         if table == "repeats":
             return (
-                f"The attacker has {REPEATED_RECORDS} training samples obfuscated so many times, and reads "
-                "as many uploads of each user’s sample. A sticky device draws the same substitute each time."
+                f"The attacker has {REPEATED_SHARE:.0%} of the training samples to itself. It has each of "
+                "them obfuscated so many times, and reads as many uploads of each user’s sample. A sticky "
+                "device draws the same substitute each time."
             )
         if table == "12":
             return "The last class of the private attribute plays the men."
