@@ -120,11 +120,13 @@ class Probing(Attack):
             ways: list[Sequence[NDArray[np.float32]]] = [[mean]] if len(draws) == 1 else [[mean], draws]
             learned = [self._learned(way, labels, classes, spec, own, held) for way in ways]
         truth = torch.from_numpy(labels)[held]
-        losses = [
-            float(nll_loss(_said_together(net, [draw[held] for draw in way], spec), truth))
-            for net, way in zip(learned, ways, strict=True)
-        ]
-        best = int(np.argmin(losses))
+
+        def right(which: int) -> tuple[float, float]:
+            """And of two that are right as often, the one that is surer of what is true."""
+            said = _said_together(learned[which], [draw[held] for draw in ways[which]], spec)
+            return float((said.argmax(1) == truth).float().mean()), -float(nll_loss(said, truth))
+
+        best = max(range(len(ways)), key=right)
         state = {name: value.numpy() for name, value in learned[best].state_dict().items()}
         return state | {TOGETHER: np.array(best)}
 

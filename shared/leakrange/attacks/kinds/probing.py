@@ -127,18 +127,16 @@ class ProbingKind(Kind):
         found = {}
         for name, (role, classes) in roles.items():
             found[name] = await _probed(trial, name, cast(AttributeRole, role), classes)
-        of_hidden, guesses, ranking = found[trial.hidden]
-        del of_hidden
+        _, guesses, ranking = found[trial.hidden]
         probed = Probed([attribute for attribute, _, _ in found.values()])
         target = trial.uploaded.truth(trial.model.target)
+        views: dict[str, Any] = {"attributes": [told(each) for each in probed.attributes]}
+        if substituted := _substituted(trial):
+            views["substitution"] = substituted
         decided = Decisions(trial.uploaded.decisions, target)
         return Judged(
             metrics=measured(decided, guesses, ranking, probed),
-            views={
-                **viewed(guesses, ranking),
-                **({"substitution": _substituted(trial)} if _substituted(trial) else {}),
-                "attributes": [told(each) for each in probed.attributes],
-            },
+            views=viewed(guesses, ranking) | views,
             victims=len(guesses.truth),
             spent=spent(trial),
         )
