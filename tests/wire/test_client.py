@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
+import uvicorn
 from fastapi import FastAPI, Request, Response
 
 from leakrange.defences.output import InvalidChain
@@ -320,6 +321,30 @@ async def test_a_server_that_never_answers_is_unavailable(kind: Any) -> None:
     with pytest.raises(Unavailable):
         await talk(transport, b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", close=False)
     await transport.close()
+
+
+async def test_a_connection_that_the_server_is_about_to_close_is_not_used_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = FastAPI()
+    ports: list[int] = []
+
+    @app.post("/")
+    async def whence(request: Request) -> None:
+        ports.append(request.scope["client"][1])
+
+    idle = 0.0
+    monkeypatch.setattr("aiohttp.connector.monotonic", lambda: time.monotonic() + idle)
+    transport = AiohttpTransport()
+    with serving(app) as url:
+        await transport.send("POST", url, {}, b"")
+        idle += 1.0
+        await transport.send("POST", url, {}, b"")
+        idle += uvicorn.Config(app).timeout_keep_alive - 0.5
+        await transport.send("POST", url, {}, b"")
+        await transport.close()
+    kept, again, new = ports
+    assert kept == again != new
 
 
 async def test_an_answer_that_does_not_end_is_cut(

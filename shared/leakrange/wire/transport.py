@@ -73,7 +73,9 @@ class AiohttpTransport:
 
     def __init__(self, *, timeout: float = 30.0, connections: int = 64) -> None:
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=connections),
+            # uvicorn closes idle connections after 5 s, which a loop that stands still between requests does
+            # not notice.
+            connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=4.0),
             timeout=aiohttp.ClientTimeout(total=timeout),
         )
 
