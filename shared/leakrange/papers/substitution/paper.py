@@ -288,8 +288,9 @@ class StochasticSubstitution(Paper):
         """Those that are about an attribute of the rows, and that a set has."""
         kinds = {"1": ("protector", "nag"), "7": ("nag", "acc", "mnag"), "4": ("nag", "unfinetuned", "mnag")}
         wanted = set()
+        roles = ("private",) if table == "1" else ("private", "useful", "general")
         for row in rows:
-            asked = " ".join(row[role] for role in ("private", "useful", "general")).split()
+            asked = " ".join(row[role] for role in roles).split()
             wanted |= {name for name in asked if name in PLAYED[self._set(row)]}
         found = []
         for figure in self.figures:
