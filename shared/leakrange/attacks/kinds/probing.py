@@ -130,7 +130,7 @@ class ProbingKind(Kind):
         _, guesses, ranking = found[trial.hidden]
         probed = Probed([attribute for attribute, _, _ in found.values()])
         target = trial.uploaded.truth(trial.model.target)
-        views: dict[str, Any] = {"attributes": [told(each) for each in probed.attributes]}
+        views: dict[str, Any] = {"attributes": [_told(each) for each in probed.attributes]}
         if substituted := _substituted(trial):
             views["substitution"] = substituted
         decided = Decisions(trial.uploaded.decisions, target)
@@ -142,7 +142,7 @@ class ProbingKind(Kind):
         )
 
 
-def told(attribute: ProbedAttribute) -> dict[str, Any]:
+def _told(attribute: ProbedAttribute) -> dict[str, Any]:
     """One row of the view "attributes": the figures that an attribute has, and its NAGs."""
     row = {
         "attribute": attribute.name,
