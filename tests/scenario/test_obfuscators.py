@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
@@ -139,9 +140,13 @@ def test_what_all_providers_are_asked_for_cannot_be_private() -> None:
     assert found == {("by-activity", each) for each in ("none", "hides", "always")} | {("by-gait", "none")}
 
 
-def test_the_example_of_the_docs_is_a_scenario() -> None:
+def test_the_examples_of_the_docs_are_scenarios() -> None:
     text = (Path(__file__).parents[2] / "docs" / "obfuscation.md").read_text()
-    [example] = re.findall(r"(?ms)^```yaml\n(.*?)^```", text)
+    example, probing = re.findall(r"(?ms)^```yaml\n(.*?)^```", text)
+    other = yaml.safe_dump({**yaml.safe_load(example), **yaml.safe_load(probing)})
+    probed = expand(parse(other))
+    assert {each.result.attack for each in probed.trials} == {"probe"}
+    assert {each.result.defence for each in probed.trials} == {"none", "substitutes"}
     plan = expand(parse(example))
     assert [each.recipe.defence for each in plan.obfuscators] == ["pass"] * 3
     assert plan.obfuscators[0].recipe.parameters == {

@@ -43,7 +43,7 @@ class SubstituteAttack(Attack):
     substitutes."""
 
     kind: ClassVar[str] = "substitutes"
-    paper: ClassVar[str] = ""
+    paper: ClassVar[str] = "after Chen et al. 2020 (GAN-Leaks)"
     consumes: ClassVar[tuple[str, ...]] = ("sample",)
     grants: ClassVar[tuple[str, ...]] = (
         "every sample that users upload",
