@@ -31,8 +31,6 @@ HELD = 5
 WEIGHT_DECAY = 1e-4
 MEDIUM = MappingProxyType({"picture": "conv-2d", "series": "conv-1d", "table": "mlp", "vector": "mlp"})
 """The net by the encoding of samples, where none is named."""
-BATCH = 500
-"""Samples that are classified together."""
 TOGETHER = "together"
 """The name beside the weights of how draws are put together: 0 by classifying their mean, 1 by multiplying
 what is said of each."""
@@ -123,7 +121,7 @@ class Probing(Attack):
 
         def right(which: int) -> tuple[float, float]:
             """And of two that are right as often, the one that is surer of what is true."""
-            said = _said_together(learned[which], [draw[held] for draw in ways[which]], spec)
+            said = _said_together(learned[which], [draw[held] for draw in ways[which]])
             return float((said.argmax(1) == truth).float().mean()), -float(nll_loss(said, truth))
 
         best = max(range(len(ways)), key=right)
@@ -144,6 +142,7 @@ class Probing(Attack):
         from torch.nn.functional import cross_entropy, nll_loss
 
         from leakrange.jobs.recipe import OptimiserSpec, Schedule
+        from leakrange.nets.classifier import to_input
         from leakrange.nets.optimisers import optimiser
         from leakrange.providers.loop import Selection
 
@@ -162,8 +161,8 @@ class Probing(Attack):
             net.train()
             for part in torch.split(own[torch.randperm(len(own))], given.batch):
                 if len(part) > 1:  # batch norm wants more than one sample
-                    descent.descend(cross_entropy(_logits(net, samples[part], spec), told[part]))
-            loss = float(nll_loss(_said(net, draw[held.numpy()], spec), told[held]))
+                    descent.descend(cross_entropy(net(to_input(samples[part], spec)), told[part]))
+            loss = float(nll_loss(_said(net, draw[held.numpy()]), told[held]))
             kept.offer(epoch + 1, -loss, lambda: copy.deepcopy(net.state_dict()))
         net.load_state_dict(kept.state)
         return net
@@ -187,7 +186,7 @@ class Probing(Attack):
         }
         net.load_state_dict(weights)
         way = draws if state[TOGETHER] else [_mean(draws)]
-        scores = _said_together(net, way, spec).exp().numpy()
+        scores = _said_together(net, way).exp().numpy()
         return Inference(scores.argmax(axis=1).astype(np.int64), scores)
 
     def _built(self, spec: SampleSpec, classes: int) -> Classifier:
@@ -202,28 +201,20 @@ def _mean(draws: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
     return found
 
 
-def _logits(net: Classifier, samples: Tensor, spec: SampleSpec) -> Tensor:
-    from leakrange.nets.classifier import to_input
-
-    found: Tensor = net(to_input(samples, spec))
-    return found
-
-
-def _said(net: Classifier, samples: NDArray[np.float32], spec: SampleSpec) -> Tensor:
+def _said(net: Classifier, samples: NDArray[np.float32]) -> Tensor:
     """Log-probabilities (B, classes)."""
     import torch
 
-    net.eval()
-    with torch.inference_mode():
-        parts = torch.split(torch.from_numpy(samples), BATCH)
-        return torch.cat([_logits(net, part, spec).log_softmax(1) for part in parts])
+    from leakrange.providers.inference import logits_of
+
+    return logits_of(net, torch.from_numpy(samples)).log_softmax(1)
 
 
-def _said_together(net: Classifier, draws: Sequence[NDArray[np.float32]], spec: SampleSpec) -> Tensor:
+def _said_together(net: Classifier, draws: Sequence[NDArray[np.float32]]) -> Tensor:
     """Log-probabilities (V, classes) by all draws of each sample."""
     import torch
 
-    return torch.stack([_said(net, draw, spec) for draw in draws]).sum(dim=0).log_softmax(dim=1)
+    return torch.stack([_said(net, draw) for draw in draws]).sum(dim=0).log_softmax(dim=1)
 
 
 def _check(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
@@ -124,14 +125,16 @@ class ProbingKind(Kind):
     async def judge(self, trial: Trial) -> Judged:
         """Compares what the classifiers say with the labels that the users' edge clients registered."""
         roles: dict[str, list[Any]] = trial.needs.asked["attributes"]
+        records = trial.obfuscators()
         found = {}
         for name, (role, classes) in roles.items():
-            found[name] = await _probed(trial, name, cast(AttributeRole, role), classes)
+            protector = _protector(records, name)
+            found[name] = await _probed(trial, name, cast(AttributeRole, role), classes, protector)
         _, guesses, ranking = found[trial.hidden]
         probed = Probed([attribute for attribute, _, _ in found.values()])
         target = trial.uploaded.truth(trial.model.target)
         views: dict[str, Any] = {"attributes": [_told(each) for each in probed.attributes]}
-        if substituted := _substituted(trial):
+        if substituted := _substituted(records):
             views["substitution"] = substituted
         decided = Decisions(trial.uploaded.decisions, target)
         return Judged(
@@ -161,7 +164,7 @@ def _told(attribute: ProbedAttribute) -> dict[str, Any]:
 
 
 async def _probed(
-    trial: Trial, name: str, role: AttributeRole, classes: int
+    trial: Trial, name: str, role: AttributeRole, classes: int, protector: float | None
 ) -> tuple[ProbedAttribute, Guesses, Ranking]:
     truth = trial.uploaded.truth(name)
     known = np.flatnonzero(truth >= 0)
@@ -189,28 +192,26 @@ async def _probed(
         undefended=accuracy(at_best.predicted, truth[known]),
         majority=majority_share(truth[known], classes),
         unfinetuned=accuracy(unadapted.predicted, truth[known]),
-        protector=_protector(trial, name),
+        protector=protector,
         bits=information_bound(reached.scores, truth[known]),
     )
     guesses = Guesses(reached.predicted, truth[known], classes)
     return attribute, guesses, Ranking(reached.scores, truth[known])
 
 
-def _protector(trial: Trial, name: str) -> float | None:
+def _protector(records: Sequence[Mapping[str, Any]], name: str) -> float | None:
     """The accuracy of the adversary that an obfuscator was trained against, on test samples."""
-    for record in trial.obfuscators():
+    for record in records:
         found = record["figures"].get("test", {}).get(f"adversary {name}")
         if found is not None:
             return float(found)
     return None
 
 
-def _substituted(trial: Trial) -> dict[str, Any]:
+def _substituted(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The view "substitution": with which probability each class of a sample (row) meets each class of its
     substitute, by attribute; empty where nothing is substituted."""
-    return {
-        name: joint for record in trial.obfuscators() for name, joint in record.get("classes", {}).items()
-    }
+    return {name: joint for record in records for name, joint in record.get("classes", {}).items()}
 
 
 def _draws(chunks: Chunks, releases: Releases) -> list[NDArray[np.float32]]:
