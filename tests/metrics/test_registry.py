@@ -43,7 +43,7 @@ def test_a_registered_function_is_measured_of_every_outcome_of_its_type(added: N
     found = measured(GUESSES, Drawn(31.5))
     assert (found["error_rate"], found["distance"]) == (Estimate(value=0.25), Estimate(value=31.5))
     assert "honesty" not in found  # of which there is no outcome
-    assert list(found) == ["error_rate", "curiosity", "majority", "nag", "distance"]
+    assert list(found) == ["error_rate", "curiosity", "majority", "nag", "advantage", "distance"]
 
 
 def test_what_is_not_finite_is_no_figure(added: None) -> None:

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.metrics.calibration import surprise
 from leakrange.metrics.entropy import entropy_bits
 from leakrange.metrics.membership import MembershipReport, membership_report
 
@@ -96,6 +97,11 @@ class Ranking:
     truth: NDArray[np.integer] | NDArray[np.bool_]
     group: NDArray[np.integer] | None = None
     fold: NDArray[np.integer] | None = None
+
+    @cached_property
+    def surprise(self) -> NDArray[np.float64]:
+        """See `leakrange.metrics.calibration.surprise`; of scores (N, S)."""
+        return surprise(self.scores, self.truth.astype(int))
 
 
 @dataclass(frozen=True)

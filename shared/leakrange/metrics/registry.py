@@ -36,8 +36,9 @@ class Metric:
 
     ``higher``: whether a higher value means more utility or leakage. ``chance`` is what pure guessing
     reaches: a value, or the name of the metric that holds it. ``floor`` names the metric that holds what a
-    decision alone gives away. ``claim`` says in words what an attack reached;
-    it may contain ``{value}`` and ``{hidden}``.
+    decision alone gives away, ``bound`` the one that holds what no attack should pass, and ``doubt`` of such
+    a bound says what it means where one does. ``claim`` says in words what an attack reached; it may contain
+    ``{value}`` and ``{hidden}``.
     """
 
     name: str
@@ -50,6 +51,8 @@ class Metric:
     """Over what the interval of one trial is, and by whose method; empty where there is none."""
     chance: float | str | None = None
     floor: str | None = None
+    bound: str | None = None
+    doubt: str = ""
     claim: str = ""
     rank: int = 100
     """The metric's place in reports; metrics of equal rank are sorted by name."""

@@ -40,7 +40,7 @@ def honesty(decisions: Decisions) -> Estimate | None:
 
 @metric(
     "curiosity", measures=Guesses, title="curiosity", unit="share", role="leakage", rank=20, interval=WILSON,
-    equation="accuracy of the hidden attribute (HBC, Section 2)", chance="majority",
+    equation="accuracy of the hidden attribute (HBC, Section 2)", chance="majority", bound="accuracy_bound",
     claim="guesses “{hidden}” right {value} of the time",
 )  # fmt: skip
 def curiosity(guesses: Guesses) -> Estimate:

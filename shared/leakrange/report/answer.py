@@ -16,6 +16,7 @@ from leakrange.metrics.numbers import (
     share,
     signed,
 )
+from leakrange.report.beyond import beyond_bounds
 from leakrange.report.findings import (
     HARDLY,
     LITTLE,
@@ -334,7 +335,7 @@ def caveats(findings: Findings) -> list[str]:
         said.append(
             "There are two seeds only: the 95 % intervals (Student’s t, one degree of freedom) are very wide."
         )
-    return said
+    return [*said, *beyond_bounds(findings)]
 
 
 def _decibels(findings: Findings) -> str:

@@ -58,6 +58,7 @@ def test_figures_of_all_users() -> None:
         "majority_target": pytest.approx(3 / 5),
         "auc": pytest.approx((2 + 4 / 2) / 6),
         "nag": 0.0,
+        "advantage": pytest.approx(2 / 2 - 2 / 3),
     }
     curiosity = judged.metrics["curiosity"]
     assert (curiosity.low, curiosity.high) == pytest.approx(wilson_interval(3, 5))

@@ -34,6 +34,7 @@ def test_figures_are_those_of_the_report_and_of_its_test_half() -> None:
         "curiosity": pytest.approx(report.balanced_accuracy),
         "majority": 0.5,
         "nag": pytest.approx(2 * report.balanced_accuracy - 1),
+        "advantage": pytest.approx(2 * report.balanced_accuracy - 1),
         "auc": report.auc,
         "unsigned_auc": report.unsigned_auc,
         "tpr_at_001": report.tpr_at_001,

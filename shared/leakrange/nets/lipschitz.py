@@ -1,0 +1,34 @@
+"""How far two outputs of a net can lie apart, against its inputs."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from leakrange.nets.dropout import Dropout
+
+__all__ = ["lipschitz_bound"]
+
+NOT_EXPANDING = (nn.ReLU, nn.Dropout, Dropout, nn.Flatten, nn.Identity)
+"""Layers that never bring two inputs further apart, as they are in eval mode."""
+
+
+def lipschitz_bound(net: nn.Module) -> float:
+    """An upper bound of the Lipschitz constant of ``net`` in eval mode, by Euclidean norms: the product of
+    the spectral norms of its linear layers (TAPPFL, Theorem 1, C_L).
+
+    A softmax behind it does not raise it. Raises `ValueError` for a layer of which no bound is known.
+    """
+    if isinstance(net, nn.Sequential):
+        product = 1.0
+        for layer in net:
+            product *= lipschitz_bound(layer)
+        return product
+    if isinstance(net, nn.Linear):
+        with torch.no_grad():
+            return float(torch.linalg.matrix_norm(net.weight.double(), ord=2))
+    if isinstance(net, NOT_EXPANDING):
+        return 1.0
+    raise ValueError(
+        f"no Lipschitz constant of {type(net).__name__} is known; of linear layers and ReLU it is"
+    )
