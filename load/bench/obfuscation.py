@@ -22,8 +22,8 @@ import torch
 
 from leakrange.data.sets.fsdd import Fsdd
 from leakrange.defences.input.substitution import Pass, PassParameters
-from leakrange.defences.input.trained import DefenceConfig
 from leakrange.defences.substitutes.net import BATCH, Substitution
+from leakrange.defences.trained import DefenceConfig
 from leakrange.jobs.recipe import NetSpec
 from load.bench.harness import machine, with_allocator
 

@@ -13,9 +13,9 @@ from typing import Any
 
 from torch import nn
 
-from leakrange.defences.input import input_defences
-from leakrange.defences.input.trained import DefenceConfig, TrainedInputDefence
-from leakrange.defences.training import TrainedDefence
+from leakrange.defences.outcome import TrainedDefence
+from leakrange.defences.registered import trained_defence
+from leakrange.defences.trained import DefenceConfig
 from leakrange.jobs.versions import DEFENCE as DEFENCE_PREFIX
 from leakrange.nets.module_file import packed
 from leakrange.providers.artifact_files import DEFENCE, find, installed, read_files, write_files
@@ -59,13 +59,11 @@ def load(folder: Path) -> DefenceArtifact:
     files = read_files(folder, "defence")
     try:
         name = str(files.record["recipe"]["behaviour"])
-        entry = input_defences[name.removeprefix(DEFENCE_PREFIX)]
+        entry = trained_defence(name.removeprefix(DEFENCE_PREFIX))
     except (KeyError, TypeError) as error:
         raise InvalidArtifact(f"{folder}: its record names no defence") from error
     except UnknownName as error:
         raise InvalidArtifact(f"{folder}: {error}") from error
-    if not issubclass(entry, TrainedInputDefence):
-        raise InvalidArtifact(f"{folder}: the defence {name!r} needs no training")
     config, module = entry.opened(files.main)
     return DefenceArtifact(folder, files.main, config, module, files.sha256, files.record)
 

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from leakrange.registry import UnknownName
 from leakrange.wire.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from leakrange.data.samples import Attribute
+    from leakrange.jobs.recipe import DataSpec, TrainingRecipe
+    from leakrange.wire.samples import SampleSpec
 
 __all__ = [
     "Defence",
@@ -58,6 +63,33 @@ class Defence(ABC, Generic[P]):
     def deterministic(self) -> bool:
         """Whether applying it again gives the same result, so that an attacker gains nothing by averaging."""
         return True
+
+    @property
+    def artifact(self) -> str | None:
+        """The digest of what is trained for it, once that is planned; None where nothing is."""
+        return None
+
+    def mistakes(
+        self,
+        spec: SampleSpec,  # noqa: ARG002
+        attributes: Mapping[str, Attribute],  # noqa: ARG002
+    ) -> list[dict[str, Any]]:
+        """Why it cannot be applied to samples of ``spec`` with these attributes, as `mistake` tells it; the
+        paths begin among its parameters."""
+        return []
+
+    def recipe(self, data: DataSpec, seed: int) -> TrainingRecipe | None:  # noqa: ARG002
+        """How what it needs is trained; None for a defence that needs no training."""
+        return None
+
+    def planned(self, data: DataSpec, seed: int) -> Self:  # noqa: ARG002
+        """The link that names what is trained for it, so that a chain's identity tells it."""
+        return self
+
+    def bound(self, load: Callable[[str], bytes], key: bytes) -> Self:  # noqa: ARG002
+        """The link with what was trained for it, which ``load`` reads by the digest of its recipe. ``key`` is
+        a secret of whoever applies it."""
+        return self
 
 
 class InvalidChain(InvalidInput):

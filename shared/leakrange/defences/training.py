@@ -4,39 +4,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from leakrange.data.samples import Samples, names
-from leakrange.defences.input import input_defences
-from leakrange.defences.input.trained import DefenceConfig, Task, TrainedInputDefence
+from leakrange.defences.extractor_training import train_extractor
+from leakrange.defences.input.trained import Task, TrainedInputDefence
+from leakrange.defences.outcome import TrainedDefence
+from leakrange.defences.registered import trained_defence
+from leakrange.defences.representation.federated import FederatedRepresentation
+from leakrange.defences.trained import DefenceConfig
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.providers.loop import Lessons, Progress, Trainer, seeded, through_epochs
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["DefenceTraining", "TrainedDefence", "train_defence"]
-
-
-@dataclass(frozen=True)
-class TrainedDefence:
-    """The obfuscator of the last epoch, on the CPU in eval mode, and the record of its training.
-
-    history: per epoch ``epoch``, ``loss``, ``seconds``, and what the defence adds. figures: by split; told:
-    what else the defence has to say.
-    """
-
-    recipe: TrainingRecipe
-    config: DefenceConfig
-    module: nn.Module
-    history: list[dict[str, float]]
-    figures: dict[str, dict[str, float]]
-    told: dict[str, Any]
-    chosen_epoch: int
-    seconds: float
+__all__ = ["DefenceTraining", "train_defence"]
 
 
 class DefenceTraining:
@@ -128,25 +112,33 @@ def train_defence(
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> TrainedDefence:
-    """Train the defence that ``recipe`` names, on the training samples of ``samples``.
+    """Train the defence that ``recipe`` names, on the training samples of ``samples``: an extractor by a
+    federation of devices, see `leakrange.defences.extractor_training`, anything else here.
 
     The last epoch is kept: the papers name no other rule, and a loss on validation samples would not tell how
     an attacker fares who learns anew. The same recipe gives the same defence on the same machine and number
     of threads. ``progress`` is told as in `leakrange.providers.training.train`. Raises as `DefenceTraining`
     does.
     """
+    if issubclass(trained_defence(_named(recipe)), FederatedRepresentation):
+        return train_extractor(recipe, samples, device=device, progress=progress)
     with seeded(recipe.seed, device):
         training = DefenceTraining(recipe, samples, device)
         through_epochs(recipe.schedule.epochs, training.epoch, progress)
     return training.result()
 
 
-def _link(recipe: TrainingRecipe) -> TrainedInputDefence[Any]:
+def _named(recipe: TrainingRecipe) -> str:
     if recipe.defence is None:
         raise InvalidInput(
             f"the recipe is of a provider's behaviour, {recipe.behaviour!r}, and of no defence"
         )
-    entry = input_defences[recipe.defence]
+    return recipe.defence
+
+
+def _link(recipe: TrainingRecipe) -> TrainedInputDefence[Any]:
+    entry = trained_defence(_named(recipe))
     if not issubclass(entry, TrainedInputDefence):
-        raise InvalidInput(f"the defence {recipe.defence!r} needs no training")
-    return entry.of(recipe)
+        raise InvalidInput(f"the defence {recipe.defence!r} changes no samples")
+    found: TrainedInputDefence[Any] = entry.of(recipe)
+    return found

@@ -12,7 +12,8 @@ import pytest
 from leakrange.data import Samples, load
 from leakrange.defences.artifact import save
 from leakrange.defences.chain import DefenceChain
-from leakrange.defences.training import TrainedDefence, train_defence
+from leakrange.defences.outcome import TrainedDefence
+from leakrange.defences.training import train_defence
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.samples import SampleSpec
 

@@ -13,8 +13,9 @@ from leakrange.data import Samples, load
 from leakrange.defences.artifact import defence_bytes
 from leakrange.defences.chain import DefenceChain
 from leakrange.defences.input.dp_image import DpImage, DpImageParameters
-from leakrange.defences.input.trained import DefenceConfig
-from leakrange.defences.training import TrainedDefence, train_defence
+from leakrange.defences.outcome import TrainedDefence
+from leakrange.defences.trained import DefenceConfig
+from leakrange.defences.training import train_defence
 from leakrange.defences.translation.net import Autoencoder
 from leakrange.jobs.recipe import DataSpec, NetSpec
 from leakrange.nets.module_file import packed

@@ -21,13 +21,13 @@ from leakrange.defences.chain import DefenceChain
 from leakrange.defences.input import input_defences
 from leakrange.defences.input.substitution import Pass
 from leakrange.defences.input.trained import (
-    DefenceConfig,
+    ObfuscatorParameters,
     ObfuscatorTraining,
     Outcome,
     Task,
     TrainedInputDefence,
-    TrainedParameters,
 )
+from leakrange.defences.trained import DefenceConfig
 from leakrange.defences.training import train_defence
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.nets import nets
@@ -197,11 +197,11 @@ assert recipe.digest() and min(recipe.versions.model_dump().values()) == 1
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-class Shift(TrainedInputDefence[TrainedParameters]):
+class Shift(TrainedInputDefence[ObfuscatorParameters]):
     """A rival in one file: x' = T(x), linear, against an adversary of its own."""
 
     name = "shift"
-    Parameters = TrainedParameters
+    Parameters = ObfuscatorParameters
     summary = "a linear translator that is trained against an adversary"
 
     @classmethod

@@ -14,10 +14,12 @@ from leakrange.data import load
 from leakrange.defences.artifact import defence_bytes
 from leakrange.defences.chain import DefenceChain
 from leakrange.defences.input import input_defences
-from leakrange.defences.input.trained import DefenceConfig, TrainedInputDefence
+from leakrange.defences.input.trained import TrainedInputDefence
 from leakrange.defences.input.translating import Translation
+from leakrange.defences.outcome import TrainedDefence
 from leakrange.defences.stages import InvalidChain
-from leakrange.defences.training import DefenceTraining, TrainedDefence, train_defence
+from leakrange.defences.trained import DefenceConfig
+from leakrange.defences.training import DefenceTraining, train_defence
 from leakrange.jobs.recipe import DataSpec, NetSpec, OptimiserSpec, TrainingRecipe
 from leakrange.nets.classifier import to_input
 from leakrange.providers.loop import seeded

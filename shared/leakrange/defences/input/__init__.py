@@ -5,8 +5,8 @@ registered defence; listing them needs no deep learning framework.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from typing_extensions import override
 
 from leakrange.data.samples import Attribute
 from leakrange.defences.stages import Defence, P, mistake
-from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.registry import Registry
 from leakrange.wire.samples import Encoding, SampleSpec
 
@@ -53,33 +52,12 @@ class InputDefence(Defence[P]):
         """Samples (B, *shape) of the dtype and shape of ``spec``, changed; all randomness is from ``draw``.
         The given ones stay as they are."""
 
-    @property
-    def artifact(self) -> str | None:
-        """The digest of what is trained for it, once that is planned; None where nothing is."""
-        return None
-
-    def mistakes(
-        self,
-        spec: SampleSpec,
-        attributes: Mapping[str, Attribute],  # noqa: ARG002
-    ) -> list[dict[str, Any]]:
-        """Why it cannot be applied to samples of ``spec`` with these attributes, as
-        `leakrange.defences.stages.mistake` tells it; the paths begin among its parameters."""
+    @override
+    def mistakes(self, spec: SampleSpec, attributes: Mapping[str, Attribute]) -> list[dict[str, Any]]:
+        """See `Defence.mistakes`: samples of a kind that it does not take."""
         reason = self.misfit(spec)
-        return [] if reason is None else [mistake([], reason)]
-
-    def recipe(self, data: DataSpec, seed: int) -> TrainingRecipe | None:  # noqa: ARG002
-        """How what it needs is trained; None for a defence that needs no training."""
-        return None
-
-    def planned(self, data: DataSpec, seed: int) -> Self:  # noqa: ARG002
-        """The link that names what is trained for it, so that a chain's identity tells it."""
-        return self
-
-    def bound(self, load: Callable[[str], bytes], key: bytes) -> Self:  # noqa: ARG002
-        """The link with what was trained for it, which ``load`` reads by the digest of its recipe. ``key`` is
-        a secret of whoever applies it."""
-        return self
+        found = super().mistakes(spec, attributes)
+        return found if reason is None else [*found, mistake([], reason)]
 
 
 input_defences: Registry[type[InputDefence[Any]]] = Registry("input defence", "leakrange.defences.input")

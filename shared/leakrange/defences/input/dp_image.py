@@ -10,8 +10,9 @@ from pydantic import Field
 from typing_extensions import override
 
 from leakrange.defences.input import input_defences
-from leakrange.defences.input.trained import DefenceConfig, TrainedParameters
+from leakrange.defences.input.trained import ObfuscatorParameters
 from leakrange.defences.input.translating import Seen, Translation
+from leakrange.defences.trained import DefenceConfig
 from leakrange.wire.samples import SampleSpec
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["DpImage", "DpImageParameters"]
 
 
-class DpImageParameters(TrainedParameters):
+class DpImageParameters(ObfuscatorParameters):
     """``epsilon``: ε of a picture against any other. ``latent``: d, how many numbers stand for a picture,
     ours. Attributes are judged, and teach it nothing."""
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from leakrange.defences.input import input_defences
-from leakrange.defences.input.trained import TrainedParameters
+from leakrange.defences.input.trained import ObfuscatorParameters
 from leakrange.defences.input.translating import Seen, Translation
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Gap", "GapParameters"]
 
 
-class GapParameters(TrainedParameters):
+class GapParameters(ObfuscatorParameters):
     """``distortion``: D, how much the mean squared error may be, in squared units of what a net is given; .4
     is that of MaSS's authors for values of deviation 1. ``penalty``: ρ, ours. Useful attributes are judged,
     and teach it nothing."""

@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from leakrange.defences.input import input_defences
-from leakrange.defences.input.trained import TrainedParameters
+from leakrange.defences.input.trained import ObfuscatorParameters
 from leakrange.defences.input.translating import Seen, Translation
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Mass", "MassParameters"]
 
 
-class MassParameters(TrainedParameters):
+class MassParameters(ObfuscatorParameters):
     """``margin``: m, how many nats of each private attribute may be told; ``kept``: n, what share of the
     entropy of each useful one has to be. ``general``: μ, and its ``temperature`` τ, of the authors' code. The
     other defaults are ours, but that both penalties weigh 1."""

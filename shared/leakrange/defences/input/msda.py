@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from leakrange.defences.input import input_defences
-from leakrange.defences.input.trained import TrainedParameters
+from leakrange.defences.input.trained import ObfuscatorParameters
 from leakrange.defences.input.translating import Seen, Translation
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ __all__ = ["Msda", "MsdaParameters"]
 Weight = Annotated[float, Field(ge=0.0, le=1e3)]
 
 
-class MsdaParameters(TrainedParameters):
+class MsdaParameters(ObfuscatorParameters):
     """``private_weight``: β_i. ``useful_weight``: β_a. ``distortion_weight``: β_d. The defaults are ours."""
 
     private_weight: Weight = 1.0

@@ -15,13 +15,13 @@ from typing_extensions import override
 from leakrange.data.samples import Attribute, names
 from leakrange.defences.input import input_defences
 from leakrange.defences.input.trained import (
-    DefenceConfig,
+    ObfuscatorParameters,
     ObfuscatorTraining,
     Outcome,
     Task,
     TrainedInputDefence,
-    TrainedParameters,
 )
+from leakrange.defences.trained import DefenceConfig
 from leakrange.wire.digests import digest_each
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
@@ -49,7 +49,7 @@ class Weights(BaseModel):
     general: Weight | None = None
 
 
-class PassParameters(TrainedParameters):
+class PassParameters(ObfuscatorParameters):
     """``substitutes``: how many training samples are drawn to replace others, at most. ``skew``: for some
     attributes the shares that their classes have among them, in order, e.g. ``{digit: [0.5, 0.1, …]}``.
 

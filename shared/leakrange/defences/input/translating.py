@@ -19,13 +19,13 @@ from typing_extensions import override
 
 from leakrange.data.samples import Names
 from leakrange.defences.input.trained import (
-    DefenceConfig,
+    ObfuscatorParameters,
     ObfuscatorTraining,
     Outcome,
     Task,
     TrainedInputDefence,
-    TrainedParameters,
 )
+from leakrange.defences.trained import DefenceConfig
 from leakrange.wire.samples import SampleSpec
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ BATCH = 256
 EMBEDDING = 64
 
 
-class Keeping(TrainedParameters):
+class Keeping(ObfuscatorParameters):
     """Of a rival that cannot do without useful attributes: nothing else would keep its samples of any use."""
 
     useful: Names
 
 
-T = TypeVar("T", bound=TrainedParameters)
+T = TypeVar("T", bound=ObfuscatorParameters)
 
 
 Guess = tuple["Tensor", "Tensor", "Tensor"]
