@@ -119,7 +119,7 @@ def probe(job: ProbeJob, context: JobContext) -> dict[str, Any]:
     connection, samples = _connection(context.settings.request_timeout), data.values[chosen]
     chain = connection.bound(job, key, DefenceChain.parse(job.defence))
     begun = time.perf_counter()
-    if chain.model:
+    if chain.changes_model:
         released = connection.compute(job, key, samples, chain)
     else:
         draw = np.random.default_rng(int(job.identity(), 16))  # a repeat sends the same samples

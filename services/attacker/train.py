@@ -33,7 +33,7 @@ from services.attacker.parent import die_with
 from services.attacker.settings import FleetSettings
 
 if TYPE_CHECKING:
-    from leakrange.defences.training import TrainedDefence
+    from leakrange.defences.outcome import TrainedDefence
     from leakrange.nets.classifier import Classifier
     from leakrange.providers.loop import Progress
     from leakrange.providers.training import TrainedModel
@@ -84,10 +84,11 @@ def preload() -> None:
     importlib.import_module("leakrange.providers.training")
     importlib.import_module("leakrange.defences.artifact")
     from leakrange.defences.input import input_defences
+    from leakrange.defences.representation import representation_defences
     from leakrange.nets import nets
     from leakrange.providers.behaviours import behaviours
 
-    len(nets), len(behaviours), len(input_defences)  # fills them
+    len(nets), len(behaviours), len(input_defences), len(representation_defences)  # fills them
 
 
 def _guarded(work: Callable[[], None]) -> dict[str, Any] | None:

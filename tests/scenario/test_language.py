@@ -99,7 +99,7 @@ def test_points_have_one_size_and_want_a_net_that_takes_it() -> None:
     assert mistake["path"] == "data.size"
     assert "a vector has no size" in mistake["message"]
     [mistake] = mistakes_of(POINTS.replace("linear", "hbc"))
-    assert (mistake["path"], mistake["allowed"]) == ("net.name", ["linear", "mlp"])
+    assert (mistake["path"], mistake["allowed"]) == ("net.name", ["linear", "mlp", "tappfl-mlp"])
     [mistake] = mistakes_of(POINTS.replace("net: {name: linear}\n", ""))
     assert "takes picture, not vector" in mistake["message"]
     # A mistake elsewhere does not make the net that is named another one.

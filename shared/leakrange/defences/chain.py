@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from leakrange.defences.input import InputDefence, input_defences
 from leakrange.defences.model import ModelDefence, model_defences
 from leakrange.defences.output import Chain, Release, output_defences
-from leakrange.defences.stages import InvalidChain, begun, canonical, mistake, name_of, read_stage
+from leakrange.defences.representation import RepresentationDefence, representation_defences
+from leakrange.defences.stages import Defence, InvalidChain, begun, canonical, mistake, name_of, read_stage
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.registry import Registry, unknown
 from leakrange.wire.digests import digest
@@ -30,23 +31,25 @@ Site = Literal["device", "proxy"]
 STAGES: Mapping[str, Registry[Any]] = {
     "input": input_defences,
     "model": model_defences,
+    "representation": representation_defences,
     "output": output_defences,
 }
-"""The stages in their order, each with its registry. Representations will be between model and output."""
+"""The stages in their order, each with its registry."""
 NO_CHAIN = Chain()
 
 
 @dataclass(frozen=True)
 class DefenceChain:
-    """Input defences, model defences and output defences.
+    """Input defences, model defences, at most one representation defence, and output defences.
 
-    The user's device runs the first two, since nobody else has its samples and its copy of the model. Output
-    defences run at ``outputs_at``: those of a scenario are the proxy's policy, those of an edge client's own
-    chain run on the device.
+    The user's device runs all but the last, since nobody else has its samples and its copy of the model.
+    Output defences run at ``outputs_at``: those of a scenario are the proxy's policy, those of an edge
+    client's own chain run on the device.
     """
 
     inputs: tuple[tuple[str, InputDefence[Any]], ...] = ()
     model: tuple[tuple[str, ModelDefence[Any]], ...] = ()
+    representation: tuple[tuple[str, RepresentationDefence[Any]], ...] = ()
     outputs: Chain = NO_CHAIN
     outputs_at: Site = "proxy"
 
@@ -77,13 +80,23 @@ class DefenceChain:
             first.setdefault(stage, str(name))
             if link := read_stage(item, index, STAGES[stage], mistakes):
                 read[stage].append(link)
+        inputs, model, representation, outputs = (tuple(read[stage]) for stage in order)
+        if representation and (len(representation) > 1 or model):
+            body = representation[-1][0]
+            other = (model or representation)[0][0]
+            said = f"{body} puts a body of its own into the model, and undoes {other!r}: leave one out"
+            mistakes.append(mistake([], said))
         if mistakes:
             raise InvalidChain(mistakes)
-        inputs, model, outputs = (tuple(read[stage]) for stage in order)
-        return cls(inputs, model, Chain(outputs), outputs_at)
+        return cls(inputs, model, representation, Chain(outputs), outputs_at)
 
     def __bool__(self) -> bool:
-        return bool(self.inputs or self.model or self.outputs.stages)
+        return bool(self.inputs or self.changes_model or self.outputs.stages)
+
+    @property
+    def changes_model(self) -> bool:
+        """Whether the device runs another model than the one that it downloaded."""
+        return bool(self.model or self.representation)
 
     @property
     def policy(self) -> Chain:
@@ -97,21 +110,28 @@ class DefenceChain:
 
     def then(self, other: DefenceChain) -> DefenceChain:
         """Both chains as one, stage by stage: this one's defences of a stage before the other's."""
-        outputs = Chain((*self.outputs.stages, *other.outputs.stages))
         return replace(
-            self, inputs=self.inputs + other.inputs, model=self.model + other.model, outputs=outputs
+            self,
+            inputs=self.inputs + other.inputs,
+            model=self.model + other.model,
+            representation=self.representation + other.representation,
+            outputs=Chain((*self.outputs.stages, *other.outputs.stages)),
         )
 
     @property
     def deterministic(self) -> bool:
         """Whether the same sample gives the same release every time."""
-        links = (*self.inputs, *self.model, *self.outputs.stages)
+        links = (*self.inputs, *self.model, *self.representation, *self.outputs.stages)
         return all(link.deterministic for _, link in links)
 
     def refuse(self, release: Release) -> str | None:
         """Why the chain cannot stand before releases of that kind, or None when it can."""
         if release == "sample" and self.model:
             return f"{self.model[0][0]} changes a model that no device runs which sends samples"
+        if release != "features" and self.representation:
+            return (
+                f"{self.representation[0][0]} makes features, not {release}: let the provider release these"
+            )
         return self.outputs.refuse(release)
 
     def input_spec(self) -> list[dict[str, Any]]:
@@ -119,8 +139,8 @@ class DefenceChain:
         return canonical(self.inputs)
 
     def model_spec(self) -> list[dict[str, Any]]:
-        """The canonical form of the model defences."""
-        return canonical(self.model)
+        """The canonical form of what is done to the model: model and representation defences."""
+        return canonical(self.model) + canonical(self.representation)
 
     def spec(self) -> list[dict[str, Any]]:
         """The canonical form of the whole chain, which `parse` reads."""
@@ -133,25 +153,42 @@ class DefenceChain:
     def planned(self, data: DataSpec, seed: int) -> tuple[DefenceChain, tuple[TrainingRecipe, ...]]:
         """The chain whose links name what has to be trained for them on ``data``, and the recipes of that. A
         link that names its artifact keeps it, and has no recipe here."""
-        links = [(name, link, link.planned(data, seed)) for name, link in self.inputs]
-        recipes = (link.recipe(data, seed) for _, link, planned in links if planned is not link)
-        chain = replace(self, inputs=tuple((name, planned) for name, _, planned in links))
+        chain = self._with(lambda link: link.planned(data, seed))
+        pairs = zip(self._trained(), chain._trained(), strict=True)
+        recipes = (link.recipe(data, seed) for link, planned in pairs if planned is not link)
         return chain, tuple(recipe for recipe in recipes if recipe is not None)
 
     @property
     def artifacts(self) -> tuple[str, ...]:
         """The digests of what its planned links have had trained for them, each once."""
-        named = (link.artifact for _, link in self.inputs)
+        named = (link.artifact for link in self._trained())
         return tuple(dict.fromkeys(digest for digest in named if digest is not None))
+
+    @property
+    def extractor(self) -> str | None:
+        """The digest of the extractor that a planned chain has for the features; None without one."""
+        return self.representation[0][1].artifact if self.representation else None
 
     def bound(self, load: Callable[[str], bytes], key: bytes = b"") -> DefenceChain:
         """The chain as it can be applied: each link has the artifact that it names, whose file ``load`` gives
         by its digest.
 
         ``key`` is a secret of whoever applies the chain, for links that draw by a keyed hash. The identity
-        stays as it is. Raises as the links do, see `leakrange.defences.input.trained`.
+        stays as it is. Raises as the links do, see `leakrange.defences.trained`.
         """
-        return replace(self, inputs=tuple((name, link.bound(load, key)) for name, link in self.inputs))
+        return self._with(lambda link: link.bound(load, key))
+
+    def _trained(self) -> list[Defence[Any]]:
+        """The links of the stages for which something may be trained."""
+        return [link for _, link in (*self.inputs, *self.representation)]
+
+    def _with(self, change: Callable[[Any], Any]) -> DefenceChain:
+        """The chain with these links changed."""
+        return replace(
+            self,
+            inputs=tuple((name, change(link)) for name, link in self.inputs),
+            representation=tuple((name, change(link)) for name, link in self.representation),
+        )
 
     def obfuscate(self, samples: NDArray[Any], spec: SampleSpec, draw: np.random.Generator) -> NDArray[Any]:
         """The samples (B, *shape) of ``spec`` as they leave the input stage, of the same dtype and shape.
@@ -164,6 +201,8 @@ class DefenceChain:
 
     def harden(self, classifier: Classifier) -> Classifier:
         """The classifier as this device runs it: itself where nothing is done to it, else a changed copy."""
-        for _, link in self.model:
-            classifier = link.apply(classifier)
+        for _, changed in self.model:
+            classifier = changed.apply(classifier)
+        for _, extractor in self.representation:
+            classifier = extractor.apply(classifier)
         return classifier

@@ -87,9 +87,9 @@ class Device:
         return _keyed(self._secret, b"sticky sample")
 
     def _model(self, enrolment: Enrolment, chain: DefenceChain) -> Classifier:
-        """The downloaded model with the chain's model defences. Called by the inference thread alone."""
+        """The downloaded model with what the chain does to it. Called by the inference thread alone."""
         if not chain.model:
-            return enrolment.classifier
+            return chain.harden(enrolment.classifier)
         name = (enrolment.card.sha256, digest(chain.model_spec()))
         if name not in self._hardened:
             self._hardened[name] = chain.harden(enrolment.classifier)
@@ -120,6 +120,6 @@ def _digests(
 ) -> Sequence[bytes]:
     """One per sample, of the model as it is run, the release and the sample's values: the same for the same
     query at any time."""
-    model = enrolment.card.sha256 + (digest(chain.model_spec()) if chain.model else "")
+    model = enrolment.card.sha256 + (digest(chain.model_spec()) if chain.changes_model else "")
     query = f"{model}\0{release}\0{samples.shape[1:]}\0".encode()
     return [hashlib.sha256(query + sample.tobytes()).digest() for sample in samples]

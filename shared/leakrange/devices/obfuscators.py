@@ -1,4 +1,4 @@
-"""What was trained for the input defences of this device: fetched, held against its hash, and kept."""
+"""What was trained for the defences of this device: fetched, held against its hash, and kept."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ log = structlog.get_logger("leakrange.devices.obfuscators")
 
 
 class Obfuscators:
-    """The trained input stages on this device, at most ``most`` of them, whose files have at most
+    """The trained stages on this device, at most ``most`` of them, whose files have at most
     ``most_bytes`` together; beyond that the least recently used is dropped, but never the one in use.
     ``key`` is the device's own secret, for those that draw by a keyed hash."""
 
@@ -46,7 +46,7 @@ class Obfuscators:
                 f"the SHA-256 of the obfuscator {missing[0]} is not given",
                 hint="name it among 'obfuscators', by the digest of the obfuscator",
             )
-        name = digest([chain.input_spec(), [files[each] for each in chain.artifacts]])
+        name = digest([chain.input_spec(), chain.model_spec(), [files[each] for each in chain.artifacts]])
         async with self._lock:
             if name not in self._kept:
                 content = {each: await _fetched(each, client, files[each]) for each in chain.artifacts}
@@ -54,7 +54,8 @@ class Obfuscators:
                 self._kept[name] = _Kept(bound, sum(map(len, content.values())))
             self._kept.move_to_end(name)
             self._drop()
-            return replace(chain, inputs=self._kept[name].chain.inputs)
+            kept = self._kept[name].chain
+            return replace(chain, inputs=kept.inputs, representation=kept.representation)
 
     def _drop(self) -> None:
         size = sum(each.size for each in self._kept.values())

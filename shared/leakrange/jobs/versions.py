@@ -7,6 +7,8 @@ and all others keep their names. Golden tests fail where results changed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from pydantic import BaseModel, ConfigDict
 
 from leakrange.registry import registry_at
@@ -24,7 +26,11 @@ KINDS = {
 """Where the entries that a recipe names are registered."""
 DEFENCE = "defence/"
 """What the trainer's name begins with where a defence is trained."""
-DEFENCES = ("leakrange.defences.input", "input_defences")
+DEFENCES = (
+    ("leakrange.defences.input", "input_defences"),
+    ("leakrange.defences.representation", "representation_defences"),
+)
+"""Where those are registered."""
 
 
 class Versions(BaseModel):
@@ -41,7 +47,14 @@ class Versions(BaseModel):
     def declared(cls, data: str, net: str, trainer: str) -> Versions:
         """The versions that the installed code declares for a data set, a net, and a behaviour or defence."""
         named = {"data": data, "net": net, "trainer": trainer.removeprefix(DEFENCE)}
-        kinds = KINDS | {"trainer": DEFENCES} if trainer.startswith(DEFENCE) else KINDS
-        entries = {kind: registry_at(*kinds[kind]).get(name) for kind, name in named.items()}
-        found = {kind: int(getattr(entry, "version", 0)) for kind, entry in entries.items()}
+        places: Mapping[str, Sequence[tuple[str, str]]] = {kind: (place,) for kind, place in KINDS.items()}
+        if trainer.startswith(DEFENCE):
+            places = {**places, "trainer": DEFENCES}
+        found = {kind: _version(name, places[kind]) for kind, name in named.items()}
         return cls(**found, loop=LOOP_VERSION)
+
+
+def _version(name: str, places: Sequence[tuple[str, str]]) -> int:
+    """That of the entry, which is registered in one of these places; 0 where it is in none."""
+    entries = (registry_at(*place).get(name) for place in places)
+    return next((int(getattr(entry, "version", 0)) for entry in entries if entry is not None), 0)

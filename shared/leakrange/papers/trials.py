@@ -9,8 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from leakrange.defences.input import input_defences
-from leakrange.defences.input.trained import TrainedInputDefence
+from leakrange.defences.registered import is_trained
 from leakrange.defences.stages import name_of
 from leakrange.jobs.recipe import NetSpec
 from leakrange.jobs.versions import DEFENCE, Versions
@@ -47,7 +46,7 @@ class PaperTrial(BaseModel):
         versions = Versions.declared(self.data["name"], net, behaviour).model_dump()
         told = {**self.model_dump(mode="json", exclude_defaults=True), "versions": versions}
         # of a defence that nothing is trained for, the parameters say it all
-        trained = [name for link in self.defence if (name := name_of(link)) and _is_trained(name)]
+        trained = [name for link in self.defence if (name := name_of(link)) and is_trained(name)]
         if trained:
             declared = {
                 name: Versions.declared(self.data["name"], net, DEFENCE + name).trainer for name in trained
@@ -116,11 +115,6 @@ def _name(letter: str, known: list[Any], wanted: Any) -> str:
     if wanted not in known:
         known.append(wanted)
     return f"{letter}{known.index(wanted)}"
-
-
-def _is_trained(name: str) -> bool:
-    entry = input_defences.get(name)
-    return entry is not None and issubclass(entry, TrainedInputDefence)
 
 
 def batches(trials: Iterable[PaperTrial]) -> list[Batch]:

@@ -93,7 +93,7 @@ class Needed:
             return []
         chain = self.planned(self.chains[question.defence], self.models[question.model])
         # the proxy sees nothing of a model that the attacker runs himself: he does the proxy's part as well
-        return chain.spec() if chain.model else chain.input_spec()
+        return chain.spec() if chain.changes_model else chain.input_spec()
 
 
 @dataclass(kw_only=True)

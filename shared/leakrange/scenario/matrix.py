@@ -172,7 +172,7 @@ class _Expansion:
                         budget=budget,
                         policy=chain.outputs.spec(),
                         changes_devices=bool(chain.on_device),
-                        changes_model=bool(chain.model),
+                        changes_model=chain.changes_model,
                         substitutes=any(link.substitutes for _, link in chain.inputs),
                         devices_defend=bool(self.local),
                         seed=seed,

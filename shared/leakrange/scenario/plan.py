@@ -195,7 +195,7 @@ class PlannedProbe(_Strict):
     @property
     def downloads(self) -> bool:
         """Whether the model is downloaded and run, so that no answer is asked for."""
-        return bool(DefenceChain.parse(self.local).model)
+        return DefenceChain.parse(self.local).changes_model
 
     def job(
         self,

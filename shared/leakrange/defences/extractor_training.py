@@ -1,0 +1,97 @@
+"""Training an extractor by a federation in one process, and the figures of what came of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import torch
+
+from leakrange.data.samples import Samples
+from leakrange.defences.federated import Devices, Part, load_arrays
+from leakrange.defences.outcome import TrainedDefence
+from leakrange.federation.in_process import States, one_round
+from leakrange.federation.rounds import Rounds
+from leakrange.federation.updates import Arrays
+from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.providers.loop import Progress, through_epochs
+
+__all__ = ["finished", "train_extractor"]
+
+JUDGED = 2_000
+"""Test samples on which devices' own adversaries are judged, at most."""
+BATCH = 500
+
+
+def train_extractor(
+    recipe: TrainingRecipe,
+    samples: Samples,
+    *,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> TrainedDefence:
+    """Train the extractor that ``recipe`` names, on the training samples of ``samples``, which devices share
+    out between them. Raises as `leakrange.defences.federated.Devices` does."""
+    began = time.perf_counter()
+    devices = Devices(recipe, samples, device)
+    rounds, states = Rounds(devices.federation, devices.initial(), recipe.seed), States()
+
+    def one(after: Callable[[float], None]) -> dict[str, float]:
+        return one_round(rounds, devices, states, after)
+
+    through_epochs(devices.federation.all_rounds, one, progress)
+    return finished(devices, rounds, states, time.perf_counter() - began)
+
+
+def finished(devices: Devices, rounds: Rounds, states: States, seconds: float) -> TrainedDefence:
+    """What came of the past ``rounds``. ``states`` are what devices have kept, as far as they tell it: on the
+    test samples, "adversary" with the name of the private attribute is the mean accuracy of their own
+    adversaries, "adversary_loss" its cross-entropy and "kept_loss" the loss of what keeps features
+    useful."""
+    private = devices.link.parameters.private
+    load_arrays(devices.extractor, rounds.shared)
+    figures = {}
+    if states:
+        figures["test"] = _judged(devices, list(states.values()), private)
+    module = devices.extractor.to("cpu").eval().requires_grad_(False)
+    federation = {
+        "devices": devices.federation.devices,
+        "samples": [len(part) for part in devices.parts],
+        "left_out": rounds.left_out,
+    }
+    return TrainedDefence(
+        recipe=devices.recipe,
+        config=devices.config,
+        module=module,
+        history=rounds.history,
+        figures=figures,
+        told={"federation": federation},
+        chosen_epoch=rounds.number,
+        seconds=seconds,
+    )
+
+
+def _judged(devices: Devices, states: list[Arrays], private: str) -> dict[str, float]:
+    """Means over the devices that took part, each with what it has kept of its last round."""
+    part = devices.split("test")
+    part = Part(part.samples[:JUDGED], part.private[:JUDGED], part.useful[:JUDGED])
+    found = [_by(devices, state, part) for state in states]
+    told = {name: sum(each[name] for each in found) / len(found) for name in found[0]}
+    accuracy = told.pop("accuracy")
+    return {"samples": float(len(part)), f"adversary {private}": accuracy, **told}
+
+
+@torch.no_grad()
+def _by(devices: Devices, state: Arrays, part: Part) -> dict[str, float]:
+    load_arrays(devices.game, state)
+    devices.extractor.eval()
+    devices.game.eval()
+    right = inferring = keeping = 0.0
+    for places in torch.split(torch.arange(len(part)), BATCH):
+        batch = part.batch(places, places.roll(1))
+        features = devices.extractor(batch.samples)
+        right += float((devices.game.adversary(features).argmax(dim=1) == batch.private).sum())
+        inferring += float(devices.game.inferring(features, batch)) * len(places)
+        keeping += float(devices.game.keeping(features, batch)) * len(places)
+    count = len(part)
+    return {"accuracy": right / count, "adversary_loss": inferring / count, "kept_loss": keeping / count}

@@ -1,0 +1,24 @@
+"""TAPPFL's game: features that tell the most of the sample, given the private attribute."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from leakrange.defences.games.critics import Critic, CriticSize, adversary, mutual_information
+from leakrange.defences.games.game import Batch, Game, Sizes
+
+__all__ = ["InformationGame"]
+
+
+class InformationGame(Game):
+    """The adversary g and the critic h of TAPPFL (Equations 4 and 6)."""
+
+    def __init__(self, sizes: Sizes, against: float, size: CriticSize) -> None:
+        super().__init__(adversary(sizes, size), against)
+        self.critic = Critic(sizes, size)
+
+    def keeping(self, features: Tensor, batch: Batch) -> Tensor:
+        """The JSD loss: pairs that do not belong together are made with independent samples."""
+        joint = self.critic(batch.samples, features, batch.private)
+        apart = self.critic(batch.others, features, batch.private)
+        return -mutual_information(joint, apart)

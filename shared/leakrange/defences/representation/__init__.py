@@ -1,0 +1,32 @@
+"""Representation defences: what a device lets out instead of a sample. An extractor that devices learn
+together makes features of it. One file per registered defence; listing them needs no deep learning framework.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from leakrange.defences.stages import Defence, P
+from leakrange.registry import Registry
+
+if TYPE_CHECKING:
+    from leakrange.nets.classifier import Classifier
+
+__all__ = ["RepresentationDefence", "representation_defences"]
+
+
+class RepresentationDefence(Defence[P]):
+    """A body for the classifier that a device runs: its features are what is uploaded, and the provider, who
+    trains a head on them, decides. Subclasses set the class variables and register themselves in
+    `representation_defences`."""
+
+    @abstractmethod
+    def apply(self, classifier: Classifier) -> Classifier:
+        """The classifier with the extractor as its body, in eval mode; ``classifier`` stays as it is. Raises
+        `InvalidInput` where its head was trained for other features."""
+
+
+representation_defences: Registry[type[RepresentationDefence[Any]]] = Registry(
+    "representation defence", "leakrange.defences.representation"
+)

@@ -1,0 +1,130 @@
+"""Representation defences whose extractor a federation trains.
+
+**One file makes one of them.** It registers a subclass of `FederatedRepresentation` in
+`representation_defences`, with
+
+- ``Parameters``, a subclass of `FederatedParameters`;
+- ``game``: the nets that a device trains with the extractor and keeps to itself, and what each is after
+  (`leakrange.defences.games.game.Game`);
+- ``sent``: what a device changes of the extractor before it sends it; nothing, as it is.
+
+As in all registered files, torch is imported inside the functions that use it.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+
+import numpy as np
+from pydantic import Field
+from typing_extensions import override
+
+from leakrange.data.samples import Attribute
+from leakrange.defences.representation import RepresentationDefence
+from leakrange.defences.trained import DefenceConfig, Trained, TrainedParameters
+from leakrange.federation.settings import Dirichlet, Federation
+from leakrange.federation.updates import Arrays
+from leakrange.jobs.recipe import OptimiserSpec, Schedule
+from leakrange.nets import nets
+from leakrange.wire.errors import Conflict, InvalidInput
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from leakrange.defences.games.game import Game, Sizes
+    from leakrange.nets.classifier import Classifier
+
+__all__ = ["FederatedParameters", "FederatedRepresentation"]
+
+
+class FederatedParameters(TrainedParameters):
+    """``private``: the attribute to hide; ``useful``: those of the task, which only task-specific defences
+    know. ``net`` is the architecture whose body is the extractor. ``batch`` and ``lr`` are a device's; it
+    trains by plain gradient descent. ``federation`` says who trains, and for how long.
+    """
+
+    private: str
+    net: str = "tappfl-mlp"
+    batch: Annotated[int, Field(ge=8, le=4096)] = 10
+    lr: Annotated[float, Field(gt=0.0, le=1.0)] = 0.1
+    federation: Federation = Federation()
+
+
+T = TypeVar("T", bound=FederatedParameters)
+
+
+class FederatedRepresentation(Trained[T], RepresentationDefence[T]):
+    """A representation defence with an extractor that devices have trained together. See the module's
+    docstring for how to write one."""
+
+    paper: ClassVar[str] = "TAPPFL"
+
+    @abstractmethod
+    def game(self, sizes: Sizes) -> Game:
+        """The nets of one device beside the extractor, with fresh weights. Draws from torch's generator."""
+
+    def sent(self, sent: Arrays, trained: Arrays, draw: np.random.Generator) -> Arrays:  # noqa: ARG002
+        """What a device sends that was ``sent`` the first parameters and has made the ``trained`` ones of
+        them. All randomness is from ``draw``."""
+        return trained
+
+    @override
+    def check(self, attributes: Mapping[str, Attribute]) -> None:
+        """See `Trained.check`; the attribute by which devices differ has to be there as well."""
+        super().check(attributes)
+        split = self.parameters.federation.split
+        if isinstance(split, Dirichlet) and split.by not in attributes:
+            raise InvalidInput(f"no attribute {split.by!r}; there are: {', '.join(sorted(attributes))}")
+
+    @override
+    def schedule(self) -> Schedule:
+        """Plain gradient descent; an epoch is one round of the federation."""
+        given = self.parameters
+        return Schedule(
+            epochs=given.federation.all_rounds,
+            batch=given.batch,
+            lr=given.lr,
+            optimiser=OptimiserSpec(name="sgd"),
+            select="last",
+        )
+
+    @classmethod
+    @override
+    def build(cls, parameters: Any, config: DefenceConfig) -> nn.Module:
+        """The body of the net, with fresh weights."""
+        built = nets[config.net.name].build(config.input, 2, config.net.width)
+        if config.size.get("features", built.feature_count) != built.feature_count:
+            raise ValueError(
+                f"the config says {config.size['features']} features, its net has {built.feature_count}"
+            )
+        return built.body
+
+    @override
+    def apply(self, classifier: Classifier) -> Classifier:
+        """See `RepresentationDefence.apply`. Raises `Conflict` before it is bound."""
+        from leakrange.nets.classifier import Classifier
+
+        if self._module is None or self._config is None:
+            raise Conflict(
+                f"{self.name} has no trained extractor",
+                hint="bind the chain to its artifacts before it is applied",
+            )
+        features = self._config.size["features"]
+        if self._config.input != classifier.spec or features != classifier.feature_count:
+            raise InvalidInput(
+                f"{self.name} makes {features} features of a {self._config.input.encoding} of shape "
+                f"{self._config.input.shape}; the model decides on {classifier.feature_count} features of a "
+                f"{classifier.spec.encoding} of shape {classifier.spec.shape}",
+                hint="the provider trains its model on this extractor's features: run the scenario again",
+            )
+        made = Classifier(
+            self._module,
+            classifier.head,
+            spec=classifier.spec,
+            features=features,
+            classes=classifier.classes,
+        )
+        made.heads = classifier.heads
+        return made.eval()

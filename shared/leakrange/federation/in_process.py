@@ -1,0 +1,36 @@
+"""A federation in one process: the devices take their turns. For studies on one machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from leakrange.federation.learner import Learner
+from leakrange.federation.rounds import Rounds
+from leakrange.federation.updates import Arrays, Update
+
+__all__ = ["States", "one_round"]
+
+States = dict[int, Arrays]
+"""What each device has kept, by its number."""
+
+
+def one_round(
+    rounds: Rounds,
+    learner: Learner,
+    states: States,
+    after: Callable[[float], None] | None = None,
+) -> dict[str, float]:
+    """Go through the next round; gives its entry of the history, with its ``seconds``. ``states`` is what the
+    devices keep, and is changed. ``after`` is told after each device which share of them is through."""
+    began = time.perf_counter()
+    chosen = rounds.chosen()
+    updates: list[Update] = []
+    for done, device in enumerate(chosen, 1):
+        update, states[device] = learner.train(rounds.shared, states.get(device), device, rounds.number)
+        updates.append(update)
+        if after:
+            after(done / len(chosen))
+    entry = rounds.close(updates)
+    entry["seconds"] = time.perf_counter() - began
+    return entry

@@ -1,0 +1,85 @@
+"""The server's part: who takes part in a round, which updates count, what the next parameters are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from leakrange.data.splits import shuffled, stream
+from leakrange.federation.aggregation import fedavg
+from leakrange.federation.settings import Federation
+from leakrange.federation.updates import Arrays, Lost, Update, refusal
+
+__all__ = ["Rounds"]
+
+
+class Rounds:
+    """The rounds of one federation, from the initial parameters ``shared`` on.
+
+    ``shared`` are always those of the next round, ``number`` is that round's number, the first of which is 0.
+    ``history`` has an entry for each past one: ``epoch`` (its number, from 1 on), how many updates were
+    ``accepted``, ``refused`` and ``lost``, and the means of what the accepted ones tell, weighed by samples.
+    ``left_out`` says which devices did not count, and why.
+    """
+
+    def __init__(self, federation: Federation, shared: Arrays, seed: int) -> None:
+        self.federation = federation
+        self.shared = shared
+        self.seed = seed
+        self.history: list[dict[str, float]] = []
+        self.left_out: list[dict[str, Any]] = []
+
+    @property
+    def number(self) -> int:
+        """How many rounds are past."""
+        return len(self.history)
+
+    @property
+    def over(self) -> bool:
+        """Whether all rounds are past."""
+        return self.number >= self.federation.all_rounds
+
+    def chosen(self) -> list[int]:
+        """The devices that take part in the next round, ascending; the same for the same seed."""
+        order = shuffled(stream(self.seed, f"round {self.number}"), self.federation.devices)
+        return sorted(int(device) for device in order[: self.federation.participants])
+
+    def close(self, answers: Sequence[Update | Lost]) -> dict[str, float]:
+        """End the round with the ``answers`` of its devices, in any order; gives its entry of the history.
+
+        An update that `refusal` refuses does not count. Where none counts, the parameters stay as they are.
+        """
+        accepted: list[Update] = []
+        counted = {"refused": 0, "lost": 0}
+        for answer in sorted(answers, key=lambda each: each.device):
+            if isinstance(answer, Update):
+                reason = refusal(answer, self.shared, self.federation.most_norm)
+                if reason is None:
+                    accepted.append(answer)
+                    continue
+                kind = "refused"
+            else:
+                reason, kind = answer.reason, "lost"
+            counted[kind] += 1
+            self.left_out.append(
+                {"round": self.number + 1, "device": answer.device, "kind": kind, "reason": reason}
+            )
+        if accepted:
+            self.shared = fedavg(accepted)
+        entry = {"epoch": self.number + 1.0, "accepted": float(len(accepted))}
+        entry |= {kind: float(count) for kind, count in counted.items()}
+        entry |= _means(accepted)
+        self.history.append(entry)
+        return entry
+
+
+def _means(updates: Sequence[Update]) -> dict[str, float]:
+    told = sorted({name for update in updates for name in update.figures})
+    found = {}
+    for name in told:
+        own = [(update.figures[name], update.samples) for update in updates if name in update.figures]
+        values, weights = zip(*own, strict=True)
+        found[name] = float(np.average(values, weights=weights))
+    return found

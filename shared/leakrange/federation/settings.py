@@ -1,0 +1,49 @@
+"""How a federation is set up; part of a recipe."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["Dirichlet", "Federation"]
+
+
+class Dirichlet(BaseModel):
+    """Devices whose shares of the classes of ``by`` differ: each class is dealt out by a draw from a
+    Dirichlet distribution with ``alpha``. The smaller ``alpha``, the fewer devices have most of a class."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    alpha: Annotated[float, Field(gt=0.0, le=1e4, allow_inf_nan=False)]
+    by: str
+
+
+class Federation(BaseModel):
+    """So many ``devices`` share the training samples out between them, and a ``share`` of them takes part in
+    each of the ``rounds``. A device that takes part goes ``local_epochs`` times through its samples.
+
+    ``split``: "iid" deals the samples out at random in equal parts, see `Dirichlet` for the other way. Before
+    the rounds come ``pretraining`` rounds, in which nothing is hidden yet. The server refuses an update that
+    is further than ``most_norm`` (L2) from the parameters which it sent.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    devices: Annotated[int, Field(ge=2, le=10_000)] = 100
+    share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.1
+    rounds: Annotated[int, Field(ge=1, le=1_000)] = 20
+    pretraining: Annotated[int, Field(ge=0, le=1_000)] = 10
+    local_epochs: Annotated[int, Field(ge=1, le=1_000)] = 10
+    split: Literal["iid"] | Dirichlet = "iid"
+    most_norm: Annotated[float, Field(gt=0.0, le=1e9, allow_inf_nan=False)] = 100.0
+
+    @property
+    def participants(self) -> int:
+        """How many devices take part in a round; one at least."""
+        return max(1, round(self.share * self.devices))
+
+    @property
+    def all_rounds(self) -> int:
+        """Those of the pretraining and the others."""
+        return self.pretraining + self.rounds

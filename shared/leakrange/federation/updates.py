@@ -1,0 +1,62 @@
+"""What a device sends after a round, and whether the server takes it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Arrays", "Lost", "Update", "distance", "refusal"]
+
+Arrays = Mapping[str, NDArray[Any]]
+"""Parameters by name."""
+
+
+@dataclass(frozen=True)
+class Update:
+    """The ``shared`` parameters as ``device`` has trained them, on so many ``samples``; ``figures`` is what
+    it tells of that, such as its losses."""
+
+    device: int
+    samples: int
+    shared: Arrays
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Lost:
+    """No update came from ``device``, for that ``reason``."""
+
+    device: int
+    reason: str
+
+
+def distance(shared: Arrays, sent: Arrays) -> float:
+    """The L2 norm of the difference of all parameters."""
+    squares = (
+        float(np.square(shared[name].astype(np.float64) - sent[name].astype(np.float64)).sum())
+        for name in sent
+    )
+    return float(np.sqrt(sum(squares)))
+
+
+def refusal(update: Update, sent: Arrays, most_norm: float) -> str | None:
+    """Why the server does not take ``update``, None where it does: other names, shapes or types than those of
+    the parameters that were ``sent``, numbers that are not finite, no samples, a move of more than
+    ``most_norm``."""
+    if set(update.shared) != set(sent):
+        return f"its parameters are named {sorted(update.shared)[:3]}, not {sorted(sent)[:3]}"
+    for name, wanted in sent.items():
+        found = update.shared[name]
+        if found.shape != wanted.shape or found.dtype != wanted.dtype:
+            return f"{name} is {found.dtype} of shape {found.shape}, not {wanted.dtype} of {wanted.shape}"
+        if not np.isfinite(found).all():
+            return f"{name} holds numbers that are not finite"
+    if update.samples < 1:
+        return f"it says that it learned from {update.samples} samples"
+    if (moved := distance(update.shared, sent)) > most_norm:
+        return f"it moved the parameters by {moved:.4g}, more than {most_norm:g}"
+    return None
