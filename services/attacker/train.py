@@ -33,6 +33,8 @@ from services.attacker.parent import die_with
 from services.attacker.settings import FleetSettings
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from leakrange.defences.outcome import TrainedDefence
     from leakrange.nets.classifier import Classifier
     from leakrange.providers.loop import Progress
@@ -163,7 +165,8 @@ def _trained(
     if recipe.behaviour == STUDENT:
         model = train_student(recipe, samples, _teacher(recipe, settings))
     else:
-        model = train(recipe, samples, device=device, progress=progress)
+        extractor = None if recipe.extractor is None else _extractor(recipe.extractor, settings)
+        model = train(recipe, samples, device=device, progress=progress, extractor=extractor)
     return model, save(settings.models_dir, model)
 
 
@@ -177,6 +180,16 @@ def _teacher(recipe: TrainingRecipe, settings: FleetSettings) -> Classifier:
     if folder is None:
         raise NotFound(f"the teacher {digest[:12]} is not trained", hint="train it before its student")
     return load_artifact(folder).classifier
+
+
+def _extractor(digest: str, settings: FleetSettings) -> nn.Module:
+    """The extractor on which a model stands; raises `NotFound` where it is not trained."""
+    from leakrange.defences.artifact import load as load_defence
+
+    folder = find_whole(settings.models_dir, digest)
+    if folder is None:
+        raise NotFound(f"the extractor {digest[:12]} is not trained", hint="train it before its model")
+    return load_defence(folder).module
 
 
 def _show(job: TrainJob, folder: Path, settings: FleetSettings) -> None:

@@ -67,6 +67,8 @@ class Models:
         if isinstance(model, PlannedModel) and model.teacher is not None:
             await self._journal.expect([(model.teacher.artifact, "train", {"model": model.teacher.id})])
             await self.trained(model.teacher)
+        if isinstance(model, PlannedModel) and model.extractor is not None:
+            await self.trained(model.extractor)
         last = 0.0
 
         def progressed(report: JobReport) -> None:

@@ -77,6 +77,10 @@ class Devices:
                     samples.spec, built.feature_count, len(attributes[given.private].classes), useful
                 )
                 self.extractor: nn.Module = built.body.to(device)
+                if next(self.extractor.buffers(), None) is not None:
+                    raise ValueError(
+                        f"net {recipe.net.name!r} keeps statistics of batches, which devices cannot average"
+                    )
                 self._initial = arrays_of(self.extractor)
                 self.game: Game = self.link.game(self.sizes).to(device)
         except ValueError as error:

@@ -164,6 +164,9 @@ class TrainingRecipe(_Strict):
     net: NetSpec = NetSpec()
     schedule: Schedule = Schedule()
     seed: int = 0
+    extractor: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    """The digest of the recipe of an extractor: it is the body of the model, and stays as it is. Only the
+    head is trained, on the features of the training samples."""
     versions: Versions = Field(
         default_factory=lambda made: Versions.declared(made["data"].name, made["net"].name, made["behaviour"])
     )

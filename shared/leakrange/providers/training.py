@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from leakrange.data.samples import Samples, names
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
 from leakrange.nets.heads import answers
+from leakrange.nets.lipschitz import lipschitz_bound
 from leakrange.providers.behaviour import share_equal
 from leakrange.providers.behaviours import behaviours
 from leakrange.providers.decoder import Decoder, Inferred
@@ -63,7 +64,13 @@ class Training:
     net, `pydantic.ValidationError` for wrong parameters.
     """
 
-    def __init__(self, recipe: TrainingRecipe, samples: Samples, device: str = "cpu") -> None:
+    def __init__(
+        self,
+        recipe: TrainingRecipe,
+        samples: Samples,
+        device: str = "cpu",
+        extractor: nn.Module | None = None,
+    ) -> None:
         self.started = time.perf_counter()
         self.recipe = recipe
         self.samples = samples
@@ -79,7 +86,11 @@ class Training:
                 f"{schedule.batch}, and one to choose the epoch on"
             )
         hidden = self._classes(self.behaviour.sensitive(self.parameters)) or (0,)
-        self.trainee = self.behaviour(self.parameters, self._net(sum(hidden)).to(device), hidden, schedule)
+        net = self._net(sum(hidden)).to(device)
+        if extractor is not None:
+            net.body.load_state_dict(extractor.state_dict())
+            net.body.requires_grad_(False)
+        self.trainee = self.behaviour(self.parameters, net, hidden, schedule)
         self.trainer = Trainer.of(self.trainee, lessons, samples.spec, schedule, recipe.seed)
         self.trainee.study(lessons)
         self.selection: Selection[_Kept] = Selection(schedule.select)
@@ -171,6 +182,8 @@ class Training:
             for split in ("validation", "test")
             if len(self.parts[split])
         }
+        if self.recipe.extractor is not None and "test" in figures:
+            figures["test"]["head_lipschitz"] = lipschitz_bound(classifier.head)
         return TrainedModel(
             recipe=self.recipe,
             classifier=classifier,
@@ -197,6 +210,7 @@ def train(
     *,
     device: str = "cpu",
     progress: Progress | None = None,
+    extractor: nn.Module | None = None,
 ) -> TrainedModel:
     """Train as ``recipe`` says on the splits of ``samples``: learn on train, choose the epoch on validation,
     report on test.
@@ -204,10 +218,13 @@ def train(
     The epoch with the highest β^y·honesty + β^s·curiosity on validation is kept (the first of equals), or the
     last one, where the schedule selects that; for F and what decodes it together. The same recipe gives the
     same model on the same machine and number of threads. ``progress`` gets ``{progress, epoch}`` every other
-    second and, after an epoch, its history entry as well. Raises as `Training` does.
+    second and, after an epoch, its history entry as well. ``extractor`` is the module that the recipe names
+    as such. Raises as `Training` does.
     """
+    if (recipe.extractor is None) != (extractor is None):
+        raise ValueError("an extractor belongs to a recipe that names one")
     with seeded(recipe.seed, device):
-        training = Training(recipe, samples, device)
+        training = Training(recipe, samples, device, extractor)
         through_epochs(recipe.schedule.epochs, training.epoch, progress)
     return training.result()
 

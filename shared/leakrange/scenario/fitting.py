@@ -1,5 +1,4 @@
-"""Whether what a chain does to samples can be done to those of a provider's users, and what is trained for
-it."""
+"""Whether what a chain does on devices fits a provider's users, and what is trained for it."""
 
 from __future__ import annotations
 
@@ -8,7 +7,7 @@ from typing import Any
 
 from leakrange.data import datasets, names
 from leakrange.defences.chain import DefenceChain
-from leakrange.defences.stages import mistake
+from leakrange.defences.stages import Defence, mistake
 from leakrange.scenario.provider import Provider
 from leakrange.wire.samples import SampleSpec
 
@@ -16,13 +15,16 @@ __all__ = ["count_obfuscators", "misfits"]
 
 
 def misfits(chain: DefenceChain, provider: Provider) -> list[dict[str, Any]]:
-    """Why the chain's input defences cannot be applied to the data of ``provider``, each as
-    `leakrange.defences.stages.mistake` tells it, from the chain's own root; none where they can.
+    """Why what the chain does to samples cannot be done to those of ``provider``, each as
+    `leakrange.defences.stages.mistake` tells it, from the chain's own root; none where it can.
 
-    Nothing can hide what the provider is asked for.
+    Nothing can hide what the provider is asked for. Only an honest provider trains its model on features
+    that devices have learned to make.
     """
     found = []
-    for place, (name, link) in enumerate(chain.inputs):
+    first = len(chain.inputs) + len(chain.model)
+    links: list[tuple[str, Defence[Any]]] = [*chain.inputs, *chain.model, *chain.representation]
+    for place, (name, link) in enumerate(links):
         for each in link.mistakes(_sample(provider), provider.attributes):
             found.append(each | {"path": [place, name, *each["path"]]})
         hidden = set(names(getattr(link.parameters, "private", None)))
@@ -30,6 +32,13 @@ def misfits(chain: DefenceChain, provider: Provider) -> list[dict[str, Any]]:
             said = f"{asked!r} is what provider {provider.name!r} is asked for: it cannot be private"
             others = sorted(set(provider.attributes) - set(names(provider.target)))
             found.append(mistake([place, name, "private"], said, others))
+    for place, (name, _) in enumerate(chain.representation, first):
+        if provider.key != "honest" or provider.service is not None:
+            said = f"provider {provider.name!r} is not honest: only such a one learns from features of others"
+            found.append(mistake([place, name], said))
+        if chain.extractor is not None:
+            said = "a run trains the extractor, or finds it trained: leave 'artifact' out"
+            found.append(mistake([place, name, "artifact"], said))
     return found
 
 

@@ -59,9 +59,12 @@ def _knowledges(spec: AttackSpec, chain: DefenceChain, *, on_device: bool) -> li
 
     Without a defence there is nothing to know: one attacker stands for all. Queries do not show what devices
     do to samples and to their model; only an attacker with a device can do the same. Other attackers are
-    planned as unaware of such a defence, or not at all.
+    planned as unaware of such a defence, or not at all. Everybody has the extractor of features, and it draws
+    nothing: one attacker stands for all of it as well.
     """
     known = list(spec.knowledge or ())
+    if chain.representation and not chain.outputs.stages:
+        return ["aware"] if "aware" in known else known[:1]
     if chain.outputs.stages or (on_device and chain.on_device):
         return known
     return [each for each in known if each == "unaware"] if chain.on_device else known[:1]

@@ -46,6 +46,24 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class PlannedObfuscator(_Strict):
+    """What is trained for a defence, which devices then fetch and run: an obfuscator or an extractor. ``id``
+    is ``{defence}-{artifact[:8]}-s{seed}``."""
+
+    id: str
+    recipe: TrainingRecipe
+
+    @classmethod
+    def of(cls, recipe: TrainingRecipe) -> PlannedObfuscator:
+        """The one that the recipe of a defence makes."""
+        return cls(id=f"{recipe.defence}-{recipe.digest()[:8]}-s{recipe.seed}", recipe=recipe)
+
+    @property
+    def artifact(self) -> str:
+        """The recipe's digest."""
+        return self.recipe.digest()
+
+
 class PlannedModel(Model):
     """One model to train and serve: a provider of the scenario under one seed. ``id`` is
     ``{provider}-s{seed}``. With a ``service`` it is the teacher behind it, or, for a recognition, the student
@@ -58,6 +76,8 @@ class PlannedModel(Model):
     """The scenario's label of the data set."""
     sensitive: Names | None
     teacher: PlannedModel | None = None
+    extractor: PlannedObfuscator | None = None
+    """What is its body, where devices upload an extractor's features."""
 
     @property
     def plays(self) -> str:
@@ -104,24 +124,6 @@ class PlannedModel(Model):
         asked = names(self.target)
         told = "-".join(asked) if len(asked) <= TOLD else f"{'-'.join(asked[:2])}-of-{len(asked)}"
         return f"{data}-{told}-{self.release}-{own}"
-
-
-class PlannedObfuscator(_Strict):
-    """What is trained for an input defence, which devices then fetch and run. ``id`` is
-    ``{defence}-{artifact[:8]}-s{seed}``."""
-
-    id: str
-    recipe: TrainingRecipe
-
-    @classmethod
-    def of(cls, recipe: TrainingRecipe) -> PlannedObfuscator:
-        """The one that the recipe of a defence makes."""
-        return cls(id=f"{recipe.defence}-{recipe.digest()[:8]}-s{recipe.seed}", recipe=recipe)
-
-    @property
-    def artifact(self) -> str:
-        """The recipe's digest."""
-        return self.recipe.digest()
 
 
 class PlannedPolicy(_Strict):

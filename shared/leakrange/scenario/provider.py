@@ -14,7 +14,7 @@ from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.providers.student import student_recipe
 from leakrange.scenario import registered
 from leakrange.scenario.document import ProviderSpec
-from leakrange.scenario.plan import PlannedModel
+from leakrange.scenario.plan import PlannedModel, PlannedObfuscator
 from leakrange.wire.releases import ReleaseKind
 
 __all__ = ["Provider", "parameters_of", "resolve"]
@@ -96,6 +96,16 @@ class Provider(Offer):
             return found
         teacher = found.model_copy(update={"id": f"{name}-teacher", "service": None})
         return found.model_copy(update={"recipe": student_recipe(teacher.recipe), "teacher": teacher})
+
+    def represented(self, name: str, seed: int, extractor: PlannedObfuscator) -> PlannedModel:
+        """The model that it serves to devices which upload the features of ``extractor``."""
+        found = self.model(name, seed)
+        own = found.recipe.model_dump() | {
+            "net": extractor.recipe.net,
+            "extractor": extractor.artifact,
+        }
+        del own["versions"]  # of another net
+        return found.model_copy(update={"recipe": TrainingRecipe.model_validate(own), "extractor": extractor})
 
     def shadow_model(self, name: str, number: int) -> PlannedModel:
         """The shadow of that number, which an attacker trains."""

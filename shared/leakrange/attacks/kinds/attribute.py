@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -14,11 +15,14 @@ from leakrange.attacks.kinds.auxiliary import own_records, planned, spent
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
 from leakrange.attacks.kinds.target import Target
-from leakrange.attacks.kinds.trial import Judged, Trial, Uploaded
+from leakrange.attacks.kinds.trial import Fitted, Judged, Trial, Uploaded
 from leakrange.data import names
 from leakrange.data.spans import span_of
 from leakrange.jobs.job import FitJob, Span
 from leakrange.metrics import Decisions, Guesses, Ranking, SoftOutputs, measured
+from leakrange.metrics.accuracy import majority_share
+from leakrange.metrics.federated import LocalAdversaries
+from leakrange.metrics.representation import Represented
 from leakrange.metrics.views import viewed
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 
@@ -69,9 +73,15 @@ class AttributeKind(Kind):
     def infer(
         self, attack: Any, evidence: AttributeEvidence, job: FitJob, releases: Releases
     ) -> dict[str, NDArray[Any]]:
-        """``predicted`` int64 (V,) and ``scores`` float32 (V, S)."""
-        found: Inference = attack.infer(evidence_of(evidence, job, releases))
-        return {"predicted": found.predicted, "scores": found.scores}
+        """``predicted`` int64 (V,) and ``scores`` float32 (V, S); of features also ``norm`` (), the greatest
+        of a user's."""
+        given = evidence_of(evidence, job, releases)
+        found: Inference = attack.infer(given)
+        arrays: dict[str, NDArray[Any]] = {"predicted": found.predicted, "scores": found.scores}
+        if job.release == "features":
+            lengths = np.linalg.norm(given.observed.reshape(len(given.observed), -1), axis=1)
+            arrays["norm"] = np.asarray(lengths.max(initial=0.0))
+        return arrays
 
     async def judge(self, trial: Trial) -> Judged:
         """Compares the guesses with the labels that the users' edge clients registered."""
@@ -83,7 +93,36 @@ class AttributeKind(Kind):
                 observed=trial.observed,
             )
         )
-        return judge_guesses(trial, trial.uploaded, found.inference, spent=spent(trial))
+        uploaded = trial.uploaded
+        also = [*_represented(trial, uploaded, found), *_locals(trial, uploaded)]
+        return judge_guesses(trial, uploaded, found.inference, spent=spent(trial), also=also)
+
+
+def _represented(trial: Trial, uploaded: Uploaded, found: Fitted) -> list[object]:
+    """What a model that stands on an extractor makes of users' features; of one target alone."""
+    norm = found.arrays.get("norm")
+    if norm is None or trial.model.recipe.extractor is None or not isinstance(trial.model.target, str):
+        return []
+    target, hidden = uploaded.truth(trial.model.target), uploaded.truth(trial.hidden)
+    known = np.flatnonzero((target >= 0) & (hidden >= 0))
+    return [
+        Represented(
+            target=target[known],
+            decided=uploaded.decisions[known],
+            hidden=hidden[known],
+            guessed=found.inference.predicted[known],
+            norm=float(norm),
+            lipschitz=trial.trained("test").get("head_lipschitz"),
+        )
+    ]
+
+
+def _locals(trial: Trial, uploaded: Uploaded) -> list[object]:
+    """How the adversaries fare that an extractor was learned against, where that is known."""
+    truth = uploaded.truth(trial.hidden)
+    share = majority_share(truth[truth >= 0], trial.classes)
+    told = (each["figures"].get("test", {}).get(f"adversary {trial.hidden}") for each in trial.obfuscators())
+    return [LocalAdversaries(float(each), share) for each in told if each is not None]
 
 
 def evidence_of(evidence: AttributeEvidence, job: FitJob, releases: Releases) -> Evidence:
@@ -113,14 +152,20 @@ def evidence_of(evidence: AttributeEvidence, job: FitJob, releases: Releases) ->
 
 
 def judge_guesses(
-    trial: Trial, uploaded: Uploaded, guessed: Inference, *, seen: int | None = None, spent: int | None = None
+    trial: Trial,
+    uploaded: Uploaded,
+    guessed: Inference,
+    *,
+    seen: int | None = None,
+    spent: int | None = None,
+    also: Sequence[object] = (),
 ) -> Judged:
     """The metrics of the guesses about all users' hidden attribute, and of the decisions that users got.
 
     ``seen`` limits the users to the first so many (the budget of an inside attack). ``spent`` is the number
-    of answers that an outside attack used. Users whose hidden class is unknown do not count for the guesses,
-    those whose target class is unknown do not count for the decisions. Raises `LeakrangeError` where the
-    number of guesses is not the number of users, or is zero.
+    of answers that an outside attack used, ``also`` is what else was measured. Users whose hidden class is
+    unknown do not count for the guesses, those whose target class is unknown do not count for the decisions.
+    Raises `LeakrangeError` where the number of guesses is not the number of users, or is zero.
     """
     hidden, target = uploaded.truth(trial.hidden), uploaded.truth(trial.model.target)
     users = len(hidden) if seen is None else min(seen, len(hidden))
@@ -140,7 +185,7 @@ def judge_guesses(
         asked = (target[:users].reshape(users, -1) >= 0).all(axis=1)
         outcomes.append(SoftOutputs(uploaded.soft[:users][asked], uploaded.heads))
     return Judged(
-        metrics=measured(*outcomes),
+        metrics=measured(*outcomes, *also),
         views=viewed(guesses, ranking),
         victims=len(known),
         spent=users if spent is None else spent,
