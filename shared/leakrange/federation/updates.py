@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -45,8 +46,8 @@ def distance(shared: Arrays, sent: Arrays) -> float:
 
 def refusal(update: Update, sent: Arrays, most_norm: float) -> str | None:
     """Why the server does not take ``update``, None where it does: other names, shapes or types than those of
-    the parameters that were ``sent``, numbers that are not finite, no samples, a move of more than
-    ``most_norm``."""
+    the parameters that were ``sent``, numbers that are not finite, figures among them, no samples, a move of
+    more than ``most_norm``."""
     if set(update.shared) != set(sent):
         return f"its parameters are named {sorted(update.shared)[:3]}, not {sorted(sent)[:3]}"
     for name, wanted in sent.items():
@@ -55,6 +56,9 @@ def refusal(update: Update, sent: Arrays, most_norm: float) -> str | None:
             return f"{name} is {found.dtype} of shape {found.shape}, not {wanted.dtype} of {wanted.shape}"
         if not np.isfinite(found).all():
             return f"{name} holds numbers that are not finite"
+    for name, figure in update.figures.items():
+        if not math.isfinite(figure):
+            return f"its {name} is {figure}"
     if update.samples < 1:
         return f"it says that it learned from {update.samples} samples"
     if (moved := distance(update.shared, sent)) > most_norm:
