@@ -25,7 +25,8 @@ class Evidence:
     auxiliary: releases (A, N) float32 of samples whose hidden attribute the attacker knows. auxiliary_labels:
     (A,), 0 .. classes − 1. observed: the victims' releases (V, N) float32. release: the kind of the releases.
     Repeated draws are averaged already. auxiliary_group: (A,), equal for samples that resemble each other,
-    such as several pictures of one person; None where all samples are independent.
+    such as several pictures of one person; None where all samples are independent. samples: those samples
+    themselves (A, *shape), of ``spec``; None where the attacker has only their releases.
     """
 
     auxiliary: NDArray[np.float32]
@@ -35,6 +36,8 @@ class Evidence:
     release: str
     seed: int = 0
     auxiliary_group: NDArray[np.int64] | None = None
+    samples: NDArray[Any] | None = None
+    spec: SampleSpec | None = None
 
 
 @dataclass(frozen=True)

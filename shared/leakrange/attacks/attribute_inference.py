@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from leakrange.nets.stacked import StackedAttackNets
 
-__all__ = ["AttributeInference"]
+__all__ = ["AttributeInference", "AttributeInferenceParameters", "check_evidence"]
 
 FEWEST = 20
 FOLDS = 5
@@ -73,7 +73,7 @@ class AttributeInference(AttributeAttack):
         """Fit G and apply it to the victims. Raises `InvalidInput` for evidence that cannot be used."""
         import torch
 
-        _check(evidence)
+        check_evidence(evidence)
         auxiliary = evidence.auxiliary.reshape(len(evidence.auxiliary), -1)
         mean = auxiliary.mean(axis=0, dtype=np.float64)
         deviation = auxiliary.std(axis=0, dtype=np.float64)
@@ -142,7 +142,8 @@ class AttributeInference(AttributeAttack):
         return nets.eval()
 
 
-def _check(evidence: Evidence) -> None:
+def check_evidence(evidence: Evidence) -> None:
+    """Raises `InvalidInput` for evidence from which no net can learn, or by which none can be judged."""
     auxiliary, labels, observed = evidence.auxiliary, evidence.auxiliary_labels, evidence.observed
     if auxiliary.ndim < 2 or auxiliary.shape[1:] != observed.shape[1:]:
         raise InvalidInput(

@@ -176,18 +176,22 @@ class Probing(Attack):
     ) -> Inference:
         """What the classifier of that ``state`` says of samples, of which there are one or more ``draws`` (V,
         *shape). Raises `InvalidInput` for samples of another shape."""
-        import torch
-
         if any(draw.shape[1:] != spec.shape or not np.isfinite(draw).all() for draw in draws):
             raise InvalidInput(f"observed samples must be finite, and of shape {spec.shape}")
-        net = self._built(spec, classes)
-        weights = {
-            name: torch.from_numpy(np.array(value)) for name, value in state.items() if name != TOGETHER
-        }
-        net.load_state_dict(weights)
+        net = self.classifier(state, classes, spec)
         way = draws if state[TOGETHER] else [_mean(draws)]
         scores = _said_together(net, way).exp().numpy()
         return Inference(scores.argmax(axis=1).astype(np.int64), scores)
+
+    def classifier(self, state: Mapping[str, NDArray[Any]], classes: int, spec: SampleSpec) -> Classifier:
+        """The classifier of that ``state``, in eval mode."""
+        import torch
+
+        net = self._built(spec, classes)
+        net.load_state_dict(
+            {name: torch.from_numpy(np.array(value)) for name, value in state.items() if name != TOGETHER}
+        )
+        return net.eval()
 
     def _built(self, spec: SampleSpec, classes: int) -> Classifier:
         from leakrange.nets import nets

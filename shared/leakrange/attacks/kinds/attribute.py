@@ -126,7 +126,7 @@ def _locals(trial: Trial, uploaded: Uploaded) -> list[object]:
 
 
 def evidence_of(evidence: AttributeEvidence, job: FitJob, releases: Releases) -> Evidence:
-    """The attack's evidence: releases, and the labels that its threat model grants.
+    """The attack's evidence: releases, and the samples and labels that its threat model grants.
 
     Raises `NotFound` for releases that are not stored, and `InvalidInput` for releases that do not fit
     together.
@@ -148,6 +148,8 @@ def evidence_of(evidence: AttributeEvidence, job: FitJob, releases: Releases) ->
         classes=len(data.attributes[evidence.sensitive].classes),
         release=job.release,
         seed=job.seed,
+        samples=data.values[chosen][known],
+        spec=data.spec,
     )
 
 
