@@ -1,0 +1,36 @@
+"""What defences have in common that hide by what a device sends, and not by what the extractor learns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from typing_extensions import override
+
+from leakrange.defences.representation.federated import FederatedParameters, FederatedRepresentation
+
+if TYPE_CHECKING:
+    from leakrange.defences.games.game import Game, Sizes
+
+__all__ = ["AgnosticParameters", "Informative"]
+
+
+class AgnosticParameters(FederatedParameters):
+    """``critics``: the nets that devices keep, as for TAPPFL. ``private`` is what the adversary of a device
+    watches: the extractor is not trained against it."""
+
+    critics: Literal["small", "paper"] = "small"
+    useful: None = None
+
+
+T = TypeVar("T", bound=AgnosticParameters)
+
+
+class Informative(FederatedRepresentation[T]):
+    """Its extractor learns as TAPPFL's with λ = 0: features that tell the most of the sample."""
+
+    @override
+    def game(self, sizes: Sizes) -> Game:
+        """See `FederatedRepresentation.game`."""
+        from leakrange.defences.games.information import InformationGame
+
+        return InformationGame(sizes, 0.0, self.parameters.critics)
