@@ -47,18 +47,23 @@ def finished(devices: Devices, rounds: Rounds, states: States, seconds: float) -
     """What came of the past ``rounds``. ``states`` are what devices have kept, as far as they tell it: on the
     test samples, "adversary" with the name of the private attribute is the mean accuracy of their own
     adversaries, "adversary_loss" its cross-entropy and "kept_loss" the loss of what keeps features
-    useful."""
+    useful. Told is "federation": how many devices with how many samples each, who was left out and why, and
+    "differential_privacy" of a defence that has it (`FederatedRepresentation.accounted`)."""
     private = devices.link.parameters.private
     load_arrays(devices.extractor, rounds.shared)
     figures = {}
     if states:
         figures["test"] = _judged(devices, list(states.values()), private)
     module = devices.extractor.to("cpu").eval().requires_grad_(False)
+    samples = [len(part) for part in devices.parts]
     federation = {
         "devices": devices.federation.devices,
-        "samples": [len(part) for part in devices.parts],
+        "samples": samples,
         "left_out": rounds.left_out,
     }
+    accepted = [int(entry["accepted"]) for entry in rounds.history]
+    if proven := devices.link.accounted(samples, rounds.turns(), accepted):
+        federation["differential_privacy"] = proven
     return TrainedDefence(
         recipe=devices.recipe,
         config=devices.config,

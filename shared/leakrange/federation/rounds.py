@@ -41,10 +41,20 @@ class Rounds:
         """Whether all rounds are past."""
         return self.number >= self.federation.all_rounds
 
-    def chosen(self) -> list[int]:
-        """The devices that take part in the next round, ascending; the same for the same seed."""
-        order = shuffled(stream(self.seed, f"round {self.number}"), self.federation.devices)
+    def chosen(self, number: int | None = None) -> list[int]:
+        """The devices that take part in the round of that ``number`` (None: the next), ascending; the same
+        for the same seed."""
+        number = self.number if number is None else number
+        order = shuffled(stream(self.seed, f"round {number}"), self.federation.devices)
         return sorted(int(device) for device in order[: self.federation.participants])
+
+    def turns(self) -> list[int]:
+        """In how many past rounds each device was to take part."""
+        turns = [0] * self.federation.devices
+        for number in range(self.number):
+            for device in self.chosen(number):
+                turns[device] += 1
+        return turns
 
     def close(self, answers: Sequence[Update | Lost]) -> dict[str, float]:
         """End the round with the ``answers`` of its devices, in any order; gives its entry of the history.

@@ -19,7 +19,7 @@ class DpGaussian(Noised):
     name = "dp-gaussian"
     summary = "devices clip what they learned of the extractor and add Gaussian noise"
     equation = "θ + clip₂(θ' - θ) + N(0, (noise·clip)²)"
-    order = 2
+    mechanism = "gaussian"
 
     @override
     def drawn(self, draw: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:

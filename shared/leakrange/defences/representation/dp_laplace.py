@@ -20,7 +20,7 @@ class DpLaplace(Noised):
     name = "dp-laplace"
     summary = "devices clip what they learned of the extractor and add Laplace noise"
     equation = "θ + clip₁(θ' - θ) + Laplace(noise·clip)"
-    order = 1
+    mechanism = "laplace"
 
     @override
     def drawn(self, draw: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:

@@ -6,7 +6,8 @@
 - ``Parameters``, a subclass of `FederatedParameters`;
 - ``game``: the nets that a device trains with the extractor and keeps to itself, and what each is after
   (`leakrange.defences.games.game.Game`);
-- ``sent``: what a device changes of the extractor before it sends it; nothing, as it is.
+- ``sent``: what a device changes of the extractor before it sends it; nothing, as it is;
+- ``accounted``: what is proven of the privacy of that; nothing, as it is.
 
 As in all registered files, torch is imported inside the functions that use it.
 """
@@ -14,7 +15,7 @@ As in all registered files, torch is imported inside the functions that use it.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -69,6 +70,19 @@ class FederatedRepresentation(Trained[T], RepresentationDefence[T]):
         """What a device sends that was ``sent`` the first parameters and has made the ``trained`` ones of
         them. All randomness is from ``draw``."""
         return trained
+
+    def accounted(
+        self,
+        samples: Sequence[int],  # noqa: ARG002
+        turns: Sequence[int],  # noqa: ARG002
+        accepted: Sequence[int],  # noqa: ARG002
+    ) -> dict[str, Any]:
+        """How private what devices sent is by proof; empty where nothing is proven.
+
+        ``samples`` is how many each device has, ``turns`` in how many rounds each took part, ``accepted`` how
+        many updates counted in each past round.
+        """
+        return {}
 
     @override
     def check(self, attributes: Mapping[str, Attribute]) -> None:

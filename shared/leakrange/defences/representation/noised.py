@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from leakrange.defences.representation.task_agnostic import AgnosticParameters, Informative
+from leakrange.federation.accounting import DELTA, Noise, epsilon, noise_of_a_mean
 from leakrange.federation.updates import Arrays
 
 __all__ = ["Noised", "NoisedParameters", "clipped"]
@@ -25,7 +27,7 @@ class NoisedParameters(AgnosticParameters):
     """
 
     clip: Annotated[float, Field(gt=0.0, le=1e6)] = 1.0
-    noise: Annotated[float, Field(gt=0.0, le=1e6)]
+    noise: Annotated[float, Field(ge=1e-6, le=1e6)]
 
 
 class Noised(Informative[NoisedParameters]):
@@ -36,8 +38,12 @@ class Noised(Informative[NoisedParameters]):
 
     Parameters = NoisedParameters
     shorthand = None
-    order: Literal[1, 2]
-    """Of the norm that is clipped."""
+    mechanism: ClassVar[Noise]
+
+    @property
+    def order(self) -> Literal[1, 2]:
+        """Of the norm that is clipped."""
+        return 2 if self.mechanism == "gaussian" else 1
 
     @abstractmethod
     def drawn(self, draw: np.random.Generator, scale: float, shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -54,6 +60,37 @@ class Noised(Informative[NoisedParameters]):
             else array
             for name, array in sent.items()
         }
+
+    @override
+    def accounted(
+        self, samples: Sequence[int], turns: Sequence[int], accepted: Sequence[int]
+    ) -> dict[str, Any]:
+        """The ε of everything that a device has sent, for δ = `DELTA`, in two views.
+
+        ``server``: of who sees each device's updates. It knows when a device takes part; the data of one
+        device is replaced by any other, which moves its update by ``2 · clip`` at most; all its turns count.
+
+        ``extractor``: of who sees the shared extractor after each round, and not who took part. One device is
+        there or not, which moves the weighed sum by its ``clip``; the noise is that of the fewest updates
+        that counted in a round. The smaller of two bounds: for all rounds, of each of which a device is
+        a part with the probability ``share`` by itself (close to what happens, where a fixed number takes
+        part), and for its turns alone.
+
+        Assumed: the server is curious, and nothing worse; nobody knows the draws of the noise, which here
+        come from the recipe's seed, so that a training can be repeated; noise is real numbers, and not
+        floating-point ones. Not covered: how many samples a device says it has, and the losses it tells.
+        """
+        given, most, rounds = self.parameters, max(turns, default=0), len(accepted)
+        share = given.federation.participants / given.federation.devices
+        fewest = min(filter(None, accepted), default=1)
+        mean = noise_of_a_mean(self.mechanism, given.noise, samples, fewest)
+        views = {
+            "server": epsilon(self.mechanism, given.noise / 2.0, most),
+            "extractor": min(
+                epsilon(self.mechanism, mean, rounds, share), epsilon(self.mechanism, mean, most)
+            ),
+        }
+        return {"delta": DELTA, "turns": most, "rounds": rounds, "share": share, "epsilon": views}
 
 
 def clipped(
