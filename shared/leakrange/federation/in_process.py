@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from leakrange.federation.learner import Learner
 from leakrange.federation.rounds import Rounds
+from leakrange.federation.secure import close_secretly
 from leakrange.federation.updates import Arrays, Update
 
 __all__ = ["States", "one_round"]
@@ -31,6 +32,7 @@ def one_round(
         updates.append(update)
         if after:
             after(done / len(chosen))
-    entry = rounds.close(updates)
+    close = close_secretly if rounds.federation.secure else Rounds.close
+    entry = close(rounds, updates)
     entry["seconds"] = time.perf_counter() - began
     return entry

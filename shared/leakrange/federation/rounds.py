@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,14 +73,41 @@ class Rounds:
             else:
                 reason, kind = answer.reason, "lost"
             counted[kind] += 1
-            self.left_out.append(
-                {"round": self.number + 1, "device": answer.device, "kind": kind, "reason": reason}
-            )
+            self._leave_out(answer.device, kind, reason)
         if accepted:
             self.shared = fedavg(accepted)
-        entry = {"epoch": self.number + 1.0, "accepted": float(len(accepted))}
+        return self._entry(len(accepted), counted, _means(accepted))
+
+    def close_sum(
+        self, mean: Update | None, devices: Sequence[int], lost: Sequence[Lost]
+    ) -> dict[str, float]:
+        """End the round with the ``mean`` of what these ``devices`` sent, None where there is none; gives its
+        entry of the history.
+
+        Nothing is known of single updates: `refusal` refuses all of them or none. The entry says so by
+        ``summed``, how many were in the sum.
+        """
+        for each in lost:
+            self._leave_out(each.device, "lost", each.reason)
+        reason = refusal(mean, self.shared, self.federation.most_norm) if mean else None
+        if reason is not None:
+            for device in devices:
+                self._leave_out(device, "refused", f"of the mean of {len(devices)}: {reason}")
+        counts = mean is not None and reason is None
+        if mean and counts:
+            self.shared = mean.shared
+        counted = {"refused": 0 if counts else len(devices), "lost": len(lost), "summed": len(devices)}
+        return self._entry(len(devices) if counts else 0, counted, mean.figures if mean and counts else {})
+
+    def _leave_out(self, device: int, kind: str, reason: str) -> None:
+        self.left_out.append({"round": self.number + 1, "device": device, "kind": kind, "reason": reason})
+
+    def _entry(
+        self, accepted: int, counted: Mapping[str, int], told: Mapping[str, float]
+    ) -> dict[str, float]:
+        entry = {"epoch": self.number + 1.0, "accepted": float(accepted)}
         entry |= {kind: float(count) for kind, count in counted.items()}
-        entry |= _means(accepted)
+        entry |= told
         self.history.append(entry)
         return entry
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 __all__ = ["Dirichlet", "Federation"]
 
@@ -25,7 +25,8 @@ class Federation(BaseModel):
 
     ``split``: "iid" deals the samples out at random in equal parts, see `Dirichlet` for the other way. Before
     the rounds come ``pretraining`` rounds, in which nothing is hidden yet. The server refuses an update that
-    is further than ``most_norm`` (L2) from the parameters which it sent.
+    is further than ``most_norm`` (L2) from the parameters which it sent. With ``secure`` aggregation it sees
+    the sum of a round's updates alone, and can refuse no single one.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -37,6 +38,13 @@ class Federation(BaseModel):
     local_epochs: Annotated[int, Field(ge=1, le=1_000)] = 10
     split: Literal["iid"] | Dirichlet = "iid"
     most_norm: Annotated[float, Field(gt=0.0, le=1e9, allow_inf_nan=False)] = 100.0
+    secure: bool = False
+
+    @model_validator(mode="after")
+    def _hidden_among_others(self) -> Self:
+        if self.secure and self.participants < 2:
+            raise ValueError("secure aggregation hides one device among others: let two or more take part")
+        return self
 
     @property
     def participants(self) -> int:
