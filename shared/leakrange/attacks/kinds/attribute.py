@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from leakrange.attacks.attack import Attack, Evidence, Inference
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.auxiliary import own_records, planned, spent
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
+from leakrange.attacks.kinds.embedding import embeddings, first_users, viewed_embeddings
 from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Fitted, Judged, Trial, Uploaded
@@ -31,7 +33,8 @@ __all__ = ["AttributeKind", "evidence_of", "judge_guesses"]
 
 class AttributeEvidence(BaseModel):
     """The ``observed`` releases of users, and ``auxiliary`` releases of the attacker's own samples. The first
-    of these belong to the samples of ``span``, whose ``sensitive`` attribute the attacker knows."""
+    of these belong to the samples of ``span``, whose ``sensitive`` attribute the attacker knows. ``users``
+    are the samples of the first users, for a picture of them alone."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -39,6 +42,12 @@ class AttributeEvidence(BaseModel):
     span: Span
     auxiliary: Annotated[Chunks, Field(min_length=1)]
     observed: Annotated[Chunks, Field(min_length=1)]
+    users: list[Span] = []
+
+    @model_serializer(mode="wrap")
+    def _without_nobody(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Fits that draw nothing keep the identity that they had before anything was drawn."""
+        return {name: value for name, value in written(self).items() if name != "users" or value}
 
 
 @kinds.register("attribute")
@@ -74,13 +83,14 @@ class AttributeKind(Kind):
         self, attack: Any, evidence: AttributeEvidence, job: FitJob, releases: Releases
     ) -> dict[str, NDArray[Any]]:
         """``predicted`` int64 (V,) and ``scores`` float32 (V, S); of features also ``norm`` (), the greatest
-        of a user's."""
+        of a user's, and `embeddings`."""
         given = evidence_of(evidence, job, releases)
         found: Inference = attack.infer(given)
         arrays: dict[str, NDArray[Any]] = {"predicted": found.predicted, "scores": found.scores}
         if job.release == "features":
             lengths = np.linalg.norm(given.observed.reshape(len(given.observed), -1), axis=1)
             arrays["norm"] = np.asarray(lengths.max(initial=0.0))
+            arrays |= embeddings(evidence.users, evidence.observed, given.observed, releases)
         return arrays
 
     async def judge(self, trial: Trial) -> Judged:
@@ -91,11 +101,15 @@ class AttributeKind(Kind):
                 span=own_records(trial),
                 auxiliary=trial.answered("auxiliary"),
                 observed=trial.observed,
+                users=first_users(trial),
             )
         )
         uploaded = trial.uploaded
         also = [*_represented(trial, uploaded, found), *_locals(trial, uploaded)]
-        return judge_guesses(trial, uploaded, found.inference, spent=spent(trial), also=also)
+        judged = judge_guesses(trial, uploaded, found.inference, spent=spent(trial), also=also)
+        return replace(
+            judged, views=judged.views | viewed_embeddings(found.arrays, uploaded.truth(trial.hidden))
+        )
 
 
 def _represented(trial: Trial, uploaded: Uploaded, found: Fitted) -> list[object]:
