@@ -8,15 +8,15 @@ from typing import Literal
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import interpolate, one_hot
+from torch.nn.functional import adaptive_avg_pool2d, interpolate, one_hot
 
 from leakrange.defences.games.game import Sizes
 
 __all__ = ["Critic", "CriticSize", "adversary", "mutual_information"]
 
 CriticSize = Literal["small", "paper"]
-HIDDEN = 128
-"""Of the small critic."""
+HIDDEN, SIDE = 128, 8
+"""Of the small critic: values between its layers, and the side of the pictures that it sees."""
 TABLE = (16, 32, 128, 128, *(256,) * 3, *(512,) * 6, 4096, 512)
 """Of the paper's critic for tables: its linear layers before the last."""
 MAPS = ((16,), (32,), (128,) * 2, (256,) * 3, (512,) * 3, (512,) * 3)
@@ -45,13 +45,15 @@ class Critic(nn.Module):
     """The utility preservation network h: one number for each pair of a sample and a feature vector, given
     the private attribute; high for pairs that belong together.
 
-    "small": the three side by side, 128 hidden values, one output. "paper": Table 3; of a picture the
-    features are maps that are brought to the picture's size, and classes are maps of zeros and ones.
+    "small": the three side by side, 128 hidden values, one output; a picture is averaged to 8×8 pixels.
+    "paper": Table 3; of a picture the features are maps that are brought to the picture's size, and classes
+    are maps of zeros and ones.
     """
 
     def __init__(self, sizes: Sizes, size: CriticSize) -> None:
         super().__init__()
         self.classes = sizes.private
+        self.shrunk = size == "small" and sizes.spec.encoding == "picture"
         self.maps = _maps(sizes) if size == "paper" and sizes.spec.encoding == "picture" else None
         if self.maps is not None:
             side = sizes.spec.shape[0]
@@ -61,13 +63,16 @@ class Critic(nn.Module):
                 *_convolutions(before, MAPS), nn.Flatten(), _linear([flat, 4096, 512, 1])
             )
         else:
-            inputs = math.prod(sizes.spec.shape) + sizes.features + sizes.private
+            values = SIDE * SIDE * sizes.spec.shape[2] if self.shrunk else math.prod(sizes.spec.shape)
+            inputs = values + sizes.features + sizes.private
             self.net = _linear([inputs, *(TABLE if size == "paper" else (HIDDEN,)), 1])
 
     def forward(self, samples: Tensor, features: Tensor, private: Tensor) -> Tensor:
         """Samples (B, ...), features (B, N) and classes (B,) to (B,)."""
         classes = one_hot(private, self.classes).to(features.dtype)
         if self.maps is None:
+            if self.shrunk:
+                samples = adaptive_avg_pool2d(samples, SIDE)
             whole = torch.cat([samples.flatten(1), features, classes], dim=1)
         else:
             channels, side = self.maps

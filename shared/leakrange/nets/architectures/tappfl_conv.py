@@ -36,6 +36,8 @@ class TappflConv(Architecture):
         """See `Architecture.layers`."""
         from torch import nn
 
+        from leakrange.nets.initial import he_normal
+
         height, breadth, before = spec.shape
         layers: list[nn.Module] = []
         for full in WIDTHS:
@@ -45,4 +47,4 @@ class TappflConv(Architecture):
             height, breadth, before = height // 2, breadth // 2, after
         features, middle = before * height * breadth, scaled(HEAD, width)
         head = nn.Sequential(nn.Linear(features, middle), nn.ReLU(inplace=True), nn.Linear(middle, classes))
-        return nn.Sequential(*layers, nn.Flatten()), head, features
+        return he_normal(nn.Sequential(*layers, nn.Flatten())), head, features

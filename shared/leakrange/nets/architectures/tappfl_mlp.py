@@ -37,6 +37,8 @@ class TappflMlp(Architecture):
         """See `Architecture.layers`."""
         from torch import nn
 
+        from leakrange.nets.initial import he_normal
+
         first, features, middle = (scaled(full, width) for full in (*WIDTHS, HEAD))
         body = nn.Sequential(
             nn.Flatten(),
@@ -46,4 +48,4 @@ class TappflMlp(Architecture):
             nn.ReLU(inplace=True),
         )
         head = nn.Sequential(nn.Linear(features, middle), nn.ReLU(inplace=True), nn.Linear(middle, classes))
-        return body, head, features
+        return he_normal(body), head, features

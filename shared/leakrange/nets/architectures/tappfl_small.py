@@ -34,6 +34,8 @@ class TappflSmall(Architecture):
         """See `Architecture.layers`."""
         from torch import nn
 
+        from leakrange.nets.initial import he_normal
+
         height, breadth, before = spec.shape
         layers: list[nn.Module] = []
         for full in WIDTHS:
@@ -44,4 +46,4 @@ class TappflSmall(Architecture):
         flat = before * height * breadth
         body = nn.Sequential(*layers, nn.Flatten(), nn.Linear(flat, features), nn.ReLU(inplace=True))
         head = nn.Sequential(nn.Linear(features, middle), nn.ReLU(inplace=True), nn.Linear(middle, classes))
-        return body, head, features
+        return he_normal(body), head, features
