@@ -13,10 +13,13 @@ __all__ = ["LocalAdversaries"]
 @dataclass(frozen=True)
 class LocalAdversaries:
     """The mean ``accuracy`` on test samples of the adversaries of devices, each as it was when its device
-    last took part in a round, and the share of the commonest class, ``majority``."""
+    last took part in a round, and the share of the commonest class, ``majority``. ``cross_entropy`` is theirs
+    in nats, ``kept`` the loss of what keeps features useful on the same devices."""
 
     accuracy: float
     majority: float
+    cross_entropy: float
+    kept: float
 
 
 @metric(
@@ -34,3 +37,21 @@ def _accuracy(found: LocalAdversaries) -> float:
 )  # fmt: skip
 def _nag(found: LocalAdversaries) -> float | None:
     return nag(found.accuracy, found.majority)
+
+
+@metric(
+    "adversary_cross_entropy", measures=LocalAdversaries, title="cross-entropy of devices' own adversaries",
+    unit="number", role="context", rank=77,
+    equation="in nats; the greater, the less the features tell them (TAPPFL, Fig. 2)",
+)  # fmt: skip
+def _cross_entropy(found: LocalAdversaries) -> float:
+    return found.cross_entropy
+
+
+@metric(
+    "kept_loss", measures=LocalAdversaries, title="loss of what keeps features useful", unit="number",
+    role="context", rank=78, higher=False,
+    equation="TAPPFL: the Jensen-Shannon loss; the less, the more the features tell of samples (Fig. 2)",
+)  # fmt: skip
+def _kept(found: LocalAdversaries) -> float:
+    return found.kept

@@ -135,8 +135,12 @@ def _locals(trial: Trial, uploaded: Uploaded) -> list[object]:
     """How the adversaries fare that an extractor was learned against, where that is known."""
     truth = uploaded.truth(trial.hidden)
     share = majority_share(truth[truth >= 0], trial.classes)
-    told = (each["figures"].get("test", {}).get(f"adversary {trial.hidden}") for each in trial.obfuscators())
-    return [LocalAdversaries(float(each), share) for each in told if each is not None]
+    told = [each["figures"].get("test", {}) for each in trial.obfuscators() if "federation" in each]
+    return [
+        LocalAdversaries(each[own], share, each["adversary_loss"], each["kept_loss"])
+        for each in told
+        if (own := f"adversary {trial.hidden}") in each
+    ]
 
 
 def evidence_of(evidence: AttributeEvidence, job: FitJob, releases: Releases) -> Evidence:

@@ -1,0 +1,1 @@
+"""TAPPFL (AAAI 2024): its tables as trials of a range."""

@@ -1,0 +1,285 @@
+"""TAPPFL as trials of a range: Table 2, Figures 2 and 4, and the comparisons of its discussion."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from leakrange.papers import papers
+from leakrange.papers.paper import Measured, Paper, PaperSettings
+from leakrange.papers.representation.pictures import compared, tradeoffs
+from leakrange.papers.targets import Row
+from leakrange.papers.trials import PaperTrial
+from leakrange.report.charts.drawing import Picture
+
+__all__ = ["RepresentationLearning", "RepresentationSettings"]
+
+METHODS = MappingProxyType(
+    {
+        "TAPPFL": "tappfl",
+        "DP-Gaussian": "dp-gaussian",
+        "DP-Laplace": "dp-laplace",
+        "MC": "compressed",
+        "DPFE": "dpfe",
+        "AT": "adversarial",
+    }
+)
+LEVELS = MappingProxyType(
+    {"tappfl": "strength", "dpfe": "strength", "adversarial": "strength", "compressed": "amount"}
+)
+"""The parameter that a row's level is; of those that add noise it is the noise."""
+TASK_SPECIFIC = ("dpfe", "adversarial")
+ASKED = MappingProxyType({"cifar10": "object", "adult": "income", "loans": "affordability"})
+PRIVATE = MappingProxyType(
+    {"animal": "animal", "race": "race", "gender": "gender", "marital": "marital-status"}
+)
+PLAYED = MappingProxyType({"hmda": {"affordability": "high-priced", "race": "race-2"}})
+"""What plays the paper's attributes where a set calls them otherwise."""
+RECORDS = 3_000
+"""Labelled records of the attacker, which no device has."""
+
+Epochs = Annotated[int, Field(ge=1, le=1000)]
+Limit = Annotated[int, Field(ge=1)]
+Rate = Annotated[float, Field(gt=0.0, le=1.0)]
+Batch = Annotated[int, Field(ge=8, le=4096)]
+
+
+class RepresentationSettings(PaperSettings):
+    """The data sets that play the paper's, the nets, and how long is trained.
+
+    ``loans`` may be the paper's own (``loans``, files of the FHFA) or its stand-in ``hmda``, of which
+    ``loans_limit`` samples of each split are used. ``critics`` and ``picture_net`` are the paper's, or
+    "small" and ``tappfl-small`` for a CPU. ``picture_…`` are settings of CIFAR-10, the others of tables. The
+    paper does not say for how many rounds the extractor is trained before anything is hidden
+    (``pretraining``), nor how the task is learned on its features: ``task_epochs`` in batches of 128.
+    """
+
+    cifar10: str = "cifar10"
+    adult: str = "adult"
+    loans: str = "hmda"
+    loans_limit: Limit | None = None
+    critics: Literal["paper", "small"] = "paper"
+    picture_net: str = "tappfl-conv"
+    lr: Rate = 0.01
+    batch: Batch = 10
+    rounds: Epochs = 20
+    pretraining: Annotated[int, Field(ge=0, le=1000)] = 5
+    local_epochs: Epochs = 10
+    picture_batch: Batch = 10
+    picture_rounds: Epochs = 20
+    picture_pretraining: Annotated[int, Field(ge=0, le=1000)] = 5
+    picture_local_epochs: Epochs = 10
+    task_epochs: Epochs = 6
+    task_lr: Rate = 3e-3
+
+
+@papers.register("tappfl")
+class RepresentationLearning(Paper):
+    """Arevalo et al., AAAI 2024."""
+
+    name = "tappfl"
+    title = "TAPPFL: privacy-preserving representations learned across devices"
+    about = (
+        "Accuracies in percent. Test accuracy is the provider’s: it learns the task on the features of its "
+        "own samples and decides on what devices upload. The attacker learns the private attribute on "
+        f"features of up to {RECORDS:,} labelled records that no device had, and reads the same uploads. The "
+        "paper’s inference accuracy is that of the networks which devices train the extractor against; ours "
+        "of these stands beside the attacker’s, as the mean over devices. The paper prints one run of each "
+        "row, and no deviation."
+    )
+    figures = ("honesty", "curiosity", "local_curiosity")
+    tables: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "2": "Table 2 and Figure 2: test accuracy and attribute inference by λ",
+            "fig4": "Figure 4: defences that know no task, on CIFAR-10",
+            "tasks": "Discussion: defences that know the task",
+            "decensoring": "Discussion: de-censoring",
+        }
+    )
+    labels = ("data", "private", "method", "attack")
+    seeds = 3
+    quick = ("2:set=adult,private=gender,level=0|1,method=TAPPFL", "tasks:method=AT,level=0.5")
+    quick_settings: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {
+            "critics": "small",
+            "lr": 0.1,
+            "rounds": 3,
+            "pretraining": 2,
+            "local_epochs": 2,
+            "loans_limit": 5000,
+            "task_epochs": 2,
+        }
+    )
+    decimals = 1
+    Settings = RepresentationSettings
+    settings: RepresentationSettings
+
+    def trial(self, row: Row, seed: int) -> PaperTrial:
+        """Devices that upload features, a provider that decides on them, and an attacker who reads them."""
+        settings = self.settings
+        return PaperTrial(
+            seed=seed,
+            data=self._data(row),
+            provider={
+                "behaviour": "honest",
+                "target": self._attribute(row, ASKED[row["set"]]),
+                "release": "features",
+                "net": {"name": self._net(row)},
+                "schedule": {"epochs": settings.task_epochs, "batch": 128, "lr": settings.task_lr},
+            },
+            defence=self._defence(row),
+            attack=self._attack(row),
+        )
+
+    def _set(self, row: Row) -> str:
+        return str(getattr(self.settings, row["set"]))
+
+    def _attribute(self, row: Row, name: str) -> str:
+        return PLAYED.get(self._set(row), {}).get(name, name)
+
+    def _private(self, row: Row) -> str:
+        return self._attribute(row, PRIVATE[row["private"]])
+
+    def _data(self, row: Row) -> dict[str, Any]:
+        limit = self.settings.loans_limit if row["set"] == "loans" else None
+        return {"name": self._set(row), **({"limit": limit} if limit else {})}
+
+    def _net(self, row: Row) -> str:
+        return self.settings.picture_net if row["set"] == "cifar10" else "tappfl-mlp"
+
+    def _of(self, row: Row, name: str) -> Any:
+        """A setting that pictures have by themselves."""
+        return getattr(self.settings, f"picture_{name}" if row["set"] == "cifar10" else name)
+
+    def _defence(self, row: Row) -> list[Any]:
+        if row["method"] == "none":
+            return []
+        name, settings = METHODS[row["method"]], self.settings
+        level = row.number("level")
+        federation = {"rounds": self._of(row, "rounds"), "pretraining": self._of(row, "pretraining")}
+        parameters = {
+            "private": self._private(row),
+            "net": self._net(row),
+            "batch": self._of(row, "batch"),
+            "lr": settings.lr,
+            LEVELS.get(name, "noise"): level,
+            "critics": settings.critics,
+            "federation": {**federation, "local_epochs": self._of(row, "local_epochs")},
+        }
+        if name in TASK_SPECIFIC:
+            parameters["useful"] = self._attribute(row, ASKED[row["set"]])
+        return [{name: parameters}]
+
+    def _attack(self, row: Row) -> dict[str, Any]:
+        kind = "attribute-inference" if row["attack"] == "direct" else row["attack"]
+        return {
+            "kind": kind,
+            "sensitive": self._private(row),
+            "auxiliary": RECORDS,
+            "knowledge": "aware",
+        }
+
+    def label(self, row: Row) -> list[str]:
+        """Data, attribute, method with its level, and the attack."""
+        mark = {"none": "", "MC": f" {row['level']} pruned"}
+        told = mark.get(row["method"])
+        if told is None:
+            sign = "λ" if row["method"] in ("TAPPFL", "DPFE", "AT") else "noise"
+            told = f", {sign} = {row['level']}"
+        method = "no defence" if row["method"] == "none" else row["method"]
+        return [self._set(row), self._private(row), f"{method}{told}", row["attack"]]
+
+    def heading(self, figure: str) -> str:
+        """What a figure is called on the page."""
+        return {
+            "honesty": "test accuracy",
+            "curiosity": "inference, fresh attacker",
+            "local_curiosity": "inference, devices’ own",
+        }[figure]
+
+    def shown(self, table: str, rows: Sequence[Row]) -> list[str]:  # noqa: ARG002
+        """All of them: rows that are not printed have ours."""
+        return list(self.figures)
+
+    def notes(self, table: str) -> tuple[str, ...]:  # noqa: ARG002
+        """What the accuracies stand against, and what bounds them."""
+        return (
+            "majority: private, task",
+            "NAG: fresh, devices’ own",
+            "advantage",
+            "bound by Theorem 2 (tight, printed)",
+            "ε",
+        )
+
+    def note(self, row: Row, measured: Measured) -> list[str]:
+        """Of the row's seeds the means; of a bound of each seed the least."""
+        cells = measured[row]
+        if not cells:
+            return [""] * 5
+
+        def mean(name: str, scale: float = 100.0) -> str:
+            found = [cell[name] for cell in cells if name in cell]
+            return f"{scale * sum(found) / len(found):.1f}" if found else "–"
+
+        def least(name: str) -> str:
+            found = [cell[name] for cell in cells if name in cell]
+            return f"{100 * min(found):.1f}" if found else "–"
+
+        advantage = mean("advantage")
+        return [
+            f"{mean('majority')}, {mean('majority_target')}",
+            f"{mean('nag')}, {mean('local_nag')}",
+            advantage,
+            f"{least('accuracy_bound')}, {least('loose_accuracy_bound')}",
+            mean("epsilon", 1.0),
+        ]
+
+    def remark(self, table: str) -> str:
+        """What is read from a table, and how."""
+        return {
+            "2": (
+                "The paper’s inference accuracies of Adult and several of CIFAR-10 lie below the share of "
+                "the commonest class: whoever guesses that is right more often. It prints the gap to random "
+                "guessing; the NAG is the gap to the commonest class."
+            ),
+            "fig4": (
+                "The paper tunes noise and pruning so that each defence has the inference accuracy of "
+                "TAPPFL (55 to 75 %) and draws test accuracies, which it does not print. Compare rows of "
+                "equal inference accuracy. DP-Gaussian and DP-Laplace clip what a device moves to norm 1 "
+                "before they add noise."
+            ),
+        }.get(table, "")
+
+    def pictures(self, table: str, measured: Measured) -> list[Picture]:
+        """Of Table 2 the losses against λ (Figure 2), of Figure 4 both accuracies of each method."""
+        if table == "2":
+            names = {row: f"{self._set(row)}, {self._private(row)}" for row in measured}
+            return tradeoffs({row: cells for row, cells in measured.items() if row["level"]}, names)
+        return compared(measured) if table == "fig4" else []
+
+    def differences(self, measured: Measured) -> list[str]:
+        """Data, nets, rounds, rates."""
+        settings = self.settings
+        limit = settings.loans_limit
+        limited = {"loans": f", {limit:,} samples of each split"} if limit else {}
+        said = [
+            f"{name}: {getattr(settings, name)}{limited.get(name, '')}"
+            for name in dict.fromkeys(row["set"] for row, cells in measured.items() if cells)
+        ]
+        said.append(
+            f"nets of tables: tappfl-mlp (the paper’s extractor), of pictures {settings.picture_net}; "
+            f"critics: {settings.critics}; a head of one hidden layer, {settings.task_epochs} epochs"
+        )
+        said.append(
+            f"learning rate of devices {settings.lr:g} (the paper’s: .01); {settings.pretraining} rounds "
+            f"before anything is hidden, {settings.rounds} rounds of {settings.local_epochs} local epochs in "
+            f"batches of {settings.batch} (20 rounds, 10 epochs, 10); of pictures "
+            f"{settings.picture_pretraining}, {settings.picture_rounds}, {settings.picture_local_epochs}, "
+            f"{settings.picture_batch}"
+        )
+        said.append("in a round the chosen devices train; in Algorithm 1 all do, and then some are chosen")
+        said.append("weights begin as N(0, 2/inputs), which the paper does not say")
+        return said
