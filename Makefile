@@ -70,12 +70,14 @@ reproduce: $(DEMO_READY)
 	$(BIN)/leakrange reproduce faceleaks --page .leakrange/reproduce/faceleaks.html
 	$(BIN)/leakrange reproduce vicious --page .leakrange/reproduce/vicious.html
 	$(BIN)/leakrange reproduce pass --page .leakrange/reproduce/pass.html
+	$(BIN)/leakrange reproduce tappfl --page .leakrange/reproduce/tappfl.html
 
 reproduce-quick: $(DEMO_READY)
 	$(BIN)/leakrange reproduce hbc --quick --page .leakrange/reproduce/hbc-quick.html
 	$(BIN)/leakrange reproduce faceleaks --quick --page .leakrange/reproduce/faceleaks-quick.html
 	$(BIN)/leakrange reproduce vicious --quick --page .leakrange/reproduce/vicious-quick.html
 	$(BIN)/leakrange reproduce pass --quick --page .leakrange/reproduce/pass-quick.html
+	$(BIN)/leakrange reproduce tappfl --quick --page .leakrange/reproduce/tappfl-quick.html
 
 COMPOSE_SECRETS := LEAKRANGE_OPERATOR_KEY LEAKRANGE_FLEET_SECRET POSTGRES_PASSWORD REDIS_OPERATOR_PASSWORD \
   REDIS_PROXY_PASSWORD REDIS_CONTROLLER_PASSWORD REDIS_FLEET_PASSWORD

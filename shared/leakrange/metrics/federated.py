@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from leakrange.metrics.accuracy import nag
 from leakrange.metrics.registry import metric
 
-__all__ = ["LocalAdversaries"]
+__all__ = ["LocalAdversaries", "Proven"]
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,15 @@ class LocalAdversaries:
     majority: float
     cross_entropy: float
     kept: float
+
+
+@dataclass(frozen=True)
+class Proven:
+    """The ε of differential privacy of one device's data, for a δ that the training names: against a
+    ``server`` that sees every update, and against whoever sees the shared ``extractor`` after each round."""
+
+    server: float
+    extractor: float
 
 
 @metric(
@@ -55,3 +64,19 @@ def _cross_entropy(found: LocalAdversaries) -> float:
 )  # fmt: skip
 def _kept(found: LocalAdversaries) -> float:
     return found.kept
+
+
+@metric(
+    "epsilon_server", measures=Proven, title="ε against the server", unit="number", role="context", rank=79,
+    higher=False, equation="Rényi accounting of all updates of one device",
+)  # fmt: skip
+def _server(found: Proven) -> float:
+    return found.server
+
+
+@metric(
+    "epsilon_extractor", measures=Proven, title="ε against users of the extractor", unit="number",
+    role="context", rank=80, higher=False, equation="Rényi accounting of the sums of updates of all rounds",
+)  # fmt: skip
+def _extractor(found: Proven) -> float:
+    return found.extractor

@@ -23,7 +23,7 @@ from leakrange.data.spans import span_of
 from leakrange.jobs.job import FitJob, Span
 from leakrange.metrics import Decisions, Guesses, Ranking, SoftOutputs, measured
 from leakrange.metrics.accuracy import majority_share
-from leakrange.metrics.federated import LocalAdversaries
+from leakrange.metrics.federated import LocalAdversaries, Proven
 from leakrange.metrics.representation import Represented
 from leakrange.metrics.views import viewed
 from leakrange.wire.errors import InvalidInput, LeakrangeError
@@ -105,7 +105,7 @@ class AttributeKind(Kind):
             )
         )
         uploaded = trial.uploaded
-        also = [*_represented(trial, uploaded, found), *_locals(trial, uploaded)]
+        also = [*_represented(trial, uploaded, found), *_locals(trial, uploaded), *_proven(trial)]
         judged = judge_guesses(trial, uploaded, found.inference, spent=spent(trial), also=also)
         return replace(
             judged, views=judged.views | viewed_embeddings(found.arrays, uploaded.truth(trial.hidden))
@@ -129,6 +129,12 @@ def _represented(trial: Trial, uploaded: Uploaded, found: Fitted) -> list[object
             lipschitz=trial.trained("test").get("head_lipschitz"),
         )
     ]
+
+
+def _proven(trial: Trial) -> list[object]:
+    """What is proven of the devices that learned an extractor under differential privacy."""
+    told = [each.get("federation", {}).get("differential_privacy") for each in trial.obfuscators()]
+    return [Proven(each["epsilon"]["server"], each["epsilon"]["extractor"]) for each in told if each]
 
 
 def _locals(trial: Trial, uploaded: Uploaded) -> list[object]:

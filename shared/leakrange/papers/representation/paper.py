@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from leakrange.papers import papers
+from leakrange.papers.cells import Cell
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.representation.pictures import compared, tradeoffs
 from leakrange.papers.targets import Row
@@ -31,6 +32,8 @@ LEVELS = MappingProxyType(
     {"tappfl": "strength", "dpfe": "strength", "adversarial": "strength", "compressed": "amount"}
 )
 """The parameter that a row's level is; of those that add noise it is the noise."""
+CLIPS = MappingProxyType({"dp-gaussian": 2.0, "dp-laplace": 200.0})
+"""Norms to which a device's moves are clipped: about what it moves in a round, by L2 and by L1."""
 TASK_SPECIFIC = ("dpfe", "adversarial")
 ASKED = MappingProxyType({"cifar10": "object", "adult": "income", "loans": "affordability"})
 PRIVATE = MappingProxyType(
@@ -169,6 +172,8 @@ class RepresentationLearning(Paper):
             "critics": settings.critics,
             "federation": {**federation, "local_epochs": self._of(row, "local_epochs")},
         }
+        if name in CLIPS:
+            parameters["clip"] = CLIPS[name]
         if name in TASK_SPECIFIC:
             parameters["useful"] = self._attribute(row, ASKED[row["set"]])
         return [{name: parameters}]
@@ -220,9 +225,9 @@ class RepresentationLearning(Paper):
         if not cells:
             return [""] * 5
 
-        def mean(name: str, scale: float = 100.0) -> str:
+        def mean(name: str) -> str:
             found = [cell[name] for cell in cells if name in cell]
-            return f"{scale * sum(found) / len(found):.1f}" if found else "–"
+            return f"{100 * sum(found) / len(found):.1f}" if found else "–"
 
         def least(name: str) -> str:
             found = [cell[name] for cell in cells if name in cell]
@@ -234,7 +239,7 @@ class RepresentationLearning(Paper):
             f"{mean('nag')}, {mean('local_nag')}",
             advantage,
             f"{least('accuracy_bound')}, {least('loose_accuracy_bound')}",
-            mean("epsilon", 1.0),
+            _epsilons(cells[0]),
         ]
 
     def remark(self, table: str) -> str:
@@ -248,16 +253,18 @@ class RepresentationLearning(Paper):
             "fig4": (
                 "The paper tunes noise and pruning so that each defence has the inference accuracy of "
                 "TAPPFL (55 to 75 %) and draws test accuracies, which it does not print. Compare rows of "
-                "equal inference accuracy. DP-Gaussian and DP-Laplace clip what a device moves to norm 1 "
-                "before they add noise."
+                "equal inference accuracy. The noise is a multiple of the norm to which devices clip what "
+                f"they moved: {CLIPS['dp-gaussian']:g} (L2) for DP-Gaussian, {CLIPS['dp-laplace']:g} (L1) "
+                "for DP-Laplace. ε, for δ = 10⁻⁵, bounds what is told of the data of one device: to a server "
+                "that sees every update, and behind the comma to who sees the extractor alone."
             ),
         }.get(table, "")
 
     def pictures(self, table: str, measured: Measured) -> list[Picture]:
         """Of Table 2 the losses against λ (Figure 2), of Figure 4 both accuracies of each method."""
         if table == "2":
-            names = {row: f"{self._set(row)}, {self._private(row)}" for row in measured}
-            return tradeoffs({row: cells for row, cells in measured.items() if row["level"]}, names)
+            own = {row: cells for row, cells in measured.items() if row["method"] != "none"}
+            return tradeoffs(own, {row: f"{self._set(row)}, {self._private(row)}" for row in own})
         return compared(measured) if table == "fig4" else []
 
     def differences(self, measured: Measured) -> list[str]:
@@ -283,3 +290,9 @@ class RepresentationLearning(Paper):
         said.append("in a round the chosen devices train; in Algorithm 1 all do, and then some are chosen")
         said.append("weights begin as N(0, 2/inputs), which the paper does not say")
         return said
+
+
+def _epsilons(cell: Cell) -> str:
+    if "epsilon_server" not in cell:
+        return "–"
+    return f"{cell['epsilon_server']:.3g}, {cell['epsilon_extractor']:.3g}"
