@@ -31,15 +31,18 @@ def epsilon(noise: Noise, ratio: float, releases: int, share: float = 1.0, delta
     from dp_accounting import dp_event
     from dp_accounting.pld import PLDAccountant
     from dp_accounting.rdp import RdpAccountant
+    from dp_accounting.rdp.rdp_privacy_accountant import DEFAULT_RDP_ORDERS
 
     if not releases:
         return 0.0
+    sampled = share < 1.0 and 1.0 / ratio < SAMPLED
     if noise == "gaussian":
-        event, accountant = dp_event.GaussianDpEvent(ratio), RdpAccountant()
+        orders = [order for order in DEFAULT_RDP_ORDERS if order >= 2 or not sampled]
+        event, accountant = dp_event.GaussianDpEvent(ratio), RdpAccountant(orders)
     else:
         event = dp_event.LaplaceDpEvent(ratio)
         accountant = PLDAccountant(value_discretization_interval=STEP * max(1.0, 1.0 / ratio))
-    if share < 1.0 and 1.0 / ratio < SAMPLED:
+    if sampled:
         event = dp_event.PoissonSampledDpEvent(share, event)
     accountant.compose(event, releases)
     found = float(accountant.get_epsilon(delta))

@@ -18,7 +18,7 @@ from leakrange.nets.classifier import to_input
 
 DATA = DataSpec(name="quadrants", count=1500)
 FEDERATION = {"devices": 4, "share": 0.5, "rounds": 6, "pretraining": 1, "local_epochs": 3}
-REQUIRED = {"amount": 0.3, "noise": 0.01}
+REQUIRED = {"amount": 0.01, "noise": 0.01}
 """Values of parameters that have no default."""
 
 

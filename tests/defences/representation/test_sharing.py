@@ -92,7 +92,7 @@ def test_devices_that_share_too_little_or_with_too_much_noise_learn_nothing(
     for name, given in {
         "open": {"name": "tappfl", "strength": 0.0},
         "some": {"name": "compressed", "amount": 0.3},
-        "little": {"name": "compressed", "amount": 0.95},
+        "little": {"name": "compressed", "amount": 0.99},
         "quiet": {"name": "dp-gaussian", "noise": 0.01},
         "loud": {"name": "dp-gaussian", "noise": 1.0},
     }.items():

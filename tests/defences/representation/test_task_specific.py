@@ -16,11 +16,11 @@ def test_dpfe_hides_an_attribute_from_a_fresh_linear_attacker(
     learnt: Callable[..., Told],
 ) -> None:
     _, open_told = learnt("dpfe", strength=0.0, federation=LONGER)
-    trained, told = learnt("dpfe", strength=0.5, federation=LONGER)
-    assert open_told["s"] >= 0.9
-    assert told["s"] <= 0.7
+    trained, told = learnt("dpfe", strength=0.8, federation=LONGER)
+    assert open_told["s"] >= 0.95
+    assert told["s"] <= 0.8
     assert told["y"] >= 0.97
-    assert trained.figures["test"]["adversary s"] <= 0.6
+    assert trained.figures["test"]["adversary s"] <= 0.7
 
 
 def test_adversarial_training_fools_its_adversary_and_keeps_the_task(learnt: Callable[..., Told]) -> None:
