@@ -34,7 +34,7 @@ def misfits(chain: DefenceChain, provider: Provider) -> list[dict[str, Any]]:
             found.append(mistake([place, name, "private"], said, others))
     for place, (name, _) in enumerate(chain.representation, first):
         if provider.key != "honest" or provider.service is not None:
-            said = f"provider {provider.name!r} is not honest: only such a one learns from features of others"
+            said = f"provider {provider.name!r} is not honest: only an honest one trains on features"
             found.append(mistake([place, name], said))
         if chain.extractor is not None:
             said = "a run trains the extractor, or finds it trained: leave 'artifact' out"

@@ -124,6 +124,10 @@ def _check_clients(draft: Draft, providers: dict[str, Provider], mistakes: Mista
         chain = _chain(spec.defence, path, mistakes)
         if chain is None:
             continue
+        if chain.representation:
+            extractor = chain.representation[0][0]
+            said = f"the provider's model stands on what {extractor} makes: write it under 'defences'"
+            mistakes.add(path, said)
         for provider in providers.values():
             if reason := chain.refuse(provider.release):
                 mistakes.add(path, f"{reason} (provider {provider.name!r})")

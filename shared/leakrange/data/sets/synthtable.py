@@ -92,4 +92,5 @@ def _traits(spec: DataSpec) -> NDArray[np.float64]:
 def _bells(spec: DataSpec, purpose: str, columns: int) -> NDArray[np.float64]:
     """Numbers of mean 0 and deviation 1 (N, columns): sums of twelve uniform ones."""
     count = spec.count or SynthTable.default_count
-    return stream(spec.seed, f"synthtable {purpose}").random((count, columns, 12)).sum(axis=-1) - 6
+    drawn = stream(spec.seed, f"synthtable {purpose}").random((count, columns, 12))
+    return np.asarray(drawn.sum(axis=-1) - 6)

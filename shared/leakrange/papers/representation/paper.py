@@ -41,6 +41,8 @@ PRIVATE = MappingProxyType(
 )
 PLAYED = MappingProxyType({"hmda": {"affordability": "high-priced", "race": "race-2"}})
 """What plays the paper's attributes where a set calls them otherwise."""
+EVERY = MappingProxyType({"devices": 10, "share": 1.0, "rounds": 30, "pretraining": 5, "local_epochs": 1})
+"""A federation in which no device's adversary is out of date."""
 RECORDS = 3_000
 """Labelled records of the attacker, which no device has."""
 
@@ -100,6 +102,7 @@ class RepresentationLearning(Paper):
             "fig4": "Figure 4: defences that know no task, on CIFAR-10",
             "tasks": "Discussion: defences that know the task",
             "decensoring": "Discussion: de-censoring",
+            "every": "All devices in every round, which the paper does not try",
         }
     )
     labels = ("data", "private", "method", "attack")
@@ -162,7 +165,8 @@ class RepresentationLearning(Paper):
             return []
         name, settings = METHODS[row["method"]], self.settings
         level = row.number("level")
-        federation = {"rounds": self._of(row, "rounds"), "pretraining": self._of(row, "pretraining")}
+        names = ("rounds", "pretraining", "local_epochs")
+        federation = {each: self._of(row, each) for each in names} if row.table != "every" else dict(EVERY)
         parameters = {
             "private": self._private(row),
             "net": self._net(row),
@@ -170,7 +174,7 @@ class RepresentationLearning(Paper):
             "lr": settings.lr,
             LEVELS.get(name, "noise"): level,
             "critics": settings.critics,
-            "federation": {**federation, "local_epochs": self._of(row, "local_epochs")},
+            "federation": federation,
         }
         if name in CLIPS:
             parameters["clip"] = CLIPS[name]
@@ -257,6 +261,12 @@ class RepresentationLearning(Paper):
                 f"they moved: {CLIPS['dp-gaussian']:g} (L2) for DP-Gaussian, {CLIPS['dp-laplace']:g} (L1) "
                 "for DP-Laplace. ε, for δ = 10⁻⁵, bounds what is told of the data of one device: to a server "
                 "that sees every update, and behind the comma to who sees the extractor alone."
+            ),
+            "every": (
+                "Of 100 devices of which 10 take part, each trains in two rounds or three: the adversary "
+                "that it trains against is that of its last round, and knows other features. Here are "
+                f"{EVERY['devices']} devices, all of which take part in each of {EVERY['rounds']} rounds, "
+                "with one local epoch."
             ),
         }.get(table, "")
 
