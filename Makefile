@@ -2,6 +2,7 @@
 # write in .leakrange; neither needs root.
 PYTHON ?= python3
 VENV ?= .venv
+FEDERATION_VENV ?= .venv-federation
 STATE ?= .leakrange/demo
 PORTS ?= 8700
 PYTEST_ARGS ?=
@@ -14,6 +15,8 @@ export RUFF_CACHE_DIR
 # An environment with the test extra holds all that the demo needs.
 DEMO_READY := $(if $(wildcard $(VENV)/.installed-test),$(VENV)/.installed-test,$(VENV)/.installed-embedded)
 TEST_READY := $(VENV)/.installed-test
+# Flower pins versions that the others do not take, so it has an environment of its own.
+FEDERATION_READY := $(FEDERATION_VENV)/.installed-federation
 
 # uv installs the lot in seconds, but does not read pip's settings. Wheels that pip is told to find (a local build of torch,
 # say) are shown to uv too; without any, uv picks the build of torch that fits this machine: CPU, or its GPU's CUDA.
@@ -27,7 +30,7 @@ endif
 # takes several times as long as importing them: it is made at install, and for our own code at the first start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types contracts deploy-lint unit test-slow reproduce reproduce-quick compose-env clean help
+.PHONY: demo test lint types contracts deploy-lint unit test-slow federation-env reproduce reproduce-quick compose-env clean help
 
 help:
 	@echo "make demo       start a range, run scenarios/demo.yaml, stop, show the report"
@@ -35,6 +38,7 @@ help:
 	@echo "make reproduce-quick  a few rows of every paper, under 30 minutes on 2 cores (needs LEAKRANGE_DATA)"
 	@echo "make reproduce  every table of every paper, as printed (needs LEAKRANGE_DATA; days, may be interrupted)"
 	@echo "make test-slow  what the papers claim, on real data (needs LEAKRANGE_DATA)"
+	@echo "make federation-env  install Flower into $(FEDERATION_VENV), for federations of several processes"
 	@echo "make compose-env  write .env with fresh random secrets for docker compose"
 	@echo "make clean      remove what make made"
 
@@ -59,11 +63,11 @@ deploy-lint: $(TEST_READY)
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml infra/compose/gpu.yml
 	$(BIN)/hadolint infra/docker/Dockerfile
 
-unit: $(TEST_READY)
-	$(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+unit: $(TEST_READY) $(FEDERATION_READY)
+	LEAKRANGE_FEDERATION_PYTHON=$(abspath $(FEDERATION_VENV))/bin/python $(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-test-slow: $(TEST_READY)
-	$(BIN)/pytest -m slow --timeout 0 $(PYTEST_ARGS)
+test-slow: $(TEST_READY) $(FEDERATION_READY)
+	LEAKRANGE_FEDERATION_PYTHON=$(abspath $(FEDERATION_VENV))/bin/python $(BIN)/pytest -m slow --timeout 0 $(PYTEST_ARGS)
 
 reproduce: $(DEMO_READY)
 	$(BIN)/leakrange reproduce hbc --page .leakrange/reproduce/hbc.html
@@ -89,17 +93,27 @@ compose-env:
 	done
 	@echo "every secret is in .env, each made at random; git ignores it"
 
-$(VENV)/.installed-%: pyproject.toml constraints.txt
+federation-env: $(FEDERATION_READY)
+
+# Installs the extra that a stamp is named after: $(call install,environment,constraints)
+define install
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Leakrange needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": try make PYTHON=python3.12 $(MAKECMDGOALS)")'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@echo "installing leakrange[$*] into $(VENV) ..."
-	@if $(BIN)/python -m pip install -q -c constraints.txt uv 2>$(VENV)/install.log && \
-	    $(BIN)/uv pip install --compile-bytecode --python $(BIN)/python -c constraints.txt -e '.[$*]'; then :; else \
+	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+	@echo "installing leakrange[$*] into $(1) ..."
+	@if $(1)/bin/python -m pip install -q -c $(2) uv 2>$(1)/install.log && \
+	    $(1)/bin/uv pip install --compile-bytecode --python $(1)/bin/python -c $(2) -e '.[$*]'; then :; else \
 	  echo "uv did not manage it; trying pip, which takes longer ..."; \
-	  $(BIN)/python -m pip install --progress-bar off -c constraints.txt -e '.[$*]' >>$(VENV)/install.log 2>&1 || \
-	    { tail -n 20 $(VENV)/install.log; exit 1; }; \
+	  $(1)/bin/python -m pip install --progress-bar off -c $(2) -e '.[$*]' >>$(1)/install.log 2>&1 || \
+	    { tail -n 20 $(1)/install.log; exit 1; }; \
 	fi
 	@touch $@
+endef
+
+$(VENV)/.installed-%: pyproject.toml constraints.txt
+	$(call install,$(VENV),constraints.txt)
+
+$(FEDERATION_VENV)/.installed-%: pyproject.toml constraints-federation.txt
+	$(call install,$(FEDERATION_VENV),constraints-federation.txt)
 
 clean:
-	rm -rf $(VENV) .leakrange build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(FEDERATION_VENV) .leakrange build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -22,6 +22,7 @@ RANGE = "the range"
 FIRST = (
     RANGE,
     "tests/attacker/test_kills.py",
+    "tests/federation/test_simulation.py",
     "tests/attacker/test_training.py",
     "tests/attacker/test_jobs.py",
     "tests/controller/test_catalogue.py",

@@ -10,6 +10,7 @@ import typer
 import leakrange
 from clients.cli.commands import embedded_range, keys, listings, runs, scenarios
 from clients.cli.commands.audit import audit
+from clients.cli.commands.federation import federation
 from clients.cli.commands.reproduce import reproduce
 from clients.cli.console import out, problem
 from clients.cli.exits import CliError, Exit, told
@@ -43,6 +44,7 @@ app.add_typer(listings.data, name="data")
 app.add_typer(listings.models, name="models")
 app.add_typer(keys.keys, name="keys")
 app.add_typer(audit, name="audit")
+app.add_typer(federation, name="federation")
 app.command()(reproduce)
 
 

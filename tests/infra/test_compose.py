@@ -30,6 +30,9 @@ OURS = {
     "edge",
     "attacker",
     "trainer",
+    "superlink",
+    "supernode",
+    "federate",
 }
 
 
@@ -82,6 +85,21 @@ def test_an_attacker_is_told_neither_the_operator_key_nor_the_database(services:
         own = {"LEAKRANGE_FLEET_SECRET"} if party == "attacker" else {"LEAKRANGE_TRAIN_THREADS"}
         assert set(services[party]["environment"]) == {"LEAKRANGE_REDIS_URL"} | own
     assert not any("models" in volume for volume in services["attacker"]["volumes"])
+
+
+def test_devices_of_a_federation_meet_their_server_alone_and_start_only_when_asked_for(
+    services: dict[str, Any],
+) -> None:
+    federation = {"superlink", "supernode", "federate"}
+    meeting = {name for name, service in services.items() if "devices" in networks(service)}
+    assert meeting == federation
+    for name in federation:
+        assert networks(services[name]) == {"devices"}
+        assert services[name]["profiles"] == ["federation"]
+        assert "environment" not in services[name]
+    # The server alone writes models; a device sees none.
+    assert "models:/data/models" in services["superlink"]["volumes"]
+    assert not any("models" in volume for volume in services["supernode"]["volumes"])
 
 
 def test_every_container_is_confined(services: dict[str, Any]) -> None:

@@ -9,6 +9,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 DOCKERFILE = ROOT / "infra" / "docker" / "Dockerfile"
 
@@ -23,7 +25,7 @@ def stages() -> dict[str, str]:
     return found
 
 
-PARTIES = ("proxy", "controller", "provider", "edge", "attacker")
+PARTIES = ("proxy", "controller", "provider", "edge", "attacker", "federation")
 
 
 def test_no_image_runs_as_root_and_each_tells_its_health() -> None:
@@ -41,6 +43,7 @@ def test_each_image_installs_its_partys_extra_and_no_more() -> None:
         "provider": ["models", "provider"],
         "edge": ["models"],
         "attacker": ["models", "attacker"],
+        "federation": ["federation"],
     }
     for party, extras in wanted.items():
         assert re.findall(r"--extra (\S+)", recipes[party]) == extras, party
@@ -67,8 +70,19 @@ def test_the_linter_is_content() -> None:
     assert found.returncode == 0, found.stdout
 
 
-def test_constraints_are_exact_and_hold_on_any_machine() -> None:
-    lines = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not line.startswith("#")]
+@pytest.mark.parametrize("name", ["constraints.txt", "constraints-federation.txt"])
+def test_constraints_are_exact_and_hold_on_any_machine(name: str) -> None:
+    lines = [line for line in (ROOT / name).read_text().splitlines() if not line.startswith("#")]
     assert lines == sorted(lines, key=str.lower)
     for line in lines:
         assert re.fullmatch(r"[A-Za-z0-9._-]+==[0-9][A-Za-z0-9.]*", line), line  # no paths, no local versions
+
+
+def test_both_environments_train_with_the_same_versions() -> None:
+    """Or a federation would make another extractor than a fleet does of the same recipe."""
+    ours, theirs = (
+        dict(line.split("==") for line in (ROOT / name).read_text().splitlines() if not line.startswith("#"))
+        for name in ("constraints.txt", "constraints-federation.txt")
+    )
+    for name in ("torch", "numpy", "scipy", "scikit-learn", "safetensors", "pydantic"):
+        assert ours[name] == theirs[name], name

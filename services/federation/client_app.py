@@ -1,0 +1,80 @@
+"""A device: Flower's client app. It trains when it is asked to, and keeps its own nets between rounds."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import structlog
+from flwr.app import ConfigRecord, Context, Error, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.common.constant import ErrorCode
+
+from leakrange.federation.updates import Arrays
+from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.wire.errors import Conflict
+from services.federation.messages import arrays_of, asked, record_of, update_message
+
+if TYPE_CHECKING:
+    from leakrange.defences.federated import Devices
+
+__all__ = ["PARTITION", "app", "number", "train"]
+
+PARTITION = "partition-id"
+"""Flower's name for the number of a node, among what the node is configured with."""
+log = structlog.get_logger("leakrange.federation")
+
+
+def number(message: Message, context: Context) -> Message:
+    """Says which device this node is, if it knows."""
+    own = context.node_config.get(PARTITION)
+    told = MetricRecord({} if own is None else {"device": int(own)})
+    return Message(RecordDict({"number": told}), reply_to=message)
+
+
+def train(message: Message, context: Context) -> Message:
+    """One round of a device; where it fails, the answer says how."""
+    try:
+        return trained(message, context)
+    except Exception as error:  # Flower would answer as well, with a traceback in the place of the reason
+        log.warning("training failed", exc_info=error)
+        reason = f"{type(error).__name__}: {error}"
+        return Message(Error(ErrorCode.CLIENT_APP_RAISED_EXCEPTION, reason), reply_to=message)
+
+
+def trained(message: Message, context: Context) -> Message:
+    """One round of a device. Raises `Conflict` where it is another device than this node is."""
+    import torch
+
+    torch.set_num_threads(1)
+    recipe, shared, device, at = asked(message)
+    own = context.node_config.get(PARTITION, device)
+    if int(own) != device:
+        raise Conflict(f"this node is device {own}, and was asked to train as device {device}")
+    update, kept = _devices(recipe.model_dump_json()).train(shared, _kept(context, device), device, at)
+    context.state["kept"] = record_of(kept)
+    context.state["of"] = ConfigRecord({"run": str(context.run_id), "device": device})
+    return update_message(update, message)
+
+
+def _kept(context: Context, device: int) -> Arrays | None:
+    """What the node has kept as this device in this run."""
+    if context.state.get("of") != ConfigRecord({"run": str(context.run_id), "device": device}):
+        return None
+    return arrays_of(context.state["kept"])
+
+
+@lru_cache(maxsize=1)
+def _devices(recipe: str) -> Devices:
+    """A process of the simulation trains for many devices: it loads the samples once."""
+    from leakrange.data import load
+    from leakrange.defences.federated import Devices
+
+    wanted = TrainingRecipe.model_validate_json(recipe)
+    wanted.check_versions()
+    return Devices(wanted, load(wanted.data))
+
+
+app = ClientApp()
+app.query()(number)
+app.train()(train)

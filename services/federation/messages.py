@@ -1,0 +1,71 @@
+"""What server and devices send each other, as Flower's records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, RecordDict
+
+from leakrange.federation.updates import Arrays, Lost, Update
+from leakrange.jobs.recipe import TrainingRecipe
+
+__all__ = ["answered", "arrays_of", "asked", "question", "record_of", "task", "update_message"]
+
+REASON = 300
+"""Characters of a device's own words that go into the record."""
+
+
+def record_of(arrays: Arrays) -> ArrayRecord:
+    """Parameters as a record."""
+    return ArrayRecord({name: Array(np.ascontiguousarray(value)) for name, value in arrays.items()})
+
+
+def arrays_of(record: ArrayRecord) -> Arrays:
+    """The parameters of a record."""
+    return {name: value.numpy() for name, value in record.items()}
+
+
+def question(node: int, ttl: float) -> Message:
+    """Asks a node which device it is."""
+    return Message(RecordDict(), node, "query", ttl=ttl)
+
+
+def task(recipe: TrainingRecipe, shared: Arrays, node: int, device: int, number: int, ttl: float) -> Message:
+    """Asks a node to train as ``device`` in the round of that ``number``."""
+    told = {"recipe": recipe.model_dump_json(), "device": device, "round": number}
+    content = RecordDict({"shared": record_of(shared), "task": ConfigRecord(told)})
+    return Message(content, node, "train", ttl=ttl, group_id=str(number + 1))
+
+
+def asked(message: Message) -> tuple[TrainingRecipe, Arrays, int, int]:
+    """What a `task` asks for: recipe, shared parameters, device, number of the round."""
+    told = message.content["task"]
+    recipe = TrainingRecipe.model_validate_json(told["recipe"])
+    return recipe, arrays_of(message.content["shared"]), int(told["device"]), int(told["round"])
+
+
+def update_message(update: Update, message: Message) -> Message:
+    """A device's answer to a `task`."""
+    figures = {name: float(value) for name, value in update.figures.items()}
+    content = {
+        "shared": record_of(update.shared),
+        "samples": MetricRecord({"samples": update.samples}),
+        "figures": MetricRecord(figures),
+    }
+    return Message(RecordDict(content), reply_to=message)
+
+
+def answered(message: Message, device: int) -> Update | Lost:
+    """What came back from ``device``; never raises, whatever that is."""
+    try:
+        if message.has_error():
+            reason = message.error.reason.partition("\n")[0]
+            return Lost(device, f"it failed: {reason}"[:REASON])
+        content: Mapping[str, Any] = message.content
+        figures = {str(name): float(value) for name, value in content["figures"].items()}
+        samples = int(content["samples"]["samples"])
+        return Update(device, samples, arrays_of(content["shared"]), figures)
+    except Exception as error:  # a device may send anything, and must not end the round
+        return Lost(device, f"its answer cannot be read: {type(error).__name__}: {error}"[:REASON])

@@ -1,0 +1,149 @@
+"""The server's loop over Flower's grid: who is there, a round, the next, and what came of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import structlog
+
+from leakrange.federation.rounds import Rounds
+from leakrange.federation.updates import Lost, Update
+from leakrange.jobs.recipe import TrainingRecipe
+from services.federation.messages import answered, question, task
+from services.federation.seats import Seats
+
+if TYPE_CHECKING:
+    from flwr.app import Message
+    from flwr.serverapp import Grid
+
+    from leakrange.defences.outcome import TrainedDefence
+
+__all__ = ["Patience", "federate"]
+
+PAUSE = 0.1
+"""Seconds between two looks for answers."""
+NOBODY = -1
+"""The number of no device."""
+log = structlog.get_logger("leakrange.federation")
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How many seconds the server waits: for all devices to be there before the first round (``gather``), and
+    for their answers in each (``answer``)."""
+
+    gather: float = 60.0
+    answer: float = 600.0
+
+
+def federate(grid: Grid, recipe: TrainingRecipe, patience: Patience) -> TrainedDefence:
+    """Train the extractor of ``recipe`` by all rounds of its federation.
+
+    The server draws who takes part. A device that is not there, dies, or does not answer in time is lost for
+    the round. Raises as `leakrange.defences.federated.Devices` does.
+    """
+    import torch
+
+    from leakrange.data import load
+    from leakrange.defences.extractor_training import finished
+    from leakrange.defences.federated import Devices
+
+    torch.set_num_threads(1)
+    began = time.perf_counter()
+    recipe.check_versions()
+    devices = Devices(recipe, load(recipe.data))
+    rounds = Rounds(devices.federation, devices.initial(), recipe.seed)
+    server = _Server(grid, recipe, rounds, patience)
+    server.gather()
+    while not rounds.over:
+        entry = server.one_round()
+        log.info("round", **entry)
+    return finished(devices, rounds, {}, time.perf_counter() - began)
+
+
+@dataclass
+class _Server:
+    grid: Grid
+    recipe: TrainingRecipe
+    rounds: Rounds
+    patience: Patience
+    seats: Seats = field(init=False)
+    asking: dict[str, int] = field(default_factory=dict)
+    """Nodes that have not said yet which device they are, by the question's id."""
+
+    def __post_init__(self) -> None:
+        self.seats = Seats(self.rounds.federation.devices)
+
+    def gather(self) -> None:
+        """Wait until every device is there, or patience ends."""
+        until = time.monotonic() + self.patience.gather
+        self.call()
+        while not self.seats.full and time.monotonic() < until:
+            time.sleep(PAUSE)
+            self.call()
+        if missing := [d for d in range(self.seats.devices) if self.seats.node(d) is None]:
+            log.warning("devices are missing", count=len(missing), first=missing[:10])
+
+    def call(self) -> None:
+        """See which nodes are there, without waiting: newcomers are asked, and seated when they have said
+        which device they are."""
+        present = set(self.grid.get_node_ids())
+        for node in self.seats.strangers(present - set(self.asking.values())):
+            sent = self._push(question(node, self.patience.gather + self.patience.answer))
+            if sent is not None:
+                self.asking[sent] = node
+        named = {self.asking.pop(sent): _number(message) for sent, message in self._pull(self.asking)}
+        self.seats.take(present, named)
+        self.asking = {sent: node for sent, node in self.asking.items() if node in present}
+
+    def one_round(self) -> dict[str, float]:
+        """Go through the next round; gives its entry of the history."""
+        began = time.perf_counter()
+        self.call()
+        answers: list[Update | Lost] = []
+        waiting: dict[str, int] = {}
+        for device in self.rounds.chosen():
+            node = self.seats.node(device)
+            if node is None:
+                answers.append(Lost(device, "it is not there"))
+                continue
+            number, patience = self.rounds.number, self.patience.answer
+            sent = self._push(task(self.recipe, self.rounds.shared, node, device, number, patience))
+            if sent is None:
+                answers.append(Lost(device, "its task could not be sent"))
+            else:
+                waiting[sent] = device
+        until = time.monotonic() + self.patience.answer
+        while waiting and time.monotonic() < until:
+            for sent, message in self._pull(waiting):
+                answers.append(answered(message, waiting.pop(sent)))
+            if waiting:
+                time.sleep(PAUSE)
+        answers += [Lost(each, f"no answer in {self.patience.answer:g} s") for each in waiting.values()]
+        entry = self.rounds.close(answers)
+        entry["seconds"] = time.perf_counter() - began
+        return entry
+
+    def _push(self, message: Message) -> str | None:
+        [sent] = self.grid.push_messages([message]) or [None]
+        return sent or None
+
+    def _pull(self, sent: Iterable[str]) -> list[tuple[str, Message]]:
+        """The answers that have come, with the ids of what they answer."""
+        wanted = set(sent)
+        if not wanted:
+            return []
+        found = {message.metadata.reply_to_message_id: message for message in self.grid.pull_messages(wanted)}
+        return [(each, message) for each, message in found.items() if each in wanted]
+
+
+def _number(message: Message) -> int | None:
+    """Which device a node says it is, None where it leaves that to us; one that talks nonsense is none."""
+    try:
+        told: Any = message.content["number"].get("device")
+        return None if told is None else int(told)
+    except Exception:  # a node may say anything
+        return NOBODY

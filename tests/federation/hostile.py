@@ -1,0 +1,53 @@
+"""A program for the federation's environment: a simulation of which each device misbehaves in its own way.
+Prints the record as JSON. Takes a file with a recipe.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+
+import numpy as np
+from flwr.app import Context, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+
+from leakrange.federation.updates import Update
+from leakrange.jobs.recipe import TrainingRecipe
+from services.federation import client_app, simulation
+from services.federation.messages import asked, update_message
+from services.federation.server import Patience
+
+
+def train(message: Message, context: Context) -> Message:
+    _, shared, device, number = asked(message)
+    if device == 0:
+        del message.content["task"]
+        return client_app.train(message, context)
+    if device == 1:
+        return update_message(
+            Update(device, 9, {n: v * np.float32("nan") for n, v in shared.items()}), message
+        )
+    if device == 2:
+        return update_message(Update(device, 9, {n: v + np.float32(1e4) for n, v in shared.items()}), message)
+    if device == 3:
+        return Message(RecordDict({"figures": MetricRecord({})}), reply_to=message)
+    if device == 4 and number == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return client_app.train(message, context)
+
+
+def main() -> None:
+    app = ClientApp()
+    app.query()(client_app.number)
+    app.train()(train)
+    simulation.client_app = app
+    recipe = TrainingRecipe.model_validate_json(Path(sys.argv[1]).read_bytes())
+    trained = simulation.simulate(recipe, 6, Patience(gather=60.0, answer=60.0), processes=1)
+    sys.stdout.write(json.dumps({"history": trained.history, **trained.told}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+
+from leakrange.data import load
+from leakrange.defences.artifact import defence_bytes
+from leakrange.defences.extractor_training import train_extractor
+from leakrange.defences.federated import Devices
+from leakrange.federation.rounds import Rounds
+from tests.federation.flower import needs_flower, ran, recipe
+
+pytestmark = needs_flower
+
+
+def test_the_simulation_makes_the_same_file_as_one_process_and_only_once(tmp_path: Path) -> None:
+    wanted = recipe(devices=6, share=0.5, rounds=2, pretraining=1)
+    twice = ",".join([wanted.model_dump_json()] * 2)
+    (tmp_path / "recipes.json").write_text(f"[{twice}]")
+    models = tmp_path / "models"
+    command = ["-m", "services.federation", "run", str(tmp_path / "recipes.json"), "--processes", "2"]
+    _, told = ran([*command, "--models", str(models)], tmp_path)
+    assert told.count('"event": "round"') == 3
+    assert told.count('"event": "stored"') == 1
+    assert told.count('"event": "there already"') == 1
+    torch.set_num_threads(1)
+    here = train_extractor(wanted, load(wanted.data))
+    folder = models / wanted.digest()
+    assert (folder / "defence.safetensors").read_bytes() == defence_bytes(here)
+    record = json.loads((folder / "training.json").read_text())
+    assert without_seconds(record["history"]) == without_seconds(here.history)
+    assert record["federation"] == here.told["federation"]
+
+
+def test_devices_that_fail_lie_or_die_do_not_spoil_a_round(tmp_path: Path) -> None:
+    """Device 5 alone behaves, and in the second round 4 as well: see `tests.federation.hostile`."""
+    wanted = recipe(devices=6, share=1.0, rounds=2, pretraining=0)
+    (tmp_path / "recipe.json").write_text(wanted.model_dump_json())
+    program = ["-m", "tests.federation.hostile", str(tmp_path / "recipe.json")]
+    record = json.loads(ran(program, tmp_path)[0].splitlines()[-1])
+    told = {(each["round"], each["device"]): each for each in record["federation"]["left_out"]}
+    kinds = {(1, 0): "lost", (1, 1): "refused", (1, 2): "refused", (1, 3): "lost", (1, 4): "lost"}
+    kinds |= {(2, 0): "lost", (2, 1): "refused", (2, 2): "refused", (2, 3): "lost"}
+    assert {key: each["kind"] for key, each in told.items()} == kinds
+    for device, reason in {
+        0: "KeyError",
+        1: "not finite",
+        2: "moved",
+        3: "cannot be read",
+        4: "actor",
+    }.items():
+        assert reason in told[1, device]["reason"]
+    torch.set_num_threads(1)
+    devices = Devices(wanted, load(wanted.data))
+    rounds = Rounds(devices.federation, devices.initial(), wanted.seed)
+    first, kept = devices.train(rounds.shared, None, 5, 0)
+    rounds.close([first])
+    second = [devices.train(rounds.shared, None, 4, 1)[0], devices.train(rounds.shared, kept, 5, 1)[0]]
+    rounds.close(second)
+    for found, expected in zip(record["history"], rounds.history, strict=True):
+        assert found["accepted"] == expected["accepted"]
+        assert found["loss"] == expected["loss"]
+
+
+def without_seconds(history: list[dict[str, float]]) -> list[dict[str, float]]:
+    return [{name: value for name, value in entry.items() if name != "seconds"} for entry in history]
