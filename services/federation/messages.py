@@ -57,9 +57,11 @@ def update_message(update: Update, message: Message) -> Message:
     return Message(RecordDict(content), reply_to=message)
 
 
-def answered(message: Message, device: int) -> Update | Lost:
-    """What came back from ``device``; never raises, whatever that is."""
+def answered(message: Message | Exception, device: int) -> Update | Lost:
+    """What came back from ``device``, or how it cannot be read; never raises, whatever that is."""
     try:
+        if isinstance(message, Exception):
+            raise message
         if message.has_error():
             reason = message.error.reason.partition("\n")[0]
             return Lost(device, f"it failed: {reason}"[:REASON])

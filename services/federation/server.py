@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Patience", "federate"]
 
-PAUSE = 0.1
-"""Seconds between two looks for answers."""
+PAUSES = (0.05, 1.0)
+"""Seconds between the first two looks for what others send; doubled for each further one, up to the last."""
 NOBODY = -1
 """The number of no device."""
 log = structlog.get_logger("leakrange.federation")
@@ -78,14 +78,12 @@ class _Server:
         self.seats = Seats(self.rounds.federation.devices)
 
     def gather(self) -> None:
-        """Wait until every device is there, or patience ends."""
-        until = time.monotonic() + self.patience.gather
-        self.call()
-        while not self.seats.full and time.monotonic() < until:
-            time.sleep(PAUSE)
+        """Wait until there is a node for every device, or patience ends."""
+        for _ in _looks(self.patience.gather):
             self.call()
-        if missing := [d for d in range(self.seats.devices) if self.seats.node(d) is None]:
-            log.warning("devices are missing", count=len(missing), first=missing[:10])
+            if self.seats.enough:
+                return
+        log.warning("devices are missing; rounds begin without them")
 
     def call(self) -> None:
         """See which nodes are there, without waiting: newcomers are asked, and seated when they have said
@@ -103,6 +101,7 @@ class _Server:
         """Go through the next round; gives its entry of the history."""
         began = time.perf_counter()
         self.call()
+        self.seats.deal()
         answers: list[Update | Lost] = []
         waiting: dict[str, int] = {}
         for device in self.rounds.chosen():
@@ -116,12 +115,11 @@ class _Server:
                 answers.append(Lost(device, "its task could not be sent"))
             else:
                 waiting[sent] = device
-        until = time.monotonic() + self.patience.answer
-        while waiting and time.monotonic() < until:
+        for _ in _looks(self.patience.answer):
             for sent, message in self._pull(waiting):
                 answers.append(answered(message, waiting.pop(sent)))
-            if waiting:
-                time.sleep(PAUSE)
+            if not waiting:
+                break
         answers += [Lost(each, f"no answer in {self.patience.answer:g} s") for each in waiting.values()]
         entry = self.rounds.close(answers)
         entry["seconds"] = time.perf_counter() - began
@@ -131,17 +129,37 @@ class _Server:
         [sent] = self.grid.push_messages([message]) or [None]
         return sent or None
 
-    def _pull(self, sent: Iterable[str]) -> list[tuple[str, Message]]:
-        """The answers that have come, with the ids of what they answer."""
+    def _pull(self, sent: Iterable[str]) -> list[tuple[str, Message | Exception]]:
+        """The answers that have come, or how they cannot be read, with the ids of what they answer."""
         wanted = set(sent)
         if not wanted:
             return []
-        found = {message.metadata.reply_to_message_id: message for message in self.grid.pull_messages(wanted)}
-        return [(each, message) for each, message in found.items() if each in wanted]
+        try:
+            found = list(self.grid.pull_messages(wanted))
+        except Exception as error:  # one answer is damaged: the others are not to suffer for it
+            if len(wanted) == 1:
+                return [(wanted.pop(), error)]
+            return [answer for each in wanted for answer in self._pull([each])]
+        by_question = {message.metadata.reply_to_message_id: message for message in found}
+        return [(each, message) for each, message in by_question.items() if each in wanted]
 
 
-def _number(message: Message) -> int | None:
+def _looks(seconds: float) -> Iterator[None]:
+    """One look after the other, with pauses, until so many seconds are over."""
+    until = time.monotonic() + seconds
+    pause, longest = PAUSES
+    while True:
+        yield
+        if (left := until - time.monotonic()) <= 0:
+            return
+        time.sleep(min(pause, left))
+        pause = min(2.0 * pause, longest)
+
+
+def _number(message: Message | Exception) -> int | None:
     """Which device a node says it is, None where it leaves that to us; one that talks nonsense is none."""
+    if isinstance(message, Exception):
+        return NOBODY
     try:
         told: Any = message.content["number"].get("device")
         return None if told is None else int(told)

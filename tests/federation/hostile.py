@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from flwr.app import Context, Message, MetricRecord, RecordDict
@@ -39,13 +40,37 @@ def train(message: Message, context: Context) -> Message:
     return client_app.train(message, context)
 
 
+class Damaging:
+    """A grid over which no answer of device 6 arrives whole."""
+
+    def __init__(self, grid: Any) -> None:
+        self.grid = grid
+        self.damaged: set[str] = set()
+
+    def get_node_ids(self) -> list[int]:
+        return list(self.grid.get_node_ids())
+
+    def push_messages(self, messages: list[Message]) -> list[str]:
+        sent = list(self.grid.push_messages(messages))
+        if messages[0].content.get("task", {}).get("device") == 6:
+            self.damaged |= set(sent)
+        return sent
+
+    def pull_messages(self, sent: set[str]) -> list[Message]:
+        if sent & self.damaged:
+            raise ValueError("damaged on the way")
+        return list(self.grid.pull_messages(sent))
+
+
 def main() -> None:
     app = ClientApp()
     app.query()(client_app.number)
     app.train()(train)
     simulation.client_app = app
+    federate = simulation.federate
+    simulation.federate = lambda grid, *given: federate(Damaging(grid), *given)
     recipe = TrainingRecipe.model_validate_json(Path(sys.argv[1]).read_bytes())
-    trained = simulation.simulate(recipe, 6, Patience(gather=60.0, answer=60.0), processes=1)
+    trained = simulation.simulate(recipe, 7, Patience(gather=60.0, answer=60.0), processes=1)
     sys.stdout.write(json.dumps({"history": trained.history, **trained.told}) + "\n")
 
 
