@@ -5,7 +5,8 @@
 
 A setting is SAMPLES:BATCH:EPOCHS, of one device and its local training. The server has the parameters that it
 sent, the updates, and records of its own from the same population (``auxiliary``). ``plain`` is a server that
-sees each device's update, ``secure`` one that sees the mean of a round's.
+sees each device's update, ``secure`` one that sees the mean of a round's. A parameter that a device has not
+shared counts as one that has not moved.
 
 - ``read``: the share of the samples that lie within 5 % of one that rows of the first layer's update agree
   on; ``error``: the mean error, relative to that of guessing the population's mean, which is 1.
@@ -37,6 +38,7 @@ from leakrange.attacks.federation.first_layer import (
 )
 from leakrange.attacks.federation.judged import relative_errors
 from leakrange.attacks.federation.optimised import optimised_samples
+from leakrange.attacks.federation.unshared import filled
 from leakrange.data import Samples, load
 from leakrange.defences.federated import Devices
 from leakrange.defences.representation import representation_defences
@@ -118,7 +120,7 @@ def learnt(given: argparse.Namespace, setting: tuple[int, int, int], seed: int) 
         for device in chosen:
             update, states[device] = devices.train(sent, states.get(device), device, number)
             updates.append(update)
-            plain.append(Seen(number, (device,), sent, update.shared))
+            plain.append(Seen(number, (device,), sent, filled(sent, update.shared)))
         rounds.close(updates)
         secure.append(Seen(number, tuple(chosen), sent, rounds.shared))
     return Federated(devices, plain, secure, flat(whole, "auxiliary"), flat(whole, "test"))
