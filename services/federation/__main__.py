@@ -19,15 +19,12 @@ import orjson
 import structlog
 from pydantic import ValidationError
 
-from leakrange.defences.registered import trained_defence
-from leakrange.defences.representation.federated import FederatedRepresentation
-from leakrange.federation.settings import Federation
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.registry import UnknownName
 from leakrange.service.logs import configure_logs
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 from services.federation.deployment import environment, program, submit
-from services.federation.server import Patience
+from services.federation.server import Patience, federation_of
 
 log = structlog.get_logger("leakrange.federation")
 
@@ -78,7 +75,7 @@ def _run(options: argparse.Namespace) -> None:
 
     patience = Patience(options.gather, options.answer)
     for recipe in _recipes(options.recipes):
-        federation = _federation(recipe)
+        federation = federation_of(recipe)
         if find(options.models, recipe.digest()) is not None:
             log.info("there already", artifact=recipe.digest())
         elif options.superlink is not None:
@@ -115,16 +112,8 @@ def _recipes(file: Path) -> Iterator[TrainingRecipe]:
         TrainingRecipe.model_validate(each) for each in (content if isinstance(content, list) else [content])
     ]
     for each in every:
-        _federation(each)
+        federation_of(each)
     yield from every
-
-
-def _federation(recipe: TrainingRecipe) -> Federation:
-    entry = trained_defence(recipe.defence or recipe.behaviour)
-    if not issubclass(entry, FederatedRepresentation):
-        raise InvalidInput(f"{recipe.behaviour!r} is not trained by a federation")
-    found: Federation = entry.of(recipe).parameters.federation
-    return found
 
 
 if __name__ == "__main__":

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from leakrange.defences.registered import trained_defence
+from leakrange.defences.representation.federated import FederatedRepresentation
 from leakrange.federation.rounds import Rounds
+from leakrange.federation.settings import Federation
 from leakrange.federation.updates import Lost, Update
 from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.wire.errors import InvalidInput
 from services.federation.messages import answered, question, task
 from services.federation.seats import Seats
 
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
 
     from leakrange.defences.outcome import TrainedDefence
 
-__all__ = ["Patience", "federate"]
+__all__ = ["Patience", "federate", "federation_of"]
 
 PAUSES = (0.05, 1.0)
 """Seconds between the first two looks for what others send; doubled for each further one, up to the last."""
@@ -39,11 +43,26 @@ class Patience:
     answer: float = 600.0
 
 
+def federation_of(recipe: TrainingRecipe) -> Federation:
+    """The federation that trains the extractor of ``recipe``. Raises `InvalidInput` where it is for something
+    else, or asks for what is not done over Flower; `UnknownName` for an unknown defence."""
+    entry = trained_defence(recipe.defence or recipe.behaviour)
+    if not issubclass(entry, FederatedRepresentation):
+        raise InvalidInput(f"{recipe.behaviour!r} is not trained by a federation")
+    found: Federation = entry.of(recipe).parameters.federation
+    if found.secure:
+        raise InvalidInput(
+            "over Flower devices send their updates as they are: there is no secure aggregation",
+            hint="let the range train this one, in one process",
+        )
+    return found
+
+
 def federate(grid: Grid, recipe: TrainingRecipe, patience: Patience) -> TrainedDefence:
     """Train the extractor of ``recipe`` by all rounds of its federation.
 
     The server draws who takes part. A device that is not there, dies, or does not answer in time is lost for
-    the round. Raises as `leakrange.defences.federated.Devices` does.
+    the round. Raises as `federation_of` and `leakrange.defences.federated.Devices` do.
     """
     import torch
 
@@ -54,6 +73,7 @@ def federate(grid: Grid, recipe: TrainingRecipe, patience: Patience) -> TrainedD
     torch.set_num_threads(1)
     began = time.perf_counter()
     recipe.check_versions()
+    federation_of(recipe)
     devices = Devices(recipe, load(recipe.data))
     rounds = Rounds(devices.federation, devices.initial(), recipe.seed)
     server = _Server(grid, recipe, rounds, patience)

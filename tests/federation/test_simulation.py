@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import torch
@@ -10,7 +11,7 @@ from leakrange.defences.artifact import defence_bytes
 from leakrange.defences.extractor_training import train_extractor
 from leakrange.defences.federated import Devices
 from leakrange.federation.rounds import Rounds
-from tests.federation.flower import needs_flower, ran, recipe
+from tests.federation.flower import ROOT, needs_flower, python, ran, recipe
 
 pytestmark = needs_flower
 
@@ -69,6 +70,24 @@ def test_devices_that_fail_lie_or_die_do_not_spoil_a_round(tmp_path: Path) -> No
     for found, expected in zip(record["history"], rounds.history, strict=True):
         assert found["accepted"] == expected["accepted"]
         assert found["loss"] == expected["loss"]
+
+
+def test_what_is_not_done_over_flower_is_refused_before_anything_is_trained(tmp_path: Path) -> None:
+    plain, secure = recipe(devices=6), recipe(devices=6, share=1.0, secure=True)
+    content = f"[{plain.model_dump_json()}, {secure.model_dump_json()}]"
+    for given, reason in ((content, "no secure aggregation"), ("[", "no JSON")):
+        (tmp_path / "recipes.json").write_text(given)
+        command = ["-m", "services.federation", "run", str(tmp_path / "recipes.json")]
+        done = subprocess.run(
+            [str(python()), *command, "--models", str(tmp_path / "models")],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 1
+        assert reason in done.stderr
+        assert "Traceback" not in done.stderr
+        assert not (tmp_path / "models").exists()
 
 
 def without_seconds(history: list[dict[str, float]]) -> list[dict[str, float]]:
