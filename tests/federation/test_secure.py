@@ -12,6 +12,7 @@ from leakrange.federation.rounds import Rounds
 from leakrange.federation.secure import close_secretly
 from leakrange.federation.settings import Federation
 from leakrange.federation.updates import Arrays, Lost, Update
+from leakrange.wire.errors import Conflict
 
 PLAIN = Federation(devices=5, share=0.8, rounds=3, pretraining=0, most_norm=50.0)
 SECURE = PLAIN.model_copy(update={"secure": True})
@@ -87,6 +88,14 @@ def test_a_single_survivor_is_not_told_apart() -> None:
     assert "fewer than 2" in secure.left_out[-1]["reason"]
     with pytest.raises(ValidationError, match="two or more"):
         Federation(devices=10, share=0.1, secure=True)
+
+
+def test_single_updates_of_a_secure_federation_are_not_taken() -> None:
+    secure = Rounds(SECURE, SHARED, 0)
+    with pytest.raises(Conflict, match="one by one"):
+        secure.close(some(4))
+    assert secure.number == 0
+    assert secure.shared is SHARED
 
 
 def test_the_default_names_no_new_recipes() -> None:

@@ -11,6 +11,7 @@ from leakrange.data.splits import shuffled, stream
 from leakrange.federation.aggregation import fedavg
 from leakrange.federation.settings import Federation
 from leakrange.federation.updates import Arrays, Lost, Update, refusal
+from leakrange.wire.errors import Conflict
 
 __all__ = ["Rounds"]
 
@@ -60,7 +61,13 @@ class Rounds:
         """End the round with the ``answers`` of its devices, in any order; gives its entry of the history.
 
         An update that `refusal` refuses does not count. Where none counts, the parameters stay as they are.
+        Raises `Conflict` where updates are aggregated securely: nobody may see them one by one.
         """
+        if self.federation.secure:
+            raise Conflict(
+                "the federation aggregates securely, and updates came one by one",
+                hint="train it in one process, or leave 'secure' out of its federation",
+            )
         accepted: list[Update] = []
         counted = {"refused": 0, "lost": 0}
         for answer in sorted(answers, key=lambda each: each.device):
