@@ -17,7 +17,7 @@ from leakrange.data.loading import resized
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.errors import DataUnavailable, InvalidInput
 
-ALWAYS = ("diabetes", "digits", "quadrants", "synthfaces", "synthmotion")
+ALWAYS = ("diabetes", "digits", "quadrants", "synthfaces", "synthmotion", "synthtable")
 
 
 def test_what_the_catalogue_holds() -> None:

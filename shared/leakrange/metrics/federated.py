@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from leakrange.metrics.accuracy import nag
 from leakrange.metrics.registry import metric
 
-__all__ = ["LocalAdversaries", "Proven"]
+__all__ = ["LocalAdversaries", "Proven", "Updates"]
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,16 @@ class Proven:
 
     server: float
     extractor: float
+
+
+@dataclass(frozen=True)
+class Updates:
+    """How many updates of devices a federation's server was waiting for over all rounds, how many it
+    ``refused``, and how many were ``lost`` with their device."""
+
+    wanted: int
+    refused: int
+    lost: int
 
 
 @metric(
@@ -80,3 +90,19 @@ def _server(found: Proven) -> float:
 )  # fmt: skip
 def _extractor(found: Proven) -> float:
     return found.extractor
+
+
+@metric(
+    "updates_refused", measures=Updates, title="refused updates", unit="share", role="context", rank=81,
+    higher=False, equation="share of devices' updates that held no parameters or too large a move",
+)  # fmt: skip
+def _refused(found: Updates) -> float:
+    return found.refused / found.wanted
+
+
+@metric(
+    "updates_lost", measures=Updates, title="lost updates", unit="share", role="context", rank=82,
+    higher=False, equation="share of updates that never came: the device was away or failed",
+)  # fmt: skip
+def _lost(found: Updates) -> float:
+    return found.lost / found.wanted

@@ -16,15 +16,13 @@ from leakrange.attacks.kinds.auxiliary import own_records, planned, spent
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.embedding import embeddings, first_users, viewed_embeddings
 from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.represented import federated, represented
 from leakrange.attacks.kinds.target import Target
-from leakrange.attacks.kinds.trial import Fitted, Judged, Trial, Uploaded
+from leakrange.attacks.kinds.trial import Judged, Trial, Uploaded
 from leakrange.data import names
 from leakrange.data.spans import span_of
 from leakrange.jobs.job import FitJob, Span
 from leakrange.metrics import Decisions, Guesses, Ranking, SoftOutputs, measured
-from leakrange.metrics.accuracy import majority_share
-from leakrange.metrics.federated import LocalAdversaries, Proven
-from leakrange.metrics.representation import Represented
 from leakrange.metrics.views import viewed
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 
@@ -105,48 +103,11 @@ class AttributeKind(Kind):
             )
         )
         uploaded = trial.uploaded
-        also = [*_represented(trial, uploaded, found), *_locals(trial, uploaded), *_proven(trial)]
+        also = [*represented(trial, uploaded, found), *federated(trial, uploaded)]
         judged = judge_guesses(trial, uploaded, found.inference, spent=spent(trial), also=also)
         return replace(
             judged, views=judged.views | viewed_embeddings(found.arrays, uploaded.truth(trial.hidden))
         )
-
-
-def _represented(trial: Trial, uploaded: Uploaded, found: Fitted) -> list[object]:
-    """What a model that stands on an extractor makes of users' features; of one target alone."""
-    norm = found.arrays.get("norm")
-    if norm is None or trial.model.recipe.extractor is None or not isinstance(trial.model.target, str):
-        return []
-    target, hidden = uploaded.truth(trial.model.target), uploaded.truth(trial.hidden)
-    known = np.flatnonzero((target >= 0) & (hidden >= 0))
-    return [
-        Represented(
-            target=target[known],
-            decided=uploaded.decisions[known],
-            hidden=hidden[known],
-            guessed=found.inference.predicted[known],
-            norm=float(norm),
-            lipschitz=trial.trained("test").get("head_lipschitz"),
-        )
-    ]
-
-
-def _proven(trial: Trial) -> list[object]:
-    """What is proven of the devices that learned an extractor under differential privacy."""
-    told = [each.get("federation", {}).get("differential_privacy") for each in trial.obfuscators()]
-    return [Proven(each["epsilon"]["server"], each["epsilon"]["extractor"]) for each in told if each]
-
-
-def _locals(trial: Trial, uploaded: Uploaded) -> list[object]:
-    """How the adversaries fare that an extractor was learned against, where that is known."""
-    truth = uploaded.truth(trial.hidden)
-    share = majority_share(truth[truth >= 0], trial.classes)
-    told = [each["figures"].get("test", {}) for each in trial.obfuscators() if "federation" in each]
-    return [
-        LocalAdversaries(each[own], share, each["adversary_loss"], each["kept_loss"])
-        for each in told
-        if (own := f"adversary {trial.hidden}") in each
-    ]
 
 
 def evidence_of(evidence: AttributeEvidence, job: FitJob, releases: Releases) -> Evidence:
