@@ -113,7 +113,9 @@ class _Server:
             sent = self._push(question(node, self.patience.gather + self.patience.answer))
             if sent is not None:
                 self.asking[sent] = node
-        named = {self.asking.pop(sent): _number(message) for sent, message in self._pull(self.asking)}
+        # A node whose answer is an error, as where its machine is too busy, is asked again.
+        found = {self.asking.pop(sent): message for sent, message in self._pull(self.asking)}
+        named = {node: _number(message) for node, message in found.items() if not _failed(message)}
         self.seats.take(present, named)
         self.asking = {sent: node for sent, node in self.asking.items() if node in present}
 
@@ -174,6 +176,10 @@ def _looks(seconds: float) -> Iterator[None]:
             return
         time.sleep(min(pause, left))
         pause = min(2.0 * pause, longest)
+
+
+def _failed(message: Message | Exception) -> bool:
+    return not isinstance(message, Exception) and bool(message.has_error())
 
 
 def _number(message: Message | Exception) -> int | None:

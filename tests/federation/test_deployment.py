@@ -47,14 +47,14 @@ def test_rounds_between_processes_are_those_of_one_process_and_survive_killed_de
             nodes[device] = stack.enter_context(
                 started(tmp_path, "supernode", "--superlink", f"127.0.0.1:{link}", "--port", str(port), *told)
             )
-        models = ["--models", str(tmp_path / "models"), "--gather", "120", "--answer", "60"]
+        models = ["--models", str(tmp_path / "models"), "--gather", "240", "--answer", "120"]
         where = ["--superlink", f"127.0.0.1:{link}"]
         run = stack.enter_context(started(tmp_path, "run", str(tmp_path / "recipe.json"), *models, *where))
         for device in KILLED:
             until(lambda node=nodes[device]: node.log().count("Receiving: train message") == 2)
             until(lambda node=nodes[device]: "flwr-clientapp" in node.commands())
             nodes[device].kill()
-        assert run.process.wait(timeout=240) == 0, run.log() + own.log()
+        assert run.process.wait(timeout=600) == 0, run.log() + own.log()
     folder = tmp_path / "models" / wanted.digest()
     record = json.loads((folder / "training.json").read_text())
     told = [(each["round"], each["device"], each["kind"]) for each in record["federation"]["left_out"]]
@@ -137,7 +137,7 @@ def started(folder: Path, *arguments: str) -> Iterator[Running]:
         running.kill()
 
 
-def until(condition: Callable[[], bool], seconds: float = 180.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 600.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not come about"

@@ -54,5 +54,6 @@ def test_two_nodes_of_one_number_are_one_device_and_no_number_is_no_device() -> 
     seats = Seats(2)
     seats.take({10, 20, 30, 40}, {10: 1, 20: 1, 30: -1, 40: 2})
     assert [seats.node(device) for device in range(2)] == [None, 10]
+    assert not seats.enough
     seats.take({20, 30, 40}, {})
     assert seats.node(1) == 20
