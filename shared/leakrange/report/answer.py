@@ -34,6 +34,7 @@ from leakrange.report.findings import (
     utility_metric,
 )
 from leakrange.report.open_scale import companions, left, no_more_than_a_label, over_honest
+from leakrange.report.outdated import outdated_adversaries
 from leakrange.scenario.results import Summary
 
 __all__ = [
@@ -335,7 +336,7 @@ def caveats(findings: Findings) -> list[str]:
         said.append(
             "There are two seeds only: the 95 % intervals (Student’s t, one degree of freedom) are very wide."
         )
-    return [*said, *beyond_bounds(findings)]
+    return [*said, *beyond_bounds(findings), *outdated_adversaries(findings)]
 
 
 def _decibels(findings: Findings) -> str:
