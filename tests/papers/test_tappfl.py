@@ -66,8 +66,8 @@ def test_the_paper_states_these_settings() -> None:
 
 
 def test_only_task_specific_defences_know_the_task() -> None:
-    assert defence("tasks:method=AT,level=0.5")[1]["useful"] == "high-priced"
-    assert "useful" not in defence("tasks:method=TAPPFL")[1]
+    assert defence("tasks:set=loans,method=AT,level=0.5")[1]["useful"] == "high-priced"
+    assert "useful" not in defence("tasks:set=loans,method=TAPPFL")[1]
     assert defence("fig4:method=MC,level=0.9")[1]["amount"] == 0.9
     assert defence("fig4:method=DP-Laplace,level=0.0002")[1]["noise"] == 0.0002
 
@@ -81,7 +81,8 @@ def test_a_stand_in_has_its_own_names() -> None:
 
 def test_de_censoring_reads_what_the_other_attacker_reads() -> None:
     direct, other = (
-        PAPER.trial(one(f"decensoring:level=1,attack={kind}"), 0) for kind in ("direct", "de-censoring")
+        PAPER.trial(one(f"decensoring:set=loans,level=1,attack={kind}"), 0)
+        for kind in ("direct", "de-censoring")
     )
     assert direct.defence == other.defence
     assert (direct.attack["kind"], other.attack["kind"]) == ("attribute-inference", "de-censoring")

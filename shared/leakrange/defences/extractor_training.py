@@ -46,9 +46,12 @@ def train_extractor(
 def finished(devices: Devices, rounds: Rounds, states: States, seconds: float) -> TrainedDefence:
     """What came of the past ``rounds``. ``states`` are what devices have kept, as far as they tell it: on the
     test samples, "adversary" with the name of the private attribute is the mean accuracy of their own
-    adversaries, "adversary_loss" its cross-entropy and "kept_loss" the loss of what keeps features
-    useful. Told is "federation": how many devices with how many samples each, who was left out and why, and
-    "differential_privacy" of a defence that has it (`FederatedRepresentation.accounted`)."""
+    adversaries, "majority" the share of the commonest class, "adversary_loss" their cross-entropy and
+    "kept_loss" the loss of what keeps features useful.
+
+    Told is "federation": how many devices with how many samples each, who was left out and why, and
+    "differential_privacy" of a defence that has it (`FederatedRepresentation.accounted`).
+    """
     private = devices.link.parameters.private
     load_arrays(devices.extractor, rounds.shared)
     figures = {}
@@ -83,7 +86,13 @@ def _judged(devices: Devices, states: list[Arrays], private: str) -> dict[str, f
     found = [_by(devices, state, part) for state in states]
     told = {name: sum(each[name] for each in found) / len(found) for name in found[0]}
     accuracy = told.pop("accuracy")
-    return {"samples": float(len(part)), f"adversary {private}": accuracy, **told}
+    majority = float(torch.bincount(part.private).max()) / len(part)
+    return {
+        "samples": float(len(part)),
+        f"adversary {private}": accuracy,
+        f"majority {private}": majority,
+        **told,
+    }
 
 
 @torch.no_grad()

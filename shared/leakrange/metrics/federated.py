@@ -13,8 +13,8 @@ __all__ = ["LocalAdversaries", "Proven", "Updates"]
 @dataclass(frozen=True)
 class LocalAdversaries:
     """The mean ``accuracy`` on test samples of the adversaries of devices, each as it was when its device
-    last took part in a round, and the share of the commonest class, ``majority``. ``cross_entropy`` is theirs
-    in nats, ``kept`` the loss of what keeps features useful on the same devices."""
+    last took part in a round, and the share of the commonest class of these samples, ``majority``.
+    ``cross_entropy`` is theirs in nats, ``kept`` the loss of what keeps features useful there."""
 
     accuracy: float
     majority: float

@@ -103,7 +103,7 @@ class AttributeKind(Kind):
             )
         )
         uploaded = trial.uploaded
-        also = [*represented(trial, uploaded, found), *federated(trial, uploaded)]
+        also = [*represented(trial, uploaded, found), *federated(trial)]
         judged = judge_guesses(trial, uploaded, found.inference, spent=spent(trial), also=also)
         return replace(
             judged, views=judged.views | viewed_embeddings(found.arrays, uploaded.truth(trial.hidden))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from leakrange.attacks.kinds.trial import Fitted, Trial, Uploaded
-from leakrange.metrics.accuracy import majority_share
 from leakrange.metrics.federated import LocalAdversaries, Proven, Updates
 from leakrange.metrics.representation import Represented
 
@@ -34,14 +33,14 @@ def represented(trial: Trial, uploaded: Uploaded, found: Fitted) -> list[Represe
     ]
 
 
-def federated(trial: Trial, uploaded: Uploaded) -> list[object]:
+def federated(trial: Trial) -> list[object]:
     """Of each extractor in the users' chain: how many updates counted, how the adversaries fare that it was
     learned against, and what is proven of the devices' data, as far as that is known."""
     found: list[object] = []
     for record in trial.obfuscators():
         if "federation" in record:
             found.append(_updates(record))
-            found += _adversaries(record, trial, uploaded)
+            found += _adversaries(record, trial.hidden)
             if proven := record["federation"].get("differential_privacy"):
                 found.append(Proven(proven["epsilon"]["server"], proven["epsilon"]["extractor"]))
     return found
@@ -54,11 +53,9 @@ def _updates(record: Mapping[str, Any]) -> Updates:
     return Updates(accepted + refused + lost, refused, lost)
 
 
-def _adversaries(record: Mapping[str, Any], trial: Trial, uploaded: Uploaded) -> list[LocalAdversaries]:
+def _adversaries(record: Mapping[str, Any], hidden: str) -> list[LocalAdversaries]:
     told = record["figures"].get("test", {})
-    accuracy = told.get(f"adversary {trial.hidden}")
-    if accuracy is None:
+    if f"adversary {hidden}" not in told:  # they are after something else, or stayed on their devices
         return []
-    truth = uploaded.truth(trial.hidden)
-    share = majority_share(truth[truth >= 0], trial.classes)
-    return [LocalAdversaries(accuracy, share, told["adversary_loss"], told["kept_loss"])]
+    own = told[f"adversary {hidden}"], told[f"majority {hidden}"]
+    return [LocalAdversaries(*own, told["adversary_loss"], told["kept_loss"])]

@@ -107,7 +107,7 @@ class RepresentationLearning(Paper):
     )
     labels = ("data", "private", "method", "attack")
     seeds = 3
-    quick = ("2:set=adult,private=gender,level=0|1,method=TAPPFL", "tasks:method=AT,level=0.5")
+    quick = ("2:set=adult,private=gender,level=0|1,method=TAPPFL", "tasks:set=loans,method=AT,level=0.5")
     quick_settings: ClassVar[Mapping[str, Any]] = MappingProxyType(
         {
             "critics": "small",
@@ -262,6 +262,8 @@ class RepresentationLearning(Paper):
                 "for DP-Laplace. ε, for δ = 10⁻⁵, bounds what is told of the data of one device: to a server "
                 "that sees every update, and behind the comma to who sees the extractor alone."
             ),
+            "tasks": "The paper compares on Loans; Adult is ours.",
+            "decensoring": "The paper tries it on Loans; Adult is ours.",
             "every": (
                 "Of 100 devices of which 10 take part, each trains in two rounds or three: the adversary "
                 "that it trains against is that of its last round, and knows other features. Here are "
