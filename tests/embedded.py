@@ -35,13 +35,15 @@ class Done:
 def leakrange(*arguments: str, **environment: str) -> Done:
     """Run the command to its end, with no LEAKRANGE_ variables but those given.
 
-    ``up`` gets a process of its own, for it takes over signals; the others run in this one, since starting
-    Python takes longer than what they do.
+    What stands up a range gets a process of its own, for it takes over signals and leaves a process behind;
+    the others run in this one, since starting Python takes longer than what they do.
     """
     out, told = io.StringIO(), io.StringIO()
-    if arguments[0] == "up":
+    alone = arguments[0] == "reproduce" and not {"--show", "--state", "--url"}.intersection(arguments)
+    if arguments[0] == "up" or alone:
+        seconds = 3600 if alone else 200
         done = subprocess.run(
-            [COMMAND, *arguments], capture_output=True, text=True, timeout=200, env=clean() | environment
+            [COMMAND, *arguments], capture_output=True, text=True, timeout=seconds, env=clean() | environment
         )
         return Done(done.returncode, done.stdout, done.stderr)
     with (
