@@ -4,6 +4,7 @@ import json
 import subprocess
 from pathlib import Path
 
+import pytest
 import torch
 
 from leakrange.data import load
@@ -35,6 +36,7 @@ def test_the_simulation_makes_the_same_file_as_one_process_and_only_once(tmp_pat
     assert record["federation"] == here.told["federation"]
 
 
+@pytest.mark.slow
 def test_devices_that_fail_lie_or_die_do_not_spoil_a_round(tmp_path: Path) -> None:
     """Device 5 alone behaves, and in the second round 4 as well: see `tests.federation.hostile`."""
     wanted = recipe(devices=7, share=1.0, rounds=2, pretraining=0)
@@ -72,6 +74,7 @@ def test_devices_that_fail_lie_or_die_do_not_spoil_a_round(tmp_path: Path) -> No
         assert found["loss"] == expected["loss"]
 
 
+@pytest.mark.slow
 def test_what_is_not_done_over_flower_is_refused_before_anything_is_trained(tmp_path: Path) -> None:
     plain, secure = recipe(devices=6), recipe(devices=6, share=1.0, secure=True)
     content = f"[{plain.model_dump_json()}, {secure.model_dump_json()}]"

@@ -39,7 +39,7 @@ def test_the_head_learns_on_features_that_stay_as_they_are() -> None:
     assert trained.figures["test"]["head_lipschitz"] == pytest.approx(
         lipschitz_bound(trained.classifier.head)
     )
-    samples = load(DATA).values[:3]
+    samples = load(DATA).values[:3].copy()
     with torch.inference_mode():
         wanted = body.eval()(torch.from_numpy(samples)).numpy()
     np.testing.assert_allclose(outputs(trained.classifier, samples, "features"), wanted, rtol=1e-5)

@@ -42,6 +42,9 @@ NETS: dict[tuple[str, int], tuple[int, float]] = {
     ("conv-2d", 1): (5801, 0.056639),
     ("strided-conv", 1): (10025, 0.097919),
     ("wide-resnet", 1): (575509, 0.074753),
+    ("tappfl-mlp", 1): (1493, 0.18854),
+    ("tappfl-conv", 1): (82389, 0.26759),
+    ("tappfl-small", 1): (5733, 0.17455),
 }
 """By net and its version: how many parameters, and the mean size of the logits of a fresh net."""
 
@@ -49,6 +52,7 @@ SETS: dict[tuple[str, int], tuple[str, float]] = {
     ("digits", 1): ("2d6fdfabdf6c16f4", 77.854),
     ("diabetes", 1): ("2bea24483c5cf1c9", 71.920),
     ("synthmotion", 1): ("ebc50a63daefcace", 0.33489),
+    ("synthtable", 1): ("a499a51442b0eac9", 0.022206),
     ("quadrants", 1): ("a8751b5f128122eb", 129.38),
     ("synthfaces", 1): ("f75ddc5dccac20f6", 124.93),
     ("synthpeople", 1): ("84c56ddc325482d5", 124.00),
@@ -59,6 +63,7 @@ SPECS = {
     "digits": DataSpec(name="digits"),
     "diabetes": DataSpec(name="diabetes"),
     "synthmotion": DataSpec(name="synthmotion", count=300),
+    "synthtable": DataSpec(name="synthtable", count=500),
     "quadrants": DataSpec(name="quadrants", count=500),
     "synthfaces": DataSpec(name="synthfaces", count=300, size=32),
     "synthpeople": DataSpec(name="synthpeople", size=16),
@@ -73,6 +78,9 @@ SAMPLES = {
     "conv-2d": SampleSpec.picture(32, 32, 3),
     "strided-conv": SampleSpec.picture(32, 32, 3),
     "wide-resnet": SampleSpec.picture(32, 32, 3),
+    "tappfl-mlp": SampleSpec(encoding="vector", shape=(20,), dtype="float32"),
+    "tappfl-conv": SampleSpec.picture(32, 32, 3),
+    "tappfl-small": SampleSpec.picture(32, 32, 3),
 }
 
 

@@ -86,7 +86,7 @@ def test_what_devices_upload_are_the_extractors_features(
     span = stream.spans[0]
     data, chosen = span_of(span)
     with torch.inference_mode():
-        wanted = artifact.module(torch.from_numpy(data.values[chosen])).numpy()
+        wanted = artifact.module(torch.from_numpy(data.values[chosen].copy())).numpy()
     stored = FolderStore(embedded_range.folder.releases)
     found = get_array(stored, f"{stream.identity(model, policy, span)}.npy")
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
