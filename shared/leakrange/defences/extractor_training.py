@@ -83,7 +83,7 @@ def _judged(devices: Devices, states: list[Arrays], private: str) -> dict[str, f
     """Means over the devices that took part, each with what it has kept of its last round."""
     part = devices.split("test")
     part = Part(part.samples[:JUDGED], part.private[:JUDGED], part.useful[:JUDGED])
-    found = [_by(devices, state, part) for state in states]
+    found = _tried(devices, states, part)
     told = {name: sum(each[name] for each in found) / len(found) for name in found[0]}
     accuracy = told.pop("accuracy")
     majority = float(torch.bincount(part.private).max()) / len(part)
@@ -96,16 +96,21 @@ def _judged(devices: Devices, states: list[Arrays], private: str) -> dict[str, f
 
 
 @torch.no_grad()
-def _by(devices: Devices, state: Arrays, part: Part) -> dict[str, float]:
-    load_arrays(devices.game, state)
+def _tried(devices: Devices, states: list[Arrays], part: Part) -> list[dict[str, float]]:
+    """What each state's nets make of the samples, whose features are the same for all of them."""
     devices.extractor.eval()
     devices.game.eval()
-    right = inferring = keeping = 0.0
-    for places in torch.split(torch.arange(len(part)), BATCH):
-        batch = part.batch(places, places.roll(1))
-        features = devices.extractor(batch.samples)
-        right += float((devices.game.adversary(features).argmax(dim=1) == batch.private).sum())
-        inferring += float(devices.game.inferring(features, batch)) * len(places)
-        keeping += float(devices.game.keeping(features, batch)) * len(places)
-    count = len(part)
-    return {"accuracy": right / count, "adversary_loss": inferring / count, "kept_loss": keeping / count}
+    batches = [part.batch(places, places.roll(1)) for places in torch.split(torch.arange(len(part)), BATCH)]
+    seen = [(devices.extractor(batch.samples), batch) for batch in batches]
+    found = []
+    for state in states:
+        load_arrays(devices.game, state)
+        right = inferring = keeping = 0.0
+        for features, batch in seen:
+            count = len(features)
+            right += float((devices.game.adversary(features).argmax(dim=1) == batch.private).sum())
+            inferring += float(devices.game.inferring(features, batch)) * count
+            keeping += float(devices.game.keeping(features, batch)) * count
+        sums = {"accuracy": right, "adversary_loss": inferring, "kept_loss": keeping}
+        found.append({name: total / len(part) for name, total in sums.items()})
+    return found

@@ -116,10 +116,13 @@ class PlannedCell(Cell):
     def model(self) -> PlannedModel:
         """What is attacked."""
         name, known = f"{self.provider.name}-s{self.seed}", self.needed.models
-        plain = known.get(name) or self.provider.model(name, self.seed)
+        if not self.chain.representation:
+            if name not in known:
+                known[name] = self.provider.model(name, self.seed)
+            return known[name]
+        plain = self.provider.model(name, self.seed)
         extractor = self.needed.planned(self.chain, plain).extractor
-        if extractor is None:
-            return known.setdefault(name, plain)
+        assert extractor is not None
         name = f"{self.provider.name}-{extractor[:8]}-s{self.seed}"
         if name not in known:
             known[name] = self.provider.represented(name, self.seed, self.needed.obfuscators[extractor])
