@@ -175,21 +175,22 @@ def _teacher(recipe: TrainingRecipe, settings: FleetSettings) -> Classifier:
     trained."""
     from leakrange.providers.artifact import load as load_artifact
 
-    digest = str(recipe.parameters["teacher"])
-    folder = find_whole(settings.models_dir, digest)
-    if folder is None:
-        raise NotFound(f"the teacher {digest[:12]} is not trained", hint="train it before its student")
-    return load_artifact(folder).classifier
+    return load_artifact(_before("teacher", str(recipe.parameters["teacher"]), settings)).classifier
 
 
 def _extractor(digest: str, settings: FleetSettings) -> nn.Module:
     """The extractor on which a model stands; raises `NotFound` where it is not trained."""
     from leakrange.defences.artifact import load as load_defence
 
+    return load_defence(_before("extractor", digest, settings)).module
+
+
+def _before(what: str, digest: str, settings: FleetSettings) -> Path:
+    """The folder of what another model stands on; raises `NotFound` where it is not trained."""
     folder = find_whole(settings.models_dir, digest)
     if folder is None:
-        raise NotFound(f"the extractor {digest[:12]} is not trained", hint="train it before its model")
-    return load_defence(folder).module
+        raise NotFound(f"the {what} {digest[:12]} is not trained", hint="train it before what stands on it")
+    return folder
 
 
 def _show(job: TrainJob, folder: Path, settings: FleetSettings) -> None:

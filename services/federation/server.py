@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from leakrange.defences.registered import trained_defence
-from leakrange.defences.representation.federated import FederatedRepresentation
+from leakrange.defences.registered import federated_defence
 from leakrange.federation.rounds import Rounds
 from leakrange.federation.settings import Federation
 from leakrange.federation.updates import Lost, Update
@@ -46,10 +45,7 @@ class Patience:
 def federation_of(recipe: TrainingRecipe) -> Federation:
     """The federation that trains the extractor of ``recipe``. Raises `InvalidInput` where it is for something
     else, or asks for what is not done over Flower; `UnknownName` for an unknown defence."""
-    entry = trained_defence(recipe.defence or recipe.behaviour)
-    if not issubclass(entry, FederatedRepresentation):
-        raise InvalidInput(f"{recipe.behaviour!r} is not trained by a federation")
-    found: Federation = entry.of(recipe).parameters.federation
+    found: Federation = federated_defence(recipe).parameters.federation
     if found.secure:
         raise InvalidInput(
             "over Flower devices send their updates as they are: there is no secure aggregation",

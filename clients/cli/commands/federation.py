@@ -28,8 +28,7 @@ def recipes(
 ) -> None:
     """Print the recipes of all extractors that a scenario needs, as `python -m services.federation run` takes
     them. Ends with 2 where the scenario has mistakes."""
-    from leakrange.defences.registered import trained_defence
-    from leakrange.defences.representation.federated import FederatedRepresentation
+    from leakrange.defences.registered import is_federated
     from leakrange.scenario.language import parse
     from leakrange.scenario.matrix import expand
 
@@ -39,10 +38,4 @@ def recipes(
         lines = mistake_lines(file, error.extra.get("mistakes", []))
         raise CliError(error.detail, code=Exit.USAGE, hint=error.hint, lines=lines) from error
     planned = [each.recipe for each in plan.obfuscators]
-    print_json(
-        [
-            each.model_dump(mode="json")
-            for each in planned
-            if each.defence and issubclass(trained_defence(each.defence), FederatedRepresentation)
-        ]
-    )
+    print_json([each.model_dump(mode="json") for each in planned if is_federated(each)])

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 from leakrange.data.samples import Samples, names
 from leakrange.data.splits import shuffled, stream
 from leakrange.defences.games.game import Batch, Game, Sizes
-from leakrange.defences.registered import trained_defence
-from leakrange.defences.representation.federated import FederatedRepresentation
+from leakrange.defences.registered import federated_defence
 from leakrange.defences.trained import DefenceConfig
 from leakrange.federation.partition import partition
 from leakrange.federation.updates import Arrays, Update
@@ -53,7 +52,7 @@ class Devices:
 
     def __init__(self, recipe: TrainingRecipe, samples: Samples, device: str = "cpu") -> None:
         self.recipe, self.samples, self.device = recipe, samples, device
-        self.link = _link(recipe)
+        self.link = federated_defence(recipe)
         self.link.check(samples.attributes)
         given = self.link.parameters
         self.federation = given.federation
@@ -178,11 +177,3 @@ def arrays_of(module: nn.Module) -> dict[str, np.ndarray[Any, Any]]:
 def load_arrays(module: nn.Module, arrays: Arrays) -> None:
     """Put what `arrays_of` gave into a module."""
     module.load_state_dict({name: torch.from_numpy(np.asarray(value)) for name, value in arrays.items()})
-
-
-def _link(recipe: TrainingRecipe) -> FederatedRepresentation[Any]:
-    entry = trained_defence(recipe.defence or recipe.behaviour)
-    if not issubclass(entry, FederatedRepresentation):
-        raise InvalidInput(f"the defence {recipe.defence!r} is not trained by a federation")
-    found: FederatedRepresentation[Any] = entry.of(recipe)
-    return found

@@ -6,10 +6,13 @@ from typing import Any
 
 from leakrange.defences.input import input_defences
 from leakrange.defences.representation import representation_defences
+from leakrange.defences.representation.federated import FederatedRepresentation
 from leakrange.defences.trained import Trained
+from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.registry import UnknownName
+from leakrange.wire.errors import InvalidInput
 
-__all__ = ["is_trained", "trained_defence"]
+__all__ = ["federated_defence", "is_federated", "is_trained", "trained_defence"]
 
 REGISTRIES = (input_defences, representation_defences)
 
@@ -27,3 +30,19 @@ def trained_defence(name: str) -> type[Trained[Any]]:
             return entry
     known = tuple(sorted(each for registry in REGISTRIES for each in registry if is_trained(each)))
     raise UnknownName("trained defence", name, known)
+
+
+def is_federated(recipe: TrainingRecipe) -> bool:
+    """Whether a federation trains what ``recipe`` makes. Raises `UnknownName` for an unknown defence."""
+    return recipe.defence is not None and issubclass(trained_defence(recipe.defence), FederatedRepresentation)
+
+
+def federated_defence(recipe: TrainingRecipe) -> FederatedRepresentation[Any]:
+    """The defence, with its parameters, whose extractor ``recipe`` makes. Raises `InvalidInput` where no
+    federation trains that, `UnknownName` for an unknown defence, `pydantic.ValidationError` for parameters
+    that it does not take."""
+    entry = trained_defence(recipe.defence or recipe.behaviour)
+    if not issubclass(entry, FederatedRepresentation):
+        raise InvalidInput(f"{recipe.behaviour!r} is not trained by a federation")
+    found: FederatedRepresentation[Any] = entry.of(recipe)
+    return found

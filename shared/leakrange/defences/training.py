@@ -13,8 +13,7 @@ from leakrange.data.samples import Samples, names
 from leakrange.defences.extractor_training import train_extractor
 from leakrange.defences.input.trained import Task, TrainedInputDefence
 from leakrange.defences.outcome import TrainedDefence
-from leakrange.defences.registered import trained_defence
-from leakrange.defences.representation.federated import FederatedRepresentation
+from leakrange.defences.registered import is_federated, trained_defence
 from leakrange.defences.trained import DefenceConfig
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.providers.loop import Lessons, Progress, Trainer, seeded, through_epochs
@@ -120,7 +119,7 @@ def train_defence(
     of threads. ``progress`` is told as in `leakrange.providers.training.train`. Raises as `DefenceTraining`
     does.
     """
-    if issubclass(trained_defence(_named(recipe)), FederatedRepresentation):
+    if is_federated(recipe):
         return train_extractor(recipe, samples, device=device, progress=progress)
     with seeded(recipe.seed, device):
         training = DefenceTraining(recipe, samples, device)
@@ -128,16 +127,12 @@ def train_defence(
     return training.result()
 
 
-def _named(recipe: TrainingRecipe) -> str:
+def _link(recipe: TrainingRecipe) -> TrainedInputDefence[Any]:
     if recipe.defence is None:
         raise InvalidInput(
             f"the recipe is of a provider's behaviour, {recipe.behaviour!r}, and of no defence"
         )
-    return recipe.defence
-
-
-def _link(recipe: TrainingRecipe) -> TrainedInputDefence[Any]:
-    entry = trained_defence(_named(recipe))
+    entry = trained_defence(recipe.defence)
     if not issubclass(entry, TrainedInputDefence):
         raise InvalidInput(f"the defence {recipe.defence!r} changes no samples")
     found: TrainedInputDefence[Any] = entry.of(recipe)

@@ -28,8 +28,10 @@ def feature_drifts(
     """
     import torch
 
+    from leakrange.defences.federated import load_arrays
+
     def features(arrays: Arrays) -> NDArray[np.float64]:
-        extractor.load_state_dict({name: torch.from_numpy(np.asarray(each)) for name, each in arrays.items()})
+        load_arrays(extractor, arrays)
         extractor.eval()
         with torch.inference_mode():
             return np.asarray(extractor(torch.from_numpy(samples)).numpy(), dtype=np.float64)

@@ -43,7 +43,9 @@ def optimised_samples(
     """
     import torch
 
-    extractor.load_state_dict({name: torch.from_numpy(np.asarray(array)) for name, array in sent.items()})
+    from leakrange.defences.federated import load_arrays
+
+    load_arrays(extractor, sent)
     extractor.train()
     parameters = dict(extractor.named_parameters())
     wanted = [torch.from_numpy(np.asarray(sent[name] - received[name])) for name in parameters]

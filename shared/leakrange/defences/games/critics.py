@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import adaptive_avg_pool2d, interpolate, one_hot
 
+from leakrange.defences.games import CriticSize
 from leakrange.defences.games.game import Sizes
 
-__all__ = ["Critic", "CriticSize", "adversary", "mutual_information"]
+__all__ = ["Critic", "adversary", "mutual_information"]
 
-CriticSize = Literal["small", "paper"]
 HIDDEN, SIDE = 128, 8
 """Of the small critic: values between its layers, and the side of the pictures that it sees."""
 TABLE = (16, 32, 128, 128, *(256,) * 3, *(512,) * 6, 4096, 512)

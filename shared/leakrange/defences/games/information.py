@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from leakrange.defences.games.critics import Critic, CriticSize, adversary, mutual_information
+from leakrange.defences.games import CriticSize
+from leakrange.defences.games.critics import Critic, adversary, mutual_information
 from leakrange.defences.games.game import Batch, Game, Sizes
 
 __all__ = ["InformationGame"]

@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from leakrange.defences.games.critics import CriticSize, adversary
+from leakrange.defences.games import CriticSize
+from leakrange.defences.games.critics import adversary
 from leakrange.defences.games.game import Batch, Game, Sizes
 
 __all__ = ["TaskGame"]

@@ -23,6 +23,7 @@ from pydantic import Field
 from typing_extensions import override
 
 from leakrange.data.samples import Attribute
+from leakrange.defences.games import CriticSize
 from leakrange.defences.representation import RepresentationDefence
 from leakrange.defences.trained import DefenceConfig, Trained, TrainedParameters
 from leakrange.federation.settings import Dirichlet, Federation
@@ -43,13 +44,15 @@ __all__ = ["FederatedParameters", "FederatedRepresentation"]
 class FederatedParameters(TrainedParameters):
     """``private``: the attribute to hide; ``useful``: those of the task, which only task-specific defences
     know. ``net`` is the architecture whose body is the extractor. ``batch`` and ``lr`` are a device's; it
-    trains by plain gradient descent. ``federation`` says who trains, and for how long.
+    trains by plain gradient descent. ``critics``: the nets that a device keeps, "paper" as in TAPPFL's Table
+    3, or "small" ones for a CPU. ``federation`` says who trains, and for how long.
     """
 
     private: str
     net: str = "tappfl-mlp"
     batch: Annotated[int, Field(ge=8, le=4096)] = 10
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 0.1
+    critics: CriticSize = "small"
     federation: Federation = Federation()
 
 

@@ -3,7 +3,7 @@ particular."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 from typing_extensions import override
@@ -18,11 +18,9 @@ __all__ = ["Tappfl", "TappflParameters"]
 
 
 class TappflParameters(FederatedParameters):
-    """``strength``: the paper's λ, from 0 (keep everything) to 1 (only hide). ``critics``: the nets that
-    devices keep, "paper" as in Table 3, or "small" ones for a CPU."""
+    """``strength``: the paper's λ, from 0 (keep everything) to 1 (only hide)."""
 
     strength: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
-    critics: Literal["small", "paper"] = "small"
     useful: None = None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from typing_extensions import override
 
@@ -15,10 +15,8 @@ __all__ = ["AgnosticParameters", "Informative"]
 
 
 class AgnosticParameters(FederatedParameters):
-    """``critics``: the nets that devices keep, as for TAPPFL. ``private`` is what the adversary of a device
-    watches: the extractor is not trained against it."""
+    """``private`` is what the adversary of a device watches: the extractor is not trained against it."""
 
-    critics: Literal["small", "paper"] = "small"
     useful: None = None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -14,9 +14,7 @@ __all__ = ["TaskParameters"]
 
 class TaskParameters(FederatedParameters):
     """``useful``: the attributes of the task, whose labels devices have. ``strength``: the weight of hiding,
-    from 0 to 1; the task's is what is left. ``critics``: the size of the adversary, as for TAPPFL.
-    """
+    from 0 to 1; the task's is what is left."""
 
     useful: Names
     strength: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
-    critics: Literal["small", "paper"] = "small"
