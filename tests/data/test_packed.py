@@ -110,6 +110,32 @@ def test_celeba_attributes_and_hair_colour(root: Path) -> None:
     assert set(others.labels["hair-color"]) == {-1}
 
 
+@pytest.mark.parametrize("name", ["celeba_sub-hair", "celeba_sub-other-hair"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_hair_sets_of_celeba_split_by_person(root: Path, name: str, seed: int) -> None:
+    arrays = small("celeba_sub", 400)
+    person = np.arange(400) % 40  # 32 people are trained on, 8 tested
+    arrays |= {"identity": person.astype(np.int32), "part": ((person >= 32) * 2).astype(np.uint8)}
+    arrays["group"][:] = np.arange(400)
+    # Copies tie person 0 to 1 and 2 to the tested person 39.
+    arrays["attr"][:, [CELEBA_NAMES.index(f"{c}_Hair") for c in ("Blond", "Brown")]] = 0
+    arrays["attr"][:, CELEBA_NAMES.index("Black_Hair")] = np.arange(400) < 200
+    # The copy of a test image has a hair colour: person 2 is tested in the other set, too.
+    for one, other in ((0, 1), (2, 39), (200, 201)):
+        arrays["group"][other] = one
+    pack(root, "celeba_sub", arrays)
+    found = load(DataSpec(name=name, validation=0.2, auxiliary=0.2, seed=seed))
+    shown = found.labels["identity"]
+    parts = [{part} for part in found.split]
+    for each in (shown, found.group):
+        for value in np.unique(each):
+            assert len(set().union(*(parts[i] for i in np.flatnonzero(each == value)))) == 1
+    assert set(found.split[shown == 2]) == {TEST}
+    assert set(found.split[shown == 0]) == set(found.split[shown == 1])
+    assert len(found.where("validation")) == len(found.where("auxiliary")) == pytest.approx(31, abs=5)
+    assert any(note.endswith("is a copy, tested: 5") for note in found.notes)
+
+
 def test_celeba_keeps_its_own_validation_images(root: Path) -> None:
     arrays = small("celeba_sub") | {"part": np.repeat(np.array([0, 1, 2], dtype=np.uint8), [40, 10, 10])}
     pack(root, "celeba_sub", arrays)

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 from leakrange.data import Samples, datasets, load
+from leakrange.data.samples import SPLITS
 from leakrange.jobs.recipe import DataSpec
+from leakrange.papers.hbc.paper import OTHER_HAIR
 
 BESIDE = Path(__file__).parents[3] / "shared" / "data"
 
@@ -62,6 +64,20 @@ def test_celeba_sub_and_its_hair_filter() -> None:
     hair = real("celeba_sub-hair")
     assert len(hair) == (found.labels["hair-color"] >= 0).sum()
     assert sum(counts(hair, "hair-color")) == len(hair)
+
+
+@pytest.mark.parametrize("name", ["celeba_sub-hair", "celeba_sub-other-hair"])
+@pytest.mark.parametrize("auxiliary", [0.0, 0.2])
+def test_no_person_of_a_hair_set_of_celeba_is_in_two_splits(name: str, auxiliary: float) -> None:
+    found = real(name, auxiliary=auxiliary)
+    people = [set(found.labels["identity"][found.where(part)]) for part in SPLITS]
+    theirs = real(OTHER_HAIR.get(name, "celeba_sub-hair"), auxiliary=auxiliary)
+    assert not people[3] & set(theirs.labels["identity"][theirs.split < 3])
+    assert sum(map(len, people)) == len(set().union(*people)) > 240
+    # The 624 (614) official ones, and all of people whom copies tie to those.
+    assert len(found.where("test")) == {"celeba_sub-hair": 705, "celeba_sub-other-hair": 648}[name]
+    assert len(found.where("validation")) == pytest.approx(0.1 * (len(found) - 700), abs=15)
+    assert datasets[name].version == 2
 
 
 def test_lfw() -> None:

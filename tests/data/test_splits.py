@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 from leakrange.data import SPLITS
-from leakrange.data.splits import TEST_SHARE, draw_members, draw_pool, first_of_each, partition
+from leakrange.data.splits import TEST_SHARE, connected, draw_members, draw_pool, first_of_each, partition
 from leakrange.wire.errors import InvalidInput
 
 TRAIN, VALIDATION, AUXILIARY, TEST = range(4)
@@ -26,6 +28,21 @@ def groups(sizes: list[int], seed: int) -> NDArray[np.int64]:
 def crossing(group: NDArray[np.int64], split: NDArray[np.uint8]) -> int:
     """Number of groups with images in more than one split."""
     return sum(len(set(split[group == g])) > 1 for g in set(group.tolist()))
+
+
+@given(st.integers(0, 60), st.integers(1, 40), SEEDS)
+def test_connected_samples_are_those_of_the_graph(n: int, people: int, seed: int) -> None:
+    rng = np.random.default_rng(seed % 2**32)
+    group, person = rng.integers(0, n + 1, n), rng.integers(-1, people, n)
+    known = np.flatnonzero(person >= 0)
+    graph = coo_array(
+        (np.ones(n + len(known)), (np.r_[:n, known], np.r_[n + group, 2 * n + 1 + person[known]])),
+        shape=(2 * n + 1 + people,) * 2,
+    )
+    expected = connected_components(graph, directed=False)[1][:n]
+    found = connected(group, person)
+    assert ((found[:, None] == found) == (expected[:, None] == expected)).all()
+    assert set(found) == set(range(len(set(expected))))
 
 
 @given(GROUP_SIZES, SEEDS, st.floats(0, 0.4), st.floats(0, 0.4))

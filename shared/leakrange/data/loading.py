@@ -16,7 +16,15 @@ from PIL import Image
 from leakrange.data.catalogue import DataSet, Outline, datasets
 from leakrange.data.crowd import crowd_parts, learnt_by_the_public
 from leakrange.data.samples import POOL, Labelled, Samples
-from leakrange.data.splits import HELD_OUT, draw_members, draw_pool, first_of_each, partition, whole_groups
+from leakrange.data.splits import (
+    HELD_OUT,
+    connected,
+    draw_members,
+    draw_pool,
+    first_of_each,
+    partition,
+    whole_groups,
+)
 from leakrange.jobs.recipe import Crowd, DataSpec, Subset
 from leakrange.registry import UnknownName
 from leakrange.wire.errors import DataUnavailable, InvalidInput
@@ -36,7 +44,8 @@ def load(spec: DataSpec) -> Samples:
     Arrays are read-only, since all callers share them: copy before changing (``torch.from_numpy`` wants a
     copy, too). Sizes other than the set's own are made with Pillow (bilinear when enlarging, Lanczos when
     shrinking); procedural sets draw at the size asked for. ``limit`` keeps that many random samples of every
-    split. Splits never cut a group of near-copies; see `leakrange.data.splits.partition`. With a ``subset``
+    split. Splits never cut a group of near-copies, nor what the set leaves undivided; see
+    `leakrange.data.splits.partition`. With a ``subset``
     only its pool is left of the training samples: its members are trained on, the others held out. With a
     ``crowd`` the set has the parts of `leakrange.data.crowd.crowd_parts` as well.
 
@@ -130,7 +139,8 @@ def _load(spec: DataSpec, _data_root: str, _cache_root: str) -> Samples:
 def _cut(entry: type[DataSet], told: Outline, spec: DataSpec) -> tuple[Labelled, NDArray[np.intp] | None]:
     """What is known about a set, split and limited, and the places of the samples left (None: all)."""
     group = np.arange(len(told)) if told.group is None else told.group
-    split = partition(group, told.official, spec.validation, spec.auxiliary, spec.seed)
+    blocks = _blocks(entry, told, group)
+    split = partition(blocks, told.official, spec.validation, spec.auxiliary, spec.seed)
     whole = Labelled(
         name=spec.name, attributes=entry.attributes, labels=dict(told.labels), split=split, group=group
     )
@@ -138,6 +148,11 @@ def _cut(entry: type[DataSet], told: Outline, spec: DataSpec) -> tuple[Labelled,
         return whole, None
     keep = first_of_each(split, spec.limit, spec.seed)
     return _chosen(whole, keep), keep
+
+
+def _blocks(entry: type[DataSet], told: Outline, group: NDArray[np.int64]) -> NDArray[np.int64]:
+    """What no split may cut: near-copies, and all samples of one person where the set says so."""
+    return group if entry.undivided is None else connected(group, told.labels[entry.undivided])
 
 
 def _chosen(whole: Labelled, keep: NDArray[np.intp]) -> Labelled:

@@ -10,6 +10,7 @@ from leakrange.wire.errors import InvalidInput
 
 __all__ = [
     "TEST_SHARE",
+    "connected",
     "draw_members",
     "draw_pool",
     "first_of_each",
@@ -35,6 +36,22 @@ def shuffled(rng: np.random.Generator, n: int) -> NDArray[np.intp]:
     """A random order of 0..n-1 that depends on the generator's raw stream alone, hence on no version of
     `permutation`."""
     return np.argsort(rng.random(n), kind="stable")
+
+
+def connected(group: NDArray[np.int64], value: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The finest grouping (N,) that cuts neither a ``group`` (N,) nor the samples of one ``value`` (N,; -1
+    where unknown), such as a person: the connected components, numbered from 0."""
+    _, own = np.unique(group, return_inverse=True)
+    _, shown = np.unique(np.where(value < 0, value.max(initial=-1) + 1 + own, value), return_inverse=True)
+    component = own
+    while True:
+        before = component
+        for index in (shown, own):
+            least = np.full(index.max(initial=-1) + 1, len(group))
+            np.minimum.at(least, index, component)
+            component = least[index]
+        if (component == before).all():
+            return np.unique(component, return_inverse=True)[1].astype(np.int64)
 
 
 def whole_groups(official: NDArray[np.uint8], group: NDArray[np.int64]) -> NDArray[np.uint8]:

@@ -1,5 +1,5 @@
 """CelebA: a packed subset with identities, the whole set from the Hugging Face hub, and of both the part on
-which hair colour is defined."""
+which hair colour is defined, which is split by person."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from leakrange.data.catalogue import Content, GivenSet, Outline, datasets
 from leakrange.data.hub import HubSet
 from leakrange.data.packed import Arrays, PackedSet, require_classes, require_range
 from leakrange.data.samples import SPLITS, Attribute, by_name
+from leakrange.data.splits import connected, whole_groups
 from leakrange.jobs.recipe import DataSpec
 from leakrange.wire.samples import SampleSpec
 
@@ -32,6 +33,18 @@ CELEBA_NAMES = (
 HAIR = ("Black_Hair", "Blond_Hair", "Brown_Hair")
 NO_HAIR_COLOUR = "only images with none or several of black, blond and brown hair"
 ONE_HAIR_COLOUR = "only images with exactly one of black, blond and brown hair"
+SPLIT_BY_PERSON = "no person is in two splits"
+NOISY = "CelebA's attributes are known to be noisy"
+PACKED = (
+    "6,230 of CelebA's 202,599 images (3 %), aligned and cropped anew: not the set of published tables",
+    "official partition; no person is on both sides of it, so identity cannot be learned here",
+    NOISY,
+)
+DOWNLOADED = (
+    "the middle 148 x 148 pixels of the aligned images, shrunk to 64 x 64",
+    "official partition with its own validation images; no person is on both sides of it",
+    NOISY,
+)
 PEOPLE, HUB_PEOPLE = 299, 10_177
 PARTS = tuple(SPLITS.index(name) for name in ("train", "validation", "test"))
 """CelebA's partition 0, 1, 2 as indices into `SPLITS`."""
@@ -77,9 +90,8 @@ class CelebASub(PackedSet):
     source = "CelebA, MMLAB, The Chinese University of Hong Kong; non-commercial research, no redistribution"
     official_split = True
     notes: ClassVar[tuple[str, ...]] = (
-        "6,230 of CelebA's 202,599 images (3 %), aligned and cropped anew: not the set of published tables",
-        "official partition; no person is on both sides of it, so identity cannot be learned here",
-        "CelebA's attributes are known to be noisy",
+        *PACKED,
+        "validation and auxiliary images show people of the training images",
     )
     layout = MappingProxyType(
         {
@@ -120,9 +132,8 @@ class HubCelebA(HubSet):
     label_columns = ("celeb_id", *CELEBA_NAMES)
     crop = 148
     notes: ClassVar[tuple[str, ...]] = (
-        "the middle 148 x 148 pixels of the aligned images, shrunk to 64 x 64",
-        "official partition with its own validation images; no person is on both sides of it",
-        "CelebA's attributes are known to be noisy",
+        *DOWNLOADED,
+        "auxiliary images show people of the training images",
     )
 
     @classmethod
@@ -135,10 +146,15 @@ class HubCelebA(HubSet):
 
 class _ByHair(GivenSet):
     """The images of a ``whole`` set whose hair colour is ``known``, as HBC's CelebA tables use them, or all
-    others. The whole set is what is remembered, or downloaded."""
+    others. The whole set is what is remembered, or downloaded.
+
+    Where CelebA's own split leaves validation and auxiliary images to be drawn, whole people are drawn.
+    """
 
     whole: ClassVar[type[GivenSet]]
     known: ClassVar[bool] = True
+    undivided = "identity"
+    version = 2
 
     @classmethod
     def content(cls) -> Content:
@@ -158,11 +174,17 @@ class _ByHair(GivenSet):
     @classmethod
     def _cut(cls, every: Outline) -> Outline:
         kept = cls._kept(every)
+        official, notes = every.official, every.notes
+        if official is not None and every.group is not None:
+            # Found in the whole set, so that both of its parts hold the same people back for testing.
+            official = whole_groups(official, connected(every.group, every.labels["identity"]))
+            moved = int((official != every.official)[kept].sum())
+            notes += (f"official training images of people of whom a test image is a copy, tested: {moved}",)
         return Outline(
             labels={name: values[kept] for name, values in every.labels.items()},
             group=None if every.group is None else every.group[kept],
-            official=None if every.official is None else every.official[kept],
-            notes=every.notes,
+            official=None if official is None else official[kept],
+            notes=notes,
         )
 
 
@@ -173,7 +195,7 @@ class CelebASubHair(_ByHair, CelebASub):
     name = "celeba_sub-hair"
     whole = CelebASub
     description = "celeba_sub, only images with exactly one of black, blond and brown hair"
-    notes = (*CelebASub.notes, ONE_HAIR_COLOUR)
+    notes = (*PACKED, SPLIT_BY_PERSON, ONE_HAIR_COLOUR)
 
 
 @datasets.register("celeba_sub-other-hair")
@@ -184,7 +206,7 @@ class CelebASubOtherHair(_ByHair, CelebASub):
     whole = CelebASub
     known = False
     description = "celeba_sub, only images with none or several of black, blond and brown hair"
-    notes = (*CelebASub.notes, NO_HAIR_COLOUR)
+    notes = (*PACKED, SPLIT_BY_PERSON, NO_HAIR_COLOUR)
 
 
 @datasets.register("hub-celeba-hair")
@@ -194,7 +216,7 @@ class HubCelebAHair(_ByHair, HubCelebA):
     name = "hub-celeba-hair"
     whole = HubCelebA
     description = "CelebA, only images with exactly one of black, blond and brown hair, downloaded"
-    notes = (*HubCelebA.notes, ONE_HAIR_COLOUR)
+    notes = (*DOWNLOADED, SPLIT_BY_PERSON, ONE_HAIR_COLOUR)
 
     @classmethod
     def cached(cls) -> Path:
@@ -209,4 +231,4 @@ class HubCelebAOtherHair(HubCelebAHair):
     name = "hub-celeba-other-hair"
     known = False
     description = "CelebA, only images with none or several of black, blond and brown hair, downloaded"
-    notes = (*HubCelebA.notes, NO_HAIR_COLOUR)
+    notes = (*DOWNLOADED, SPLIT_BY_PERSON, NO_HAIR_COLOUR)
