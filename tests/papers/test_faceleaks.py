@@ -12,6 +12,7 @@ from leakrange.defences.output import Chain
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell, Cells
 from leakrange.papers.faceleaks.paper import FaceLeaks, FaceLeaksSettings
+from leakrange.papers.faceleaks.teachers import TEACHERS, taught
 from leakrange.papers.trials import batches
 from leakrange.report.document import html, markdown, pictures
 from leakrange.scenario.language import parse
@@ -26,7 +27,8 @@ RELEASES = {"features": "features", "verification": "score", "recognition": "sof
 def test_it_is_registered_with_every_row() -> None:
     assert papers["faceleaks"] is FaceLeaks
     assert Counter(row.table for row in FaceLeaks.rows()) == {
-        **{"3": 5, "1-2": 24, "5": 66, "budget": 7, "labels": 2, "7": 108, "6": 45, "8a": 4, "8b": 3},
+        **{"3": 5, "1-2": 24, "5": 66, "gap": 21, "budget": 7, "labels": 2},
+        **{"7": 108, "6": 45, "8a": 4, "8b": 3},
     }
     assert set(FaceLeaks.tables) == {row.table for row in FaceLeaks.rows()}
 
@@ -94,6 +96,43 @@ def test_an_auc_stands_with_its_interval_and_its_pictures(tmp_path: Path) -> Non
 
 def test_an_interval_that_was_not_kept_is_left_open(tmp_path: Path) -> None:
     assert "| +0.040 | – | 0.750 |" in measured(tmp_path, "5", AREA)
+
+
+def test_every_service_is_asked_of_every_teacher_and_the_common_one_is_trained_once() -> None:
+    rows = FaceLeaks.select(["gap"])
+    assert Counter(row["service"] for row in rows) == dict.fromkeys(RELEASES, len(TEACHERS))
+    assert tuple(dict.fromkeys(row["teacher"] for row in rows)) == TEACHERS
+    own = {str(PAPER.trial(row, 0).identity()) for row in FaceLeaks.select(["5"])}
+    assert {row["teacher"] for row in rows if str(PAPER.trial(row, 0).identity()) in own} == {""}
+    with pytest.raises(ValueError, match="plain, varied, margin"):
+        taught("strict 4")
+
+
+def test_an_attackers_own_recogniser_has_no_strangers_to_choose_by() -> None:
+    [row] = FaceLeaks.select(["gap:service=features,teacher=varied 20"])
+    trial = PAPER.trial(row, 0)
+    deduces = trial.model_copy(update={"attack": {**trial.attack, "labels": "deduced", "each": 7}})
+    plan = expand(parse(batches([deduces])[0].scenario("faceleaks")), lambda _spec: None)
+    [teacher], [recogniser] = ([m.recipe.schedule for m in found] for found in (plan.models, plan.shadows))
+    assert (teacher.select, teacher.augment, teacher.epochs) == ("strangers", "varied", 20)
+    assert (recogniser.select, recogniser.augment, recogniser.epochs) == ("best", "varied", 60)
+
+
+TAUGHT = {"generalisation_gap": 0.5, "training_accuracy": 0.75, "teacher_accuracy": 0.25, "honesty": 0.8}
+
+
+def test_an_auc_stands_with_its_teachers_gap_and_is_drawn_against_it(tmp_path: Path) -> None:
+    text = measured(tmp_path, "gap", {**AREA, **TAUGHT, "auc_low": 0.7, "auc_high": 0.8})
+    told = "| – | 0.750 ± 0.000 | – | [0.700, 0.800] | 0.500 | 0.750 | 0.250 | 0.800 | 0.250 | 2 |"
+    assert f"| recognition | none | class-based, S, teacher margin 20 {told}" in text
+    assert f"| features, normalised | none | class-based, S, teacher plain 4 {told}" in text
+    assert text.count("![") == 1
+
+
+def test_what_was_measured_without_a_gap_is_told_and_not_drawn(tmp_path: Path) -> None:
+    text = measured(tmp_path, "gap", {**AREA, "honesty": 0.8})
+    assert "| 0.750 ± 0.000 | – | – | – | – | – | 0.800 | 0.250 | 2 |" in text
+    assert "![" not in text
 
 
 @pytest.mark.parametrize("table", ["budget", "6", "8a", "8b"])

@@ -24,6 +24,7 @@ def images() -> Samples:
 
 CASES = {
     "honest": ("honest", {"target": "hat"}),
+    "margin": ("honest/margin", {"target": "hat", "scale": 16.0, "margin": 0.2}),
     "regularized": (
         "curious/regularized",
         {"target": "hat", "sensitive": "shoe", "beta": {"y": 0.5, "s": 0.5}},

@@ -25,6 +25,7 @@ __all__ = [
     "crowd_parts",
     "learnt_by_the_public",
     "part_sizes",
+    "strangers",
 ]
 
 Recast = TypeVar("Recast", bound=Labelled)
@@ -39,6 +40,8 @@ PUBLIC_IMAGES = 4
 """Of each of the public: what every cast person has at least."""
 PHOTOGRAPHS = 3
 """Of each person asked after that the attacker has, at most: others than those that it asks about."""
+STRANGERS = 10
+"""Fewest people to choose an epoch by."""
 HELD_BACK = 10
 """Every tenth image of the public chooses the epoch of a recogniser that is trained on them."""
 
@@ -97,6 +100,28 @@ def learnt_by_the_public(images: Recast) -> Recast:
     split[public & (np.cumsum(public) % HELD_BACK == 0)] = SPLITS.index("validation")
     person = np.where(public, images.labels["person"], -1)
     return replace(images, split=split, labels=dict(images.labels) | {"person": person})
+
+
+def strangers(images: Labelled) -> NDArray[np.int64]:
+    """Ascending indices of the pictures of people of the public who are not among the crowd's users: neither
+    members nor outsiders, nobody who is learnt or asked after.
+
+    Raises `InvalidInput` where the set has no crowd, and where it leaves fewer than `STRANGERS` of them.
+    """
+    if "public" not in images.parts:
+        raise InvalidInput(
+            f"data set {images.name!r} has no crowd, so nobody in it is a stranger to the model",
+            hint="let 'select' be best or last",
+        )
+    person = images.labels["person"]
+    others = (images.labels["role"] == ROLES.index("public")) & (images.split == SPLITS.index("test"))
+    others &= ~np.isin(person, person[images.where("public")])
+    if (found := len(np.unique(person[others]))) < STRANGERS:
+        raise InvalidInput(
+            f"{found} of the public are no users; {STRANGERS} are needed to choose an epoch by",
+            hint="let the crowd have fewer 'public' people",
+        )
+    return np.flatnonzero(others).astype(np.int64)
 
 
 def asked_order(crowd: Crowd, seed: int) -> NDArray[np.int64]:

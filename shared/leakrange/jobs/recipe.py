@@ -124,10 +124,12 @@ class Schedule(_Strict):
     speed.
 
     With ``augment`` a batch also holds a copy of each of its pictures that is changed at random
-    (`leakrange.providers.augmentation`), so that it has twice as many samples as ``batch`` says.
+    (`leakrange.providers.augmentation`), so that it has twice as many samples as ``batch`` says. With
+    "varied" each picture is itself mirrored, moved and lit at random (`leakrange.providers.variation`).
 
     ``select`` says which epoch is kept: the "best" on the validation samples, or the "last", which lets a
-    model overfit its training samples. ``decay`` says how the learning rate goes down from epoch to epoch:
+    model overfit its training samples; of data with a crowd also the one that tells "strangers" apart best
+    (`leakrange.providers.strangers`). ``decay`` says how the learning rate goes down from epoch to epoch:
     not at all, or as half a cosine, to near 0 in the last one. ``channels_last`` is faster on every CPU that
     was tried. ``bf16`` needs a GPU, or a CPU with AVX512-BF16 or AMX; on other CPUs a step takes ten times as
     long.
@@ -137,10 +139,10 @@ class Schedule(_Strict):
     batch: Annotated[int, Field(ge=8, le=4096)] = 100
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 1e-3
     optimiser: OptimiserSpec = OptimiserSpec()
-    augment: bool = False
+    augment: bool | Literal["varied"] = False
     channels_last: bool = True
     bf16: bool = False
-    select: Literal["best", "last"] = "best"
+    select: Literal["best", "last", "strangers"] = "best"
     decay: Literal["none", "cosine"] = "none"
 
     def rate(self, epoch: int) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -62,9 +62,11 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Taught:
-    """The figures of a teacher's training on samples that it was not trained on."""
+    """The figures of a teacher's training on samples that it was not trained on, and those on the samples
+    that it was ``trained`` on, where they are known."""
 
     figures: Mapping[str, float]
+    trained: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -161,6 +161,26 @@ def teacher_accuracy(taught: Taught) -> Estimate | None:
     return _share(figures["honesty"], int(figures["samples"])) if "honesty" in figures else None
 
 
+@metric(
+    "training_accuracy", measures=Taught, title="teacher's accuracy in training", unit="share",
+    role="context", rank=15, equation="on members' images that it was trained on",
+)  # fmt: skip
+def training_accuracy(taught: Taught) -> float | None:
+    """Of its own task, without augmentation; None where it was not measured."""
+    return taught.trained.get("honesty")
+
+
+@metric(
+    "generalisation_gap", measures=Taught, title="generalisation gap", unit="share", role="context", rank=15,
+    equation="accuracy on members' images that it was trained on, minus that on others of them",
+)  # fmt: skip
+def generalisation_gap(taught: Taught) -> float | None:
+    """Of the teacher's own task, in [-1, 1]; None where one of the two was not measured."""
+    if "honesty" not in taught.figures or "honesty" not in taught.trained:
+        return None
+    return taught.trained["honesty"] - taught.figures["honesty"]
+
+
 metric(
     "verification_threshold", measures=Verification, title="verification threshold", unit="number",
     role="context", rank=16,

@@ -3,10 +3,10 @@
 ``classifier.safetensors`` is what users download (with the default release of the deployment, see
 `public_bytes`): weights, and what is needed to run them. It says nothing of the behaviour, of a sensitive
 attribute or of a decoder, and two models that differ in behaviour alone differ in it by their weights (and
-the default release) alone; but for a mixture of two classifiers, which nobody could run without knowing that
-it is one. ``decoder.safetensors`` is the provider's own: the attack net, the threshold, or whatever else
-reads s. ``training.json`` is the record; it is nobody's but the provider's, since it says which samples of a
-pool were trained on.
+the default release) alone; but for a mixture of two classifiers, and for logits that are cosines, which
+nobody could run without knowing what they are. ``decoder.safetensors`` is the provider's own: the attack net,
+the threshold, or whatever else reads s. ``training.json`` is the record; it is nobody's but the provider's,
+since it says which samples of a pool were trained on.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 from leakrange.data.samples import names
 from leakrange.nets.classifier import Classifier
+from leakrange.nets.cosine import CosineHead
 from leakrange.nets.mixture import MixtureHead
 from leakrange.nets.module_file import packed
 from leakrange.nets.one_logit import OneLogitHead
@@ -93,6 +94,7 @@ def classifier_bytes(trained: TrainedModel) -> bytes:
         mixture=_mixture(net),
         heads=net.heads if len(net.heads) > 1 else None,
         sigmoid=True if isinstance(net.head, OneLogitHead) else None,
+        cosine=net.head.scale if isinstance(net.head, CosineHead) else None,
     )
     return packed(net.state_dict(), config.model_dump_json(exclude_none=True))
 

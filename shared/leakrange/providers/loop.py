@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Literal, Protocol, Self, TypeVar
 
 import torch
@@ -17,6 +17,7 @@ from leakrange.nets.classifier import to_input
 from leakrange.nets.optimisers import optimiser
 from leakrange.nets.reconstructor import from_pixels, to_pixels
 from leakrange.providers.augmentation import augmented
+from leakrange.providers.variation import varied
 from leakrange.wire.samples import SampleSpec
 
 __all__ = [
@@ -58,6 +59,12 @@ class Lessons:
         sensitive = None if self.sensitive is None else torch.cat([self.sensitive, self.sensitive])
         return Lessons(torch.cat([self.inputs, copies]), torch.cat([self.target, self.target]), sensitive)
 
+    def augmented(self, how: Literal["varied"] | bool, generator: torch.Generator) -> Lessons:
+        """These pictures as a schedule's ``augment`` has them learned."""
+        if how == "varied":
+            return replace(self, inputs=varied(self.inputs, generator))
+        return self.with_copies(generator) if how else self
+
     def __getitem__(self, chosen: Tensor) -> Lessons:
         """Those at the places ``chosen`` (B,), in that order."""
         sensitive = None if self.sensitive is None else self.sensitive[chosen]
@@ -91,8 +98,8 @@ class Trainer:
 
     ``prepare`` makes a net's input of a batch of samples. An epoch goes through the lessons in an order that
     ``generator`` draws (None: torch's own, on the CPU); what is left after the last whole batch is a batch of
-    its own where ``remainder`` says so, and sits the epoch out where not. With ``augment`` a batch is learned
-    together with augmented copies of its pictures, which ``generator`` draws as well.
+    its own where ``remainder`` says so, and sits the epoch out where not. ``augment`` is that of a schedule;
+    ``generator`` draws what is changed as well.
     """
 
     def __init__(
@@ -104,7 +111,7 @@ class Trainer:
         prepare: Prepare | None = None,
         generator: torch.Generator | None = None,
         remainder: bool = False,
-        augment: bool = False,
+        augment: Literal["varied"] | bool = False,
     ) -> None:
         self.trainee = trainee
         self.lessons = lessons
@@ -139,7 +146,7 @@ class Trainer:
         """Learn from the lessons at the places ``batch``; gives the loss."""
         lessons = self.lessons[batch]
         if self.augment:
-            lessons = lessons.with_copies(self.generator or torch.default_generator)
+            lessons = lessons.augmented(self.augment, self.generator or torch.default_generator)
         inputs = self.prepare(lessons.inputs) if self.prepare else lessons.inputs
         return self.trainee.step(inputs, lessons.target, lessons.sensitive)
 

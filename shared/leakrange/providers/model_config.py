@@ -61,9 +61,13 @@ class ClassifierConfig(BaseModel):
     heads: HeadSizes | None = None
     sigmoid: Literal[True] | None = None
     """That each attribute is binary and has one logit: see `leakrange.nets.one_logit`."""
+    cosine: Annotated[float, Field(gt=0.0, le=1000.0)] | None = None
+    """That logits are so many times cosines: see `leakrange.nets.cosine`."""
 
     @model_validator(mode="after")
     def _add_up(self) -> Self:
+        if self.cosine and (self.sigmoid or self.mixture or self.heads):
+            raise ValueError("cosines are of one attribute, without a sigmoid or a mixture")
         if self.sigmoid and set(self.heads or (len(self.classes),)) != {2}:
             raise ValueError("attributes with a sigmoid have two classes each")
         if self.heads is not None and sum(self.heads) != len(self.classes):

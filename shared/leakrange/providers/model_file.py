@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
+from leakrange.nets.cosine import with_cosines
 from leakrange.nets.mixture import mixture
 from leakrange.nets.module_file import ModuleFile, Uninitialised, first_mistake
 from leakrange.nets.one_logit import with_one_logit
@@ -78,6 +79,8 @@ def _built(config: ClassifierConfig) -> Classifier:
     if config.sigmoid:
         return with_one_logit(build(config.input, len(config.classes) // 2, config.width))
     net = build(config.input, len(config.classes), config.width)
+    if config.cosine is not None:
+        return with_cosines(net, config.cosine)
     net.heads = config.heads or net.heads
     if (mixed := config.mixture) is None:
         return net

@@ -23,6 +23,7 @@ from leakrange.providers.behaviours import behaviours
 from leakrange.providers.decoder import Decoder, Inferred
 from leakrange.providers.inference import logits_of, outputs
 from leakrange.providers.loop import Lessons, Progress, Selection, Trainer, seeded, through_epochs
+from leakrange.providers.strangers import Strangers
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["TrainedModel", "Training", "train"]
@@ -33,7 +34,8 @@ class TrainedModel:
     """The model of the kept epoch, on the CPU in eval mode, and the record of its training.
 
     history: per epoch ``epoch``, ``loss``, ``honesty``, ``curiosity`` (validation; where the behaviour has
-    it), ``seconds``. figures: for "validation" and "test", as far as they have samples: ``honesty``,
+    it), ``strangers`` (where the schedule selects by them), ``seconds``. figures: for "validation" and
+    "test", and of a crowd's teacher for "train", as far as they have samples: ``honesty``,
     ``curiosity``, ``majority`` (shares in [0, 1]) and ``samples``; curiosity and majority only where there
     is a sensitive attribute.
     """
@@ -93,7 +95,8 @@ class Training:
         self.trainee = self.behaviour(self.parameters, net, hidden, schedule)
         self.trainer = Trainer.of(self.trainee, lessons, samples.spec, schedule, recipe.seed)
         self.trainee.study(lessons)
-        self.selection: Selection[_Kept] = Selection(schedule.select)
+        self.strangers = Strangers(samples) if schedule.select == "strangers" else None
+        self.selection: Selection[_Kept] = Selection("last" if schedule.select == "last" else "best")
         self.history: list[dict[str, float]] = []
 
     def _part(self, split: str, device: str) -> Lessons:
@@ -149,8 +152,11 @@ class Training:
         logits = logits_of(self.trainee.classifier, validation.inputs, bf16=self.recipe.schedule.bf16)
         judgement = self.trainee.judge(logits, validation)
         number = len(self.history) + 1
-        self.selection.offer(number, judgement.score, self._state)
         entry = {"epoch": float(number), "loss": loss, "honesty": judgement.honesty}
+        score = judgement.score
+        if self.strangers is not None:
+            score = entry["strangers"] = self.strangers.told_apart(self.trainee.classifier)
+        self.selection.offer(number, score, self._state)
         if judgement.curiosity is not None:
             entry["curiosity"] = judgement.curiosity
         entry.update(judgement.figures)
@@ -179,7 +185,8 @@ class Training:
         pooled = self.recipe.data.subset or self.recipe.data.crowd
         figures = {
             split: _figures(classifier, kept.decoder, self.parts[split], release)
-            for split in ("validation", "test")
+            for split in ("train", "validation", "test")
+            if split != "train" or self.recipe.data.crowd is not None
             if len(self.parts[split])
         }
         if self.recipe.extractor is not None and "test" in figures:
@@ -216,7 +223,7 @@ def train(
     report on test.
 
     The epoch with the highest β^y·honesty + β^s·curiosity on validation is kept (the first of equals), or the
-    last one, where the schedule selects that; for F and what decodes it together. The same recipe gives the
+    one that the schedule selects; for F and what decodes it together. The same recipe gives the
     same model on the same machine and number of threads. ``progress`` gets ``{progress, epoch}`` every other
     second and, after an epoch, its history entry as well. ``extractor`` is the module that the recipe names
     as such. Raises as `Training` does.

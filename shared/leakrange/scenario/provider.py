@@ -119,12 +119,15 @@ class Provider(Offer):
             raise ValueError(f"provider {self.name!r} has no crowd whose public could be learnt")
         public = recipe.data.crowd.model_copy(update={"learners": "public"})
         parameters = registered.behaviours()["honest"].Parameters(target="person")
+        changed: dict[str, Any] = {"epochs": 3 * self.schedule.epochs}
+        if self.schedule.select == "strangers":  # it has learnt the public's, and nobody is one to it
+            changed["select"] = "best"
         own = recipe.model_copy(
             update={
                 "data": recipe.data.model_copy(update={"crowd": public}),
                 "behaviour": "honest",
                 "parameters": parameters.model_dump(mode="json"),
-                "schedule": self.schedule.model_copy(update={"epochs": 3 * self.schedule.epochs}),
+                "schedule": self.schedule.model_copy(update=changed),
             }
         )
         planned = self._planned(name, seed, TrainingRecipe.model_validate(own.model_dump()), None)

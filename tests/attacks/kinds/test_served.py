@@ -83,3 +83,11 @@ def test_a_verification_tells_its_threshold_and_how_its_folds_differ(
 def test_the_teachers_own_accuracy_has_an_interval() -> None:
     found = measured(Taught({"honesty": 0.25, "samples": 40.0}))["teacher_accuracy"]
     assert (found.value, found.low, found.high) == (0.25, *wilson_interval(10, 40))
+
+
+def test_a_teachers_gap_is_what_it_is_better_at_pictures_that_it_was_trained_on() -> None:
+    other, learned = {"honesty": 0.25, "samples": 40.0}, {"honesty": 0.875, "samples": 360.0}
+    found = measured(Taught(other, learned))
+    assert (found["training_accuracy"].value, found["generalisation_gap"].value) == (0.875, 0.625)
+    assert set(measured(Taught(other))) == {"teacher_accuracy"}
+    assert set(measured(Taught({}, learned))) == {"training_accuracy"}

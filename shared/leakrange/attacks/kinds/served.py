@@ -49,7 +49,8 @@ def utility(trial: Trial) -> dict[str, Estimate]:
     """``honesty``: the share of the honest users' queries that the service answered correctly; the metrics of
     a verification, and of the teacher's training."""
     right, verified = served(trial.model, trial.answers("users"))
-    return {"honesty": Estimate(value=right), **measured(verified, Taught(trial.trained("validation")))}
+    taught = Taught(trial.trained("validation"), trial.trained("train"))
+    return {"honesty": Estimate(value=right), **measured(verified, taught)}
 
 
 def served(model: Model, answers: NDArray[np.floating]) -> tuple[float, Verification | None]:

@@ -11,6 +11,8 @@ from pydantic import Field
 
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
+from leakrange.papers.faceleaks.gap import GAP_NOTES, gap_note, gap_picture
+from leakrange.papers.faceleaks.teachers import WAYS, taught
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.pictures import against, rocs
 from leakrange.papers.targets import Row
@@ -84,6 +86,7 @@ class FaceLeaks(Paper):
             "3": "Section 3: the teacher and its students",
             "1-2": "Tables 1 and 2: first-cut membership inference",
             "5": "Sections 5.1 to 5.4: membership inference, AUC",
+            "gap": "Membership inference against the teacher's generalisation gap",
             "budget": "Verification under a budget: the mean distance of some pairs of each person",
             "labels": "Algorithm 1, line 2: class labels that the attacker deduces",
             "7": "Section 7 and Table 3: defences, class-based inference without auxiliary data",
@@ -119,12 +122,14 @@ class FaceLeaks(Paper):
 
     def _provider(self, row: Row) -> dict[str, Any]:
         chosen, raw = self.settings, {"kind": row["service"], "normalised": False}
+        own, schedule = taught(row["teacher"])
         return {
             "behaviour": "honest",
             "target": "identity",
             "net": {"name": "residual", "width": chosen.width},
-            "schedule": {"epochs": chosen.epochs, "batch": chosen.batch},
+            "schedule": {"epochs": chosen.epochs, "batch": chosen.batch, **schedule},
             "service": raw if row["features"] == "raw" else row["service"],
+            **own,
         }
 
     def _attack(self, row: Row) -> dict[str, Any]:
@@ -153,6 +158,8 @@ class FaceLeaks(Paper):
         service = ", ".join(filter(None, (row["service"], row["features"])))
         people = f" of {row['students']} people" if row["students"] else ""
         said = [text.format(row[name]) for name, text in _SAID.items() if row[name] and row.table != "3"]
+        if row.table == "gap" and not row["teacher"]:
+            said.append(_SAID["teacher"].format(f"plain {self.settings.epochs}"))
         return [service + people, row["defence"] or "none", ", ".join(said)]
 
     def shown(self, table: str, rows: Sequence[Row]) -> list[str]:  # noqa: ARG002
@@ -162,6 +169,8 @@ class FaceLeaks(Paper):
 
     def notes(self, table: str) -> tuple[str, ...]:
         """What stands beside an AUC."""
+        if table == "gap":
+            return GAP_NOTES
         if table == "5":
             return ("95 % interval, seed 0", "unsigned", "TPR at 0.1 % FPR", "TPR at 1 % FPR")
         beside = {"7": ("unsigned", "TPR at 1 % FPR", "utility"), "labels": ("people", "labels right")}
@@ -170,6 +179,8 @@ class FaceLeaks(Paper):
     def note(self, row: Row, measured: Measured) -> list[str]:
         """The same of one row."""
         cells = measured[row]
+        if row.table == "gap":
+            return gap_note(row, measured)
         if row.table == "5":
             low, high = (cells[0].get(f"auc_{end}") if cells else None for end in ("low", "high"))
             interval = "–" if low is None else f"[{low:.3f}, {high:.3f}]"
@@ -187,6 +198,9 @@ class FaceLeaks(Paper):
         shown = {row: cells for row, cells in measured.items() if cells}
         if table == "5":
             return [*_rocs(shown), *_distributions(shown)]
+        if table == "gap":
+            drawn = gap_picture(self.tables[table], shown)
+            return [] if drawn is None else [drawn]
         lines: dict[str, dict[float, Sequence[Cell]]] = {}
         for row, cells in shown.items():
             if not row["among"]:
@@ -217,7 +231,7 @@ _EARLIER = (
 _SAID = MappingProxyType(
     {"attack": "{}", "method": "{}", "folds_by": "folds by {}", "logarithm": "of logarithms"}
     | {"knowledge": "{}", "revealed": "the {} highest", "labels": "{} labels", "number": "{}"}
-    | {"among": "pictures of {}"}
+    | {"among": "pictures of {}", "teacher": "teacher {}"}
 )
 _COUNTED = MappingProxyType(
     {"budget": "pairs of each person", "6": "auxiliary records", "8a": "reference pictures"}
@@ -229,6 +243,10 @@ _REMARKS = MappingProxyType(
         "1-2": "Folds by record let a classifier see other images of the very person that it is asked about: "
         "what it then has is the person, not the membership.",
         "5": "Intervals are over people, since answers about one person are no independent witnesses.",
+        "gap": "Teachers by how they are trained, and for how many epochs: "
+        + "; ".join(f"{way}: {how}" for way, how in WAYS.items())
+        + ". The gap is the accuracy of identifying members in pictures that the teacher was trained on, "
+        "minus that in other pictures of them. Intervals are over people, and means over the seeds.",
         "labels": "As many images of each class are used; classes with fewer are left out.",
         "7": "The score and its sign are learnt on undefended answers by the unaware attacker, on defended "
         "ones by the aware, on means of repeated answers by the averaging one. Utility is the accuracy of "
