@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakrange.data import POOL, fingerprint, load
+from leakrange.data import POOL, POPULATION, fingerprint, load, load_labels
 from leakrange.jobs.recipe import DataSpec, Schedule, Subset, TrainingRecipe
 from leakrange.wire.errors import InvalidInput
 
@@ -47,6 +47,18 @@ def test_nothing_but_the_training_images_changes() -> None:
     assert whole.members().all()
     with pytest.raises(ValueError, match="read-only"):
         cut.split[0] = 0
+
+
+def test_a_population_is_drawn_from_the_auxiliary_samples_alike_for_all_subsets() -> None:
+    one, other = load(of(seed=1)), load(of(seed=2, rest=True))
+    drawn = one.where(POPULATION)
+    np.testing.assert_array_equal(drawn, other.where(POPULATION))
+    np.testing.assert_array_equal(drawn, load_labels(of(seed=1)).where(POPULATION))
+    np.testing.assert_array_equal(np.sort(drawn), one.where("auxiliary"))
+    # of a sorted set the first of them are no worse a sample than any others
+    half = len(drawn) // 2
+    assert abs((drawn[:half] < np.median(drawn)).mean() - 0.5) < 0.15
+    assert POPULATION not in load(DIGITS).parts
 
 
 def test_a_pair_shares_the_pool_out() -> None:

@@ -84,7 +84,7 @@ def test_the_target_is_asked_under_the_policy_in_force_and_who_knows_it_defends_
         found = trial(plan, f"overfitted-s0.noisy.rmia.{knowledge}.b900")
         draws = (1, 2) if knowledge == "averaging" else (0,)
         assert found.needs.probes["records"] == [f"overfitted-s0.noisy.pool{draw}" for draw in draws]
-        assert found.needs.probes["population"] == [f"overfitted-s0.noisy.q{draw}" for draw in draws]
+        assert found.needs.probes["population"] == [f"overfitted-s0.noisy.population{draw}" for draw in draws]
         assert bool(found.needs.asked["defence"]) is defended
         assert found.needs.asked["population"]["stop"] == 100
     probes = {probe.id: probe for probe in plan.probes}

@@ -6,10 +6,11 @@
 
 from leakrange.data.catalogue import Content, DataSet, Outline, datasets
 from leakrange.data.loading import fingerprint, load, load_labels
-from leakrange.data.samples import POOL, SPLITS, Attribute, Labelled, Names, Samples, names
+from leakrange.data.samples import POOL, POPULATION, SPLITS, Attribute, Labelled, Names, Samples, names
 
 __all__ = [
     "POOL",
+    "POPULATION",
     "SPLITS",
     "Attribute",
     "Content",

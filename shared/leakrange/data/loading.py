@@ -15,7 +15,7 @@ from PIL import Image
 
 from leakrange.data.catalogue import DataSet, Outline, datasets
 from leakrange.data.crowd import crowd_parts, learnt_by_the_public
-from leakrange.data.samples import POOL, Labelled, Samples
+from leakrange.data.samples import POOL, POPULATION, Labelled, Samples
 from leakrange.data.splits import (
     HELD_OUT,
     connected,
@@ -23,6 +23,8 @@ from leakrange.data.splits import (
     draw_pool,
     first_of_each,
     partition,
+    shuffled,
+    stream,
     whole_groups,
 )
 from leakrange.jobs.recipe import Crowd, DataSpec, Subset
@@ -168,13 +170,17 @@ def _chosen(whole: Labelled, keep: NDArray[np.intp]) -> Labelled:
 
 def _pooled(whole: Labelled, subset: Subset, seed: int) -> tuple[Labelled, NDArray[np.intp]]:
     """``whole`` with the subset's pool in place of its training samples, and the places of the samples that
-    are left. The pool's members are training samples, its others held out."""
+    are left. The pool's members are training samples, its others held out; the auxiliary samples in random
+    order are its `POPULATION`."""
     keep = draw_pool(whole.split, whole.group, subset.pool, seed)
     cut = _chosen(whole, keep)
     pool = cut.where(POOL)
     members = draw_members(cut.group[pool], subset.share, subset.seed, rest=subset.rest)
     cut.split[pool[~members]] = HELD_OUT
-    return cut, keep
+    auxiliary = cut.where("auxiliary")
+    drawn = auxiliary[shuffled(stream(seed, POPULATION), len(auxiliary))]
+    _freeze(drawn)
+    return replace(cut, parts={POPULATION: drawn}), keep
 
 
 def _subset(whole: Samples, subset: Subset, seed: int) -> Samples:
@@ -192,6 +198,7 @@ def _valued(found: Labelled, values: NDArray[Any], spec: SampleSpec, notes: tupl
         labels=found.labels,
         split=found.split,
         group=found.group,
+        parts=found.parts,
         fingerprint=_fingerprint(values, found),
         notes=notes,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from leakrange.wire.samples import SampleSpec
 
 __all__ = [
     "POOL",
+    "POPULATION",
     "SPLITS",
     "Attribute",
     "Labelled",
@@ -30,6 +31,9 @@ SPLITS = ("train", "validation", "auxiliary", "test", "held-out")
 are none without a subset."""
 POOL = "pool"
 """Training and held-out samples together: a membership attack asks about these."""
+POPULATION: Final = "population"
+"""Of a set with a subset, the auxiliary samples in random order: the first of them are a fair sample of all,
+even where the set is sorted by class or person."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ class Labelled:
     group: NDArray[np.int64]
     parts: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
     """Further selections of samples, each in its own order. A set with a crowd has its `POOL` and
-    `leakrange.data.crowd.PARTS`."""
+    `leakrange.data.crowd.PARTS`, one with a subset its `POPULATION`."""
 
     def __len__(self) -> int:
         return len(self.split)

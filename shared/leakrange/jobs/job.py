@@ -56,6 +56,7 @@ Split = Literal[
     "test",
     "held-out",
     "pool",
+    "population",
     "public",
     "faces",
     "photographs",

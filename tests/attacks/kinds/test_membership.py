@@ -17,7 +17,7 @@ from leakrange.wire.errors import InvalidInput, NotFound
 
 DIGITS = DataSpec(name="digits", size=16, subset=Subset(pool=60))
 RECORDS = Span(data=DIGITS, split="pool", start=0, stop=60)
-POPULATION = Span(data=DIGITS, split="auxiliary", start=0, stop=20)
+POPULATION = Span(data=DIGITS, split="population", start=0, stop=20)
 
 
 def stored(store: FolderStore, name: str, rows: int, value: float) -> str:
@@ -66,8 +66,8 @@ def test_rows_labels_and_memberships_are_those_of_the_pool_in_its_order(
     assert found.shadows[:, 0, :, 0].tolist() == [[1.0] * 60, [2.0] * 60]
     assert found.population_shadows[:, :, 0].tolist() == [[3.0] * 20, [4.0] * 20]
     assert found.population[:, 0].tolist() == [7.0] * 20
-    auxiliary = data.labels["digit"][data.where("auxiliary")]
-    np.testing.assert_array_equal(found.population_labels, auxiliary[:20])
+    population = data.labels["digit"][data.where("population")]
+    np.testing.assert_array_equal(found.population_labels, population[:20])
 
 
 def test_who_knows_the_defence_defends_its_shadows(store: FolderStore, releases: Releases) -> None:

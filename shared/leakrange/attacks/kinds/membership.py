@@ -16,8 +16,9 @@ from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Shown, Trial
 from leakrange.attacks.membership.membership import MembershipEvidence
-from leakrange.data import Samples, load, names
+from leakrange.data import POOL, POPULATION, Samples, names
 from leakrange.data.spans import span_of
+from leakrange.data.splits import draw_members
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import DataSpec
@@ -114,7 +115,7 @@ class MembershipKind(Kind):
         pool, population = _pool(cell.provider), self._population(cell.target, cell.available())
         asked = _Asked(
             records=Span(data=cell.data, split="pool", start=0, stop=pool),
-            population=Span(data=cell.data, split="auxiliary", start=0, stop=population)
+            population=Span(data=cell.data, split=POPULATION, start=0, stop=population)
             if population
             else None,
             defence=[] if cell.knowledge == "unaware" else cell.policy,
@@ -122,7 +123,7 @@ class MembershipKind(Kind):
         return Needs(
             streams=cell.uploads(),  # only for the honesty of the decisions: one draw is enough
             probes={"records": cell.ask("pool", pool)}
-            | ({"population": cell.ask("auxiliary", population)} if population else {}),
+            | ({"population": cell.ask(POPULATION, population)} if population else {}),
             shadows=[cell.shadow(number) for number in range(getattr(cell.target.parameters, "shadows", 0))],
             asked=asked.model_dump(mode="json"),
         )
@@ -233,7 +234,7 @@ def evidence_of(candidates: Candidates, job: FitJob, releases: Releases) -> Memb
         observed=observed[np.newaxis],
         labels=labels[records],
         shadows=released[:, np.newaxis, : len(records)],
-        members=_members(candidates),
+        members=_members(candidates, data),
         population=answers,
         population_labels=labels[population],
         population_shadows=released[:, len(records) :],
@@ -248,11 +249,18 @@ def _of_same(data: Samples, span: Span) -> NDArray[np.int64]:
     return chosen
 
 
-def _members(candidates: Candidates) -> NDArray[np.bool_]:
-    """Which of the records each shadow was trained on, (K, N)."""
-    span = candidates.records
-    found = [load(shadow.data).members()[span.start : span.stop] for shadow in candidates.shadows]
-    return np.array(found, dtype=bool).reshape(len(found), span.stop - span.start)
+def _members(candidates: Candidates, data: Samples) -> NDArray[np.bool_]:
+    """Which of the records each shadow was trained on, (K, N). Members are drawn anew from the pool of
+    ``data``, which all shadows share: to load the set for each would take longer than the attack."""
+    span, group = candidates.records, data.group[data.where(POOL)]
+    members = np.empty((len(candidates.shadows), span.stop - span.start), dtype=bool)
+    for own, shadow in zip(members, candidates.shadows, strict=True):
+        subset = shadow.data.subset
+        if subset is None or shadow.data.of_everyone() != span.data.of_everyone():
+            raise InvalidInput("a shadow was trained on a part of another pool")
+        drawn = draw_members(group, subset.share, subset.seed, rest=subset.rest)
+        own[:] = drawn[span.start : span.stop]
+    return members
 
 
 def _shadows(

@@ -51,6 +51,16 @@ def _log_odds(
         raise InvalidInput(f"releases {releases.shape} and {labels.shape} labels do not fit together")
     if len(labels) == 0 or labels.min() < 0 or labels.max() >= releases.shape[-1]:
         raise InvalidInput(f"labels must be at least one, and lie in 0..{releases.shape[-1] - 1}")
+    odds = np.empty((2, *releases.shape[:-1]))
+    for place in np.ndindex(releases.shape[:-2]):  # one model at a time: many need much memory
+        odds[(slice(None), *place)] = _odds_of_one(releases[place], labels, kind)
+    return odds[0], odds[1]
+
+
+def _odds_of_one(
+    releases: NDArray[np.floating], labels: NDArray[np.integer], kind: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The same for the answers (N, Y) of one model to one query of each record."""
     logs = np.asarray(releases, dtype=np.float64)
     if not np.isfinite(logs).all():
         raise InvalidInput("a release holds values that are not finite")
@@ -58,8 +68,8 @@ def _log_odds(
         logs = np.log(np.maximum(logs, FLOOR))
     logs = logs - logs.max(axis=-1, keepdims=True)
     mine = np.arange(logs.shape[-1]) == labels[:, np.newaxis]
-    own = logs[..., np.arange(len(labels)), labels]
+    own = logs[np.arange(len(labels)), labels]
     rest = np.where(mine, -np.inf, logs)
     top = rest.max(axis=-1)
-    others = top + np.log(np.exp(rest - top[..., np.newaxis]).sum(axis=-1))
+    others = top + np.log(np.exp(rest - top[:, np.newaxis]).sum(axis=-1))
     return own, others
