@@ -45,3 +45,17 @@ def test_the_generators_seed_decides_the_mask() -> None:
 def test_in_eval_mode_it_does_nothing() -> None:
     x = torch.randn(10)
     assert Dropout(0.5).eval()(x) is x
+
+
+@pytest.mark.parametrize("p", [0.2, 0.3])
+def test_bfloat16_is_masked_as_float32_is(p: float) -> None:
+    x = torch.randn(2, 3, 5, 7).to(memory_format=torch.channels_last)
+    found = []
+    for dtype in (torch.float32, torch.bfloat16):
+        torch.manual_seed(3)
+        found.append(Dropout(p)(x.to(dtype)))
+    factor = torch.tensor(1 / (1 - p), dtype=torch.bfloat16)
+    expected = x.bfloat16() * (found[0] != 0).bfloat16() * factor
+    assert torch.equal(found[1], expected)
+    assert found[1].stride() == x.stride()
+    assert 0 < int((expected == 0).sum()) < x.numel()

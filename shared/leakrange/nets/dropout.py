@@ -41,7 +41,7 @@ class Dropout(nn.Module):
 class _Masked(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, p: float) -> Tensor:
-        mask = _keep(x, p).to(x.dtype).mul_(1.0 / (1.0 - p))
+        mask = _factors(x, p)
         ctx.save_for_backward(mask)
         return x * mask
 
@@ -51,11 +51,17 @@ class _Masked(torch.autograd.Function):
         return gradients[0] * mask, None
 
 
-def _keep(x: Tensor, p: float) -> Tensor:
-    """Which entries stay: independent, each with probability 1 − p; laid out in memory as ``x`` is."""
+def _factors(x: Tensor, p: float) -> Tensor:
+    """Independent factors, 0 with probability p and 1/(1 − p) otherwise; of the type of ``x``, and laid out
+    in memory as it is."""
     draws = torch.empty((x.numel() + 3) // 4, dtype=torch.int64).random_(-(2**63), None)
     levels = draws.view(torch.int16)[: x.numel()]
-    mask = torch.empty_like(x, dtype=torch.bool)  # dense like x, so a flat view in memory order exists
-    flat = mask.as_strided((x.numel(),), (1,))
-    torch.ge(levels, round(p * LEVELS) - LEVELS // 2, out=flat)
-    return mask
+    lowest, scale = round(p * LEVELS) - LEVELS // 2, 1.0 / (1.0 - p)
+    if x.dtype == torch.bfloat16:
+        # A factor has as many bits as a draw: it is written where the draw was, in half the time.
+        bits = torch.tensor(scale, dtype=x.dtype).view(torch.int16)
+        flat = levels.ge_(lowest).mul_(bits).view(x.dtype)
+        return flat.as_strided(x.shape, torch.empty_like(x, device="meta").stride())
+    keep = torch.empty_like(x, dtype=torch.bool)  # dense like x, so a flat view in memory order exists
+    torch.ge(levels, lowest, out=keep.as_strided((x.numel(),), (1,)))
+    return keep.to(x.dtype).mul_(scale)
