@@ -63,10 +63,10 @@ def test_a_cosine_takes_the_learning_rate_down_as_torchs_does() -> None:
     theirs = torch.optim.lr_scheduler.CosineAnnealingLR(moving, T_max=7)
     ours = Schedule(epochs=7, lr=0.2, decay="cosine")
     for epoch in range(7):
-        assert ours.rate(epoch) == pytest.approx(theirs.get_last_lr()[0], rel=1e-12)
+        assert 0.2 * ours.share(epoch) == pytest.approx(theirs.get_last_lr()[0], rel=1e-12)
         moving.step()
         theirs.step()
-    assert {Schedule(epochs=7, lr=0.2).rate(epoch) for epoch in range(7)} == {0.2}
+    assert {Schedule(epochs=7).share(epoch) for epoch in range(7)} == {1.0}
 
 
 def test_momentum_is_a_setting_of_sgd_alone() -> None:

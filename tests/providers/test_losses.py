@@ -4,7 +4,14 @@ import pytest
 import torch
 from torch.autograd import gradcheck, gradgradcheck
 
-from leakrange.providers.losses import convex_loss, entropy, parameterized_loss, regularized_loss, target_loss
+from leakrange.providers.losses import (
+    convex_loss,
+    entropy,
+    entropy_levels_loss,
+    parameterized_loss,
+    regularized_loss,
+    target_loss,
+)
 
 TARGET, SENSITIVE = torch.tensor([0, 1, 1, 0]), torch.tensor([0, 0, 1, 1])
 
@@ -46,6 +53,31 @@ def test_each_class_pulls_alike_however_rare_it_is() -> None:
     s = torch.tensor([0] * 9 + [1])
     loss = regularized_loss(p, torch.zeros(10, dtype=torch.long), s, beta_y=0.0, beta_s=1.0)
     assert float(loss) == pytest.approx(float(entropy(soft([common])) - entropy(soft([rare]))))
+
+
+def test_levels_of_entropy_worked_by_hand() -> None:
+    p = soft([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]])
+    hidden = torch.tensor([2, 1, 0])
+
+    def h(q: float) -> float:
+        return -q * math.log2(q) - (1 - q) * math.log2(1 - q)
+
+    away = ((h(0.9) - 0.9) ** 2 + (h(0.8) - 0.45) ** 2 + 1.0) / 3
+    crossed = -(math.log(0.9) + math.log(0.8) + math.log(0.5)) / 3
+    loss = entropy_levels_loss(p, torch.tensor([0, 1, 1]), hidden, classes=3, beta_y=0.7, beta_s=0.3)
+    assert float(loss) == pytest.approx(0.7 * crossed + 0.3 * 4 * away)
+
+
+def test_levels_of_entropy_have_the_gradient_of_the_function() -> None:
+    hidden, target = torch.tensor([2, 1, 0]), torch.tensor([0, 2, 1])
+    logits = torch.randn(
+        3, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1)
+    ).requires_grad_()
+
+    def loss(z: torch.Tensor) -> torch.Tensor:
+        return entropy_levels_loss(z.softmax(1), target, hidden, classes=3, beta_y=0.4, beta_s=0.6)
+
+    assert gradcheck(loss, logits)
 
 
 def test_eq_10_is_the_weighted_sum_of_its_three_parts() -> None:

@@ -155,7 +155,7 @@ class Probing(Attack):
         descent = optimiser(net.parameters(), schedule)
         kept: Selection[dict[str, Tensor]] = Selection()
         for epoch in range(given.epochs):
-            descent.lr = schedule.rate(epoch)
+            descent.lr = descent.initial * schedule.share(epoch)
             draw = draws[epoch % len(draws)]
             samples = torch.from_numpy(draw)
             net.train()

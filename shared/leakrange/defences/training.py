@@ -79,7 +79,7 @@ class DefenceTraining:
         share of the epoch is done."""
         began = time.perf_counter()
         for optimiser in self.trainee.optimisers():
-            optimiser.lr = self.recipe.schedule.rate(len(self.history))
+            optimiser.lr = optimiser.initial * self.recipe.schedule.share(len(self.history))
         loss = self.trainer.epoch(after=after)
         entry = {"epoch": len(self.history) + 1.0, "loss": loss, **self.trainee.entry(loss)}
         entry["seconds"] = time.perf_counter() - began

@@ -129,7 +129,8 @@ class Schedule(_Strict):
 
     ``select`` says which epoch is kept: the "best" on the validation samples, or the "last", which lets a
     model overfit its training samples; of data with a crowd also the one that tells "strangers" apart best
-    (`leakrange.providers.strangers`). ``decay`` says how the learning rate goes down from epoch to epoch:
+    (`leakrange.providers.strangers`). With ``patience`` the training ends when no epoch was better for so
+    many, at the latest after ``epochs``. ``decay`` says how the learning rate goes down from epoch to epoch:
     not at all, or as half a cosine, to near 0 in the last one. ``channels_last`` is faster on every CPU that
     was tried. ``bf16`` needs a GPU, or a CPU with AVX512-BF16 or AMX; on other CPUs a step takes ten times as
     long.
@@ -143,13 +144,20 @@ class Schedule(_Strict):
     channels_last: bool = True
     bf16: bool = False
     select: Literal["best", "last", "strangers"] = "best"
+    patience: Annotated[int, Field(ge=1, le=1000)] | None = None
     decay: Literal["none", "cosine"] = "none"
 
-    def rate(self, epoch: int) -> float:
-        """The learning rate of that epoch, the first of which is 0."""
+    @model_validator(mode="after")
+    def _waits_for_a_better_one(self) -> Self:
+        if self.patience is not None and self.select == "last":
+            raise ValueError("patience waits for a better epoch: it needs select: best")
+        return self
+
+    def share(self, epoch: int) -> float:
+        """Which share of its learning rate an optimiser takes in that epoch, the first of which is 0."""
         if self.decay == "none":
-            return self.lr
-        return self.lr * (1.0 + math.cos(math.pi * epoch / self.epochs)) / 2.0
+            return 1.0
+        return (1.0 + math.cos(math.pi * epoch / self.epochs)) / 2.0
 
 
 class TrainingRecipe(_Strict):

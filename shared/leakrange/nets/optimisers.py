@@ -23,11 +23,12 @@ __all__ = ["Adam", "AdamW", "Optimiser", "Sgd", "optimiser"]
 
 
 class Optimiser(ABC):
-    """Moves ``parameters`` against their gradients; ``weight_decay`` is the L2 kind."""
+    """Moves ``parameters`` against their gradients at the learning rate ``lr``, which may change from step to
+    step and was ``initial``; ``weight_decay`` is the L2 kind."""
 
     def __init__(self, parameters: Iterable[nn.Parameter], lr: float, weight_decay: float = 0.0) -> None:
         self.parameters = list(parameters)
-        self.lr = lr
+        self.lr = self.initial = lr
         self.weight_decay = weight_decay
 
     def zero_grad(self) -> None:

@@ -87,6 +87,8 @@ class Behaviour(ABC):
     """Of which roles there may be several attributes."""
     binary: ClassVar[tuple[Role, ...]] = ()
     """Whose attribute must have two classes."""
+    warm_epochs: int = 0
+    """How many epochs it begins with another loss than its own."""
     reconstructs: ClassVar[bool] = False
     """Whether its decoder reads whole samples, in place of an attribute."""
 

@@ -197,9 +197,10 @@ def through_epochs(
     epochs: int,
     epoch: Callable[[Callable[[float], None]], dict[str, float]],
     progress: Progress | None = None,
+    enough: Callable[[], bool] = lambda: False,
 ) -> None:
-    """Call ``epoch`` so many times, with what it tells after each step which share of the epoch is done; it
-    gives its entry of the history.
+    """Call ``epoch`` so many times, or until there were ``enough``, with what it tells after each step which
+    share of the epoch is done; it gives its entry of the history.
 
     ``progress`` gets ``{progress, epoch}`` every other second and, after an epoch, its entry as well.
     """
@@ -216,6 +217,8 @@ def through_epochs(
         if progress:
             told = time.perf_counter()
             progress(entry | {"progress": number / epochs})
+        if enough():
+            break
 
 
 def scaled(spec: SampleSpec, schedule: Schedule) -> Prepare:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Literal
 
@@ -15,12 +16,15 @@ __all__ = [
     "convex_loss",
     "distillation_loss",
     "entropy",
+    "entropy_levels_loss",
     "parameterized_loss",
     "regularized_loss",
     "softened",
     "target_loss",
 ]
 
+HIGHEST, PULL = 0.9, 4.0
+"""Of `entropy_levels_loss`: the highest level as a share of ln Y, and what β^s is multiplied by."""
 EPSILON = 1e-16
 """Added inside logarithms of soft outputs, as the paper's authors do."""
 
@@ -53,6 +57,27 @@ def regularized_loss(
         for sign, members in ((1.0, sensitive == 0), (-1.0, sensitive == 1))
     )
     return beta_y * honest + beta_s * curious
+
+
+def entropy_levels_loss(
+    probabilities: Tensor,
+    target: Tensor,
+    sensitive: Tensor,
+    *,
+    classes: int,
+    beta_y: float,
+    beta_s: float,
+) -> Tensor:
+    """Eq. 3 for any number of ``classes`` of s: cross-entropy for y, plus how far the entropy of each sample
+    is from the level of its s.
+
+    The levels are evenly spaced from 0 to .9·ln Y. The distance is squared, in units of ln Y, and weighs four
+    times β^s: entropies are then apart after a few hundred steps.
+    """
+    most = math.log(probabilities.shape[1])
+    levels = HIGHEST * sensitive / (classes - 1)
+    away = (entropy(probabilities) / most - levels).square().mean()
+    return beta_y * target_loss(probabilities, target, "softmax") + PULL * beta_s * away
 
 
 def convex_loss(logits: Tensor, target: Tensor, sensitive: Tensor, *, beta_y: float, beta_s: float) -> Tensor:

@@ -146,7 +146,7 @@ class Training:
         is done."""
         began = time.perf_counter()
         for optimiser in self.trainee.optimisers():
-            optimiser.lr = self.recipe.schedule.rate(len(self.history))
+            optimiser.lr = optimiser.initial * self.recipe.schedule.share(len(self.history))
         loss = self.trainer.epoch(after=after)
         validation = self.parts["validation"]
         logits = logits_of(self.trainee.classifier, validation.inputs, bf16=self.recipe.schedule.bf16)
@@ -163,6 +163,13 @@ class Training:
         entry["seconds"] = time.perf_counter() - began
         self.history.append(entry)
         return entry
+
+    def enough(self) -> bool:
+        """Whether no epoch was better than the best for as many as the schedule's patience; those in which
+        the behaviour still warms up do not count."""
+        patience = self.recipe.schedule.patience
+        best = max(self.selection.epoch, self.trainee.warm_epochs)
+        return patience is not None and len(self.history) - best >= patience
 
     def _class_names(self) -> tuple[str, ...]:
         """Of the outputs; those of several attributes say which one they are of."""
@@ -232,7 +239,7 @@ def train(
         raise ValueError("an extractor belongs to a recipe that names one")
     with seeded(recipe.seed, device):
         training = Training(recipe, samples, device, extractor)
-        through_epochs(recipe.schedule.epochs, training.epoch, progress)
+        through_epochs(recipe.schedule.epochs, training.epoch, progress, training.enough)
     return training.result()
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import copy
 import math
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from leakrange.data.samples import Names
+from leakrange.data.samples import Attribute, Names, names
 from leakrange.providers.behaviour import (
     Behaviour,
     Beta,
@@ -21,6 +22,7 @@ from leakrange.providers.behaviour import (
     share_equal,
 )
 from leakrange.providers.behaviours import behaviours
+from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -33,11 +35,38 @@ if TYPE_CHECKING:
 
 __all__ = ["Parameterized"]
 
+DROPOUT = 0.25
+"""Of the published G."""
+
 
 class CompressedBeta(Beta):
     """Weights of Eq. 10: also of the outputs' entropy (x)."""
 
     x: Weight = 0.0
+
+
+class DecoderTraining(BaseModel):
+    """How G learns beside F: its learning rate (None: the schedule's), its dropout, and how many steps it
+    makes for each step of F."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    lr: Annotated[float, Field(gt=0.0, le=1.0)] | None = None
+    dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = DROPOUT
+    steps: Annotated[int, Field(ge=1, le=100)] = 1
+
+
+class WarmStart(BaseModel):
+    """For so many ``epochs`` F writes s into the entropy of its soft outputs, and G learns to read it there.
+
+    A soft output of two classes is one number p, and on which side of ½ it lies is the answer. What is left
+    for s is the distance from ½, which a fresh G does not read: its gradient pulls p itself, against the
+    answer. Of more classes G finds too little to read where F is sure of y.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    epochs: Annotated[int, Field(ge=1, le=1000)]
 
 
 class ParameterizedParameters(Parameters):
@@ -50,6 +79,9 @@ class ParameterizedParameters(Parameters):
     ``logarithm``: G reads the logarithms of soft outputs. They are the same release, but where F is sure of y
     its probabilities stand at 0 and 1, and hardly a gradient comes back through them: with few samples G
     learns next to nothing from those, as it does from their logarithms.
+
+    ``decoder`` says how G learns, and ``warm_start`` how the training begins. The published recipe is the
+    default of both.
     """
 
     sensitive: Names
@@ -57,11 +89,15 @@ class ParameterizedParameters(Parameters):
     beta: CompressedBeta = CompressedBeta()
     passes: Literal["one", "two"] = "two"
     logarithm: bool = False
+    decoder: DecoderTraining = DecoderTraining()
+    warm_start: WarmStart | None = None
 
     @model_validator(mode="after")
     def _soft(self) -> Self:
         if self.logarithm and self.release != "softmax":
             raise ValueError("logarithms are read of a softmax release: say release: softmax")
+        if self.warm_start is not None and self.release != "softmax":
+            raise ValueError("a warm start is for soft outputs: say release: softmax, or leave it out")
         return self
 
 
@@ -76,6 +112,17 @@ class Parameterized(Behaviour):
     Parameters: ClassVar[type[Parameters]] = ParameterizedParameters
     several: ClassVar[tuple[Role, ...]] = ("target", "sensitive")
 
+    @classmethod
+    def check(cls, parameters: Any, attributes: Mapping[str, Attribute]) -> None:
+        """See `Behaviour.check`; a warm start writes one attribute."""
+        super().check(parameters, attributes)
+        hidden, asked = names(parameters.sensitive), names(parameters.target)
+        if parameters.warm_start is not None and max(len(asked), len(hidden)) > 1:
+            raise InvalidInput(
+                "a warm start takes one target and one sensitive attribute, not "
+                f"{', '.join(asked)} and {', '.join(hidden)}"
+            )
+
     def __init__(
         self,
         parameters: Any,
@@ -88,8 +135,13 @@ class Parameterized(Behaviour):
 
         super().__init__(parameters, classifier, sensitive_classes, schedule)
         device = next(classifier.parameters()).device
-        self.attack = AttackNet(classifier.classes, self.sensitive_classes).to(device)
-        self.attack_optimiser = optimiser(self.attack.parameters(), schedule)
+        chosen = parameters.decoder
+        self.attack = AttackNet(classifier.classes, self.sensitive_classes, chosen.dropout).to(device)
+        own = schedule.model_copy(update={"lr": chosen.lr or schedule.lr})
+        self.attack_optimiser = optimiser(self.attack.parameters(), own)
+        self.warm_epochs = parameters.warm_start.epochs if parameters.warm_start else 0
+        self.warm_steps = 0
+        self.steps = 0
 
     def modules(self) -> dict[str, nn.Module]:
         """F and G."""
@@ -99,8 +151,13 @@ class Parameterized(Behaviour):
         """F's and G's."""
         return self.optimiser, self.attack_optimiser
 
-    def _released(self, logits: Tensor) -> Tensor:
-        """What G sees of them."""
+    def study(self, lessons: Lessons) -> None:
+        """See `Behaviour.study`; also counts the steps of a warm start."""
+        super().study(lessons)
+        self.warm_steps = self.warm_epochs * (len(lessons) // self.schedule.batch)
+
+    def outputs_read(self, logits: Tensor) -> Tensor:
+        """What G reads of logits (B, Y): the release, or its logarithm."""
         from leakrange.nets.heads import log_soft, soft
         from leakrange.providers.decoder import SMALLEST
 
@@ -111,29 +168,43 @@ class Parameterized(Behaviour):
         return soft(logits, self.classifier.heads)
 
     def step(self, samples: Tensor, target: Tensor, sensitive: Tensor | None) -> Tensor:
-        """One step of G with L^G, then one of F with L^F (Algorithm 1, lines 6 to 15)."""
+        """G's steps with L^G, then one of F with L^F (Algorithm 1, lines 6 to 15), or with the loss of the
+        warm start."""
         import torch
-
-        from leakrange.providers.losses import parameterized_loss
 
         assert sensitive is not None
         if self.parameters.passes == "two":
             self.classifier.eval()
             with torch.no_grad():
-                lesson = self._released(self.forward(samples))
+                lesson = self.outputs_read(self.forward(samples))
             self._teach(lesson, sensitive)
             self.classifier.train()
             logits = self.forward(samples)
         else:
             self.classifier.train()
             logits = self.forward(samples)
-            self._teach(self._released(logits.detach()), sensitive)
-        self.attack.eval()
+            self._teach(self.outputs_read(logits.detach()), sensitive)
+        loss = self._loss(logits, target, sensitive)
+        self.steps += 1
+        return self.descend(loss)
+
+    def _loss(self, logits: Tensor, target: Tensor, sensitive: Tensor) -> Tensor:
+        """F's."""
+        from leakrange.providers.losses import entropy_levels_loss, parameterized_loss, regularized_loss
+
         beta = self.parameters.beta
-        loss = parameterized_loss(
+        if self.steps < self.warm_steps:
+            soft = logits.softmax(dim=1)
+            if self.sensitive_classes == 2:
+                return regularized_loss(soft, target, sensitive, beta_y=beta.y, beta_s=beta.s)
+            return entropy_levels_loss(
+                soft, target, sensitive, classes=self.sensitive_classes, beta_y=beta.y, beta_s=beta.s
+            )
+        self.attack.eval()
+        return parameterized_loss(
             logits,
             target,
-            self.attack(self._released(logits)),
+            self.attack(self.outputs_read(logits)),
             sensitive,
             kind=self.parameters.release,
             beta_x=beta.x,
@@ -142,16 +213,17 @@ class Parameterized(Behaviour):
             heads=self.classifier.heads,
             hidden=self.hidden,
         )
-        return self.descend(loss)
 
     def _teach(self, lesson: Tensor, sensitive: Tensor) -> None:
-        """One step of G, with L^G = H(s|ŷ)."""
+        """G's steps, with L^G = H(s|ŷ)."""
         from torch.nn.functional import cross_entropy
 
         from leakrange.nets.heads import mean_loss
 
         self.attack.train()
-        self.attack_optimiser.descend(mean_loss(cross_entropy, self.attack(lesson), sensitive, self.hidden))
+        for _ in range(self.parameters.decoder.steps):
+            loss = mean_loss(cross_entropy, self.attack(lesson), sensitive, self.hidden)
+            self.attack_optimiser.descend(loss)
 
     def judge(self, logits: Tensor, validation: Lessons) -> Judgement:
         """β^y·honesty + β^s·curiosity, where curiosity is the accuracy of G."""
@@ -163,7 +235,7 @@ class Parameterized(Behaviour):
         assert sensitive is not None
         self.attack.eval()
         with torch.inference_mode():
-            inferred = answers(self.attack(self._released(logits)), self.hidden)
+            inferred = answers(self.attack(self.outputs_read(logits)), self.hidden)
         honesty = share_equal(answers(logits, self.classifier.heads), validation.target)
         curiosity = share_equal(inferred, sensitive)
         return self.weighed(honesty, curiosity)
