@@ -75,6 +75,7 @@ reproduce: $(DEMO_READY)
 	$(BIN)/leakrange reproduce vicious --page .leakrange/reproduce/vicious.html
 	$(BIN)/leakrange reproduce pass --page .leakrange/reproduce/pass.html
 	$(BIN)/leakrange reproduce tappfl --page .leakrange/reproduce/tappfl.html
+	$(BIN)/leakrange reproduce membership --page .leakrange/reproduce/membership.html
 
 reproduce-quick: $(DEMO_READY)
 	$(BIN)/leakrange reproduce hbc --quick --page .leakrange/reproduce/hbc-quick.html
@@ -82,6 +83,7 @@ reproduce-quick: $(DEMO_READY)
 	$(BIN)/leakrange reproduce vicious --quick --page .leakrange/reproduce/vicious-quick.html
 	$(BIN)/leakrange reproduce pass --quick --page .leakrange/reproduce/pass-quick.html
 	$(BIN)/leakrange reproduce tappfl --quick --page .leakrange/reproduce/tappfl-quick.html
+	$(BIN)/leakrange reproduce membership --quick --page .leakrange/reproduce/membership-quick.html
 
 COMPOSE_SECRETS := LEAKRANGE_OPERATOR_KEY LEAKRANGE_FLEET_SECRET POSTGRES_PASSWORD REDIS_OPERATOR_PASSWORD \
   REDIS_PROXY_PASSWORD REDIS_CONTROLLER_PASSWORD REDIS_FLEET_PASSWORD

@@ -100,6 +100,10 @@ class Paper(ABC):
         """What is drawn below a table."""
         return []
 
+    def conclusions(self, measured: Measured) -> list[Section]:  # noqa: ARG002
+        """What follows from all tables together, behind them."""
+        return []
+
     def differences(self, measured: Measured) -> list[str]:  # noqa: ARG002
         """The settings in which ours differ from the paper's."""
         return []
@@ -155,6 +159,7 @@ class Paper(ABC):
             for table in self.tables
             if any(row.table == table for row in measured)
         ]
+        sections += self.conclusions(measured)
         return Document(self.title, command, self.about, self.differences(measured), sections)
 
     def _section(self, table: str, rows: Sequence[Row], measured: Measured) -> Section:

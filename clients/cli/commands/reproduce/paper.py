@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 __all__ = ["reproduce"]
 
 Name = Annotated[
-    str, typer.Argument(metavar="PAPER", help="hbc, vicious, faceleaks, pass, tappfl, or a paper of a plugin")
+    str,
+    typer.Argument(
+        metavar="PAPER", help="hbc, vicious, faceleaks, pass, tappfl, membership, or a paper of a plugin"
+    ),
 ]
 Table = Annotated[
     list[str] | None,

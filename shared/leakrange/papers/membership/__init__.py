@@ -1,0 +1,1 @@
+"""LiRA and RMIA: which records a model was trained on."""
