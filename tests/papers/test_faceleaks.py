@@ -27,7 +27,7 @@ RELEASES = {"features": "features", "verification": "score", "recognition": "sof
 def test_it_is_registered_with_every_row() -> None:
     assert papers["faceleaks"] is FaceLeaks
     assert Counter(row.table for row in FaceLeaks.rows()) == {
-        **{"3": 5, "1-2": 24, "5": 66, "gap": 21, "budget": 7, "labels": 2},
+        **{"3": 5, "1-2": 24, "5": 66, "gap": 21, "budget": 7, "labels": 20},
         **{"7": 108, "6": 45, "8a": 4, "8b": 3},
     }
     assert set(FaceLeaks.tables) == {row.table for row in FaceLeaks.rows()}
@@ -133,6 +133,18 @@ def test_what_was_measured_without_a_gap_is_told_and_not_drawn(tmp_path: Path) -
     text = measured(tmp_path, "gap", {**AREA, "honesty": 0.8})
     assert "| 0.750 ± 0.000 | – | – | – | – | – | 0.800 | 0.250 | 2 |" in text
     assert "![" not in text
+
+
+def test_labels_are_told_by_how_they_are_deduced_and_drawn_by_how_many_are_right(tmp_path: Path) -> None:
+    cell = {**AREA, "labels_right": 0.25, "people": 150.0, "auc_low": 0.7, "auc_high": 0.8}
+    text = measured(tmp_path, "labels", cell)
+    told = "| – | 0.750 ± 0.000 | – | [0.700, 0.800] | 150.0 | 0.250 | 2 |"
+    said = "class-based, S, deduced labels, the surest .5, 4 images of each, teacher varied 20"
+    assert f"| features, normalised | none | {said} {told}" in text
+    assert text.count("![") == 1
+    [row] = FaceLeaks.select(["labels:labels=clustered,trim=.4,teacher="])
+    attack = PAPER.trial(row, 0).attack
+    assert attack == {"kind": "class-based", "known": 40, "labels": "clustered", "each": 7, "trim": 0.4}
 
 
 @pytest.mark.parametrize("table", ["budget", "6", "8a", "8b"])

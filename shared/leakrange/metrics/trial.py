@@ -194,7 +194,7 @@ metric(
 
 metric(
     "labels_right", measures=Labels, title="persons deduced right", unit="share", role="context", rank=91,
-    equation="images whose person the attacker deduced right (FACELEAKS, Algorithm 1, line 2)",
+    equation="of the images that the attacker named: whose person is right (FACELEAKS, Algorithm 1)",
 )(attrgetter("labels_right"))  # fmt: skip
 
 metric(

@@ -23,6 +23,8 @@ CHUNK = 250
 USERS = 20
 PROVIDERS = 40
 """Most of one run: so many models are served at a time."""
+ATTACKS = 60
+"""Most of one run: a scenario has no more than 64."""
 DEFENCES = 16
 """Most of one run: a run that fails loses no more than these."""
 
@@ -69,8 +71,9 @@ class Batch:
 
     @property
     def full(self) -> bool:
-        """Whether it has as many providers, or defences, as one run takes."""
-        return len(self.providers) >= PROVIDERS or len(self.defences) >= DEFENCES
+        """Whether it has as many providers, attacks, or defences, as one run takes."""
+        met = ((self.providers, PROVIDERS), (self.attacks, ATTACKS), (self.defences, DEFENCES))
+        return any(len(found) >= most for found, most in met)
 
     def add(self, trial: PaperTrial) -> None:
         """Take in a trial that has this one's seed and data, and its defence, or its provider and attack."""

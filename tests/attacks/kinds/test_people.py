@@ -141,3 +141,32 @@ def test_who_deduces_who_is_shown_is_right_as_far_as_its_recogniser_is(
     assert found["right"]["places"].max() < 40  # of the people whom the images are taken for
     assert found["wrong"]["labels_right"] < 0.3
     assert found["wrong"]["people"] < 40  # too few images are taken for some of them
+
+
+def test_who_names_whole_clusters_or_only_what_is_sure_is_right_more_often(
+    store: FolderStore, releases: Releases
+) -> None:
+    data, rng = load(DATA), np.random.default_rng(0)
+    pool, own, person = data.where("pool"), data.where("photographs"), data.labels["person"]
+    place = rng.normal(size=(int(person.max()) + 1, 16))
+    told = place[person[pool]] + 0.1 * rng.normal(size=(len(pool), 16))  # the service knows them well
+    put_array(store, f"{digest('told')}.npy", told.astype(np.float32))
+    for part, images in (("pool", pool), ("photographs", own)):  # the attacker's recogniser does not
+        vectors = place[person[images]] + 1.2 * rng.normal(size=(len(images), 16))
+        put_array(store, f"{digest(part)}.npy", vectors.astype(np.float32))
+    asked = PeopleAsked.model_validate(
+        {"data": DATA, "count": 240, "known": 10, "answers": [[digest("told")]]}
+        | {"recognised": {part: digest(part) for part in ("pool", "photographs")}}
+    )
+    right, people = {}, {}
+    for labels, sure in (("deduced", 1.0), ("deduced", 0.6), ("clustered", 1.0)):
+        job = FitJob(attack="class-based", release="features", evidence=asked.model_dump(mode="json"))
+        parameters = attacks["class-based"].Parameters.model_validate(
+            {"labels": labels, "sure": sure, "each": 4, "known": 10}
+        )
+        found = kinds["people"]().infer(attacks["class-based"](parameters), asked, job, releases)
+        right[labels, sure], people[labels, sure] = float(found["labels_right"]), float(found["people"])
+    assert 0.2 < right["deduced", 1.0] < 0.6
+    assert right["deduced", 0.6] > right["deduced", 1.0] + 0.08
+    assert people["deduced", 0.6] < people["deduced", 1.0]  # of fewer people it has enough
+    assert right["clustered", 1.0] > right["deduced", 1.0] + 0.2

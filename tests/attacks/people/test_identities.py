@@ -7,7 +7,7 @@ import pytest
 
 from leakrange.attacks.people.confidences import revealed_scores
 from leakrange.attacks.people.covariance import covariance_scores
-from leakrange.attacks.people.identities import deduce_identities
+from leakrange.attacks.people.identities import deduce_identities, surest
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.metrics import auc
 from leakrange.wire.errors import InvalidInput
@@ -24,6 +24,10 @@ def test_the_nearest_centroid_by_hand() -> None:
     by_distance = deduce_identities(images, references, person, normalise=False)
     assert by_distance.person.tolist() == [7, 7, 7]
     np.testing.assert_allclose(by_distance.distance, [0.5, np.hypot(1.9, 0.2), 5])
+    other = [np.hypot(2.0, 4.0), np.hypot(0.1, 4.3), np.hypot(5.0, 0.5)]
+    np.testing.assert_allclose(by_distance.margin, other - by_distance.distance)
+    assert surest(by_distance, 0.6).tolist() == [7, 7, -1]
+    assert surest(by_distance, 1.0).tolist() == [7, 7, 7]
     assert by_distance.accuracy is None
 
 

@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict
 from leakrange.attacks.kinds.kind import Releases
 from leakrange.attacks.kinds.served import crowd_of
 from leakrange.attacks.people.classes import equal_images
-from leakrange.attacks.people.identities import deduce_identities
+from leakrange.attacks.people.clusters import clusters, means
+from leakrange.attacks.people.identities import deduce_identities, surest
 from leakrange.attacks.people.membership import PeopleEvidence
 from leakrange.data import load
 from leakrange.data.crowd import asked_order
@@ -31,13 +32,23 @@ class Recognised(BaseModel):
     photographs: str
 
 
-def deduced(seen: Recognised, spec: DataSpec, count: int, releases: Releases) -> NDArray[np.int64]:
-    """Whom the attacker takes each of the first ``count`` images of the pool for: a place in a round.
+def deduced(
+    seen: Recognised,
+    spec: DataSpec,
+    answers: NDArray[np.floating],
+    releases: Releases,
+    *,
+    clustered: bool = False,
+    sure: float = 1.0,
+) -> NDArray[np.int64]:
+    """Whom the attacker takes each image of the pool for, as far as there are ``answers`` (N, k): a place in
+    a round, (N,), and −1 for all but the ``sure`` share of the images.
 
-    Whoever the attacker has no photograph of cannot be named. Raises `NotFound` for releases that are not
-    stored, `InvalidInput` for releases that do not fit.
+    ``clustered``: the answers are put into as many clusters as people were asked after, and all images of a
+    cluster are taken for one person. Whoever the attacker has no photograph of cannot be named. Raises
+    `NotFound` for releases that are not stored, `InvalidInput` for releases that do not fit.
     """
-    asked, data = crowd_of(spec).asked, load(spec)
+    asked, count, data = crowd_of(spec).asked, len(answers), load(spec)
     pool, photographs = data.where("pool"), data.where("photographs")
     images, references = releases([[seen.pool]])[:count], releases([[seen.photographs]])
     if len(images) != count or len(references) != len(photographs):
@@ -47,16 +58,20 @@ def deduced(seen: Recognised, spec: DataSpec, count: int, releases: Releases) ->
     place = np.arange(len(photographs)) % asked
     person = data.labels["person"]
     shown = person[photographs] == person[pool[place]]  # the others stand for photographs that there are not
-    return deduce_identities(images, references[shown], place[shown]).person
+    if clustered:
+        images = means(images, clusters(answers, asked))
+    return surest(deduce_identities(images, references[shown], place[shown]), sure)
 
 
 def of_each(told: PeopleEvidence, spec: DataSpec, each: int) -> tuple[PeopleEvidence, NDArray[np.int64]]:
     """The evidence with ``each`` random images of every person that has enough, who are numbered anew; and
-    for every image the first place in the pool of the person that it is taken for."""
+    for every image the first place in the pool of the person that it is taken for. Images of nobody, −1, are
+    left out."""
     crowd = crowd_of(spec)
     order = asked_order(crowd, spec.seed)
     turn, place = np.divmod(np.arange(len(told.person)), crowd.asked)
     rows = np.lexsort((turn, order[place]))  # so that the choice does not depend on the pool's order
+    rows = rows[told.person[rows] >= 0]
     kept = np.sort(rows[equal_images(order[told.person][rows], each, told.seed)])
     people, person = np.unique(told.person[kept], return_inverse=True)
     releases = told.releases[kept]

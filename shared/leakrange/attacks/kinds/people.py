@@ -107,7 +107,7 @@ class PeopleKind(Kind):
         if before:
             probes["undefended"] = cell.ask("pool", count, undefended=True)
         probes["users"] = ask_as_users(cell)
-        deduces = getattr(cell.target.parameters, "labels", "granted") == "deduced"
+        deduces = getattr(cell.target.parameters, "labels", "granted") != "granted"
         return Needs(probes=probes, shadows=[cell.recogniser()] if deduces else [], asked={"count": count})
 
     def infer(
@@ -120,8 +120,16 @@ class PeopleKind(Kind):
         told, among = evidence_of(evidence, job, releases)
         each, figures = getattr(attack.parameters, "each", None), {}
         if evidence.recognised is not None:
-            person = deduced(evidence.recognised, evidence.data, evidence.count, releases)
-            figures["labels_right"] = np.array(np.mean(person == told.person))
+            person = deduced(
+                evidence.recognised,
+                evidence.data,
+                told.releases,
+                releases,
+                clustered=attack.parameters.labels == "clustered",
+                sure=attack.parameters.sure,
+            )
+            named = person >= 0
+            figures["labels_right"] = np.array(np.mean(person[named] == told.person[named]))
             told = replace(told, person=person)
         if each is not None:
             told, among = of_each(told, evidence.data, each)

@@ -19,6 +19,7 @@ from leakrange.attacks.people.membership import (
 )
 from leakrange.attacks.people.pair_statistics import Statistic
 from leakrange.attacks.people.projection import projected
+from leakrange.attacks.people.trimming import left, trimmed
 from leakrange.attacks.people.unsupervised import direction
 
 __all__ = ["ClassBased"]
@@ -40,15 +41,20 @@ class ClassBasedParameters(PeopleParameters):
     the paper, but at most one for every five known people.
 
     ``labels``: who is in a picture is "granted", or "deduced" by the attacker's own recogniser, which is
-    trained on the public, from up to three other photographs of each person (Algorithm 1, line 2). ``each``:
-    so many random images of each person are used, and people with fewer are left out.
+    trained on the public, from up to three other photographs of each person (Algorithm 1, line 2). With
+    "clustered" it first puts the answers into as many clusters as there are people, and names each cluster as
+    a whole. Only the ``sure`` share of the images is named, those for which the next person is farthest.
+    ``each``: so many random images of each person are used, and people with fewer are left out. ``trim``: of
+    each person's vectors that share is left out which lies farthest from the others.
     """
 
     method: Literal["statistic", "mixture", "best", "qda", "logistic"] = "statistic"
     statistic: Statistic | None = None
     components: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    labels: Literal["granted", "deduced"] = "granted"
+    labels: Literal["granted", "deduced", "clustered"] = "granted"
+    sure: Annotated[float, Field(gt=0.0, le=1.0)] = 1.0
     each: Annotated[int, Field(ge=FEWEST_IMAGES, le=1000)] | None = None
+    trim: Annotated[float, Field(ge=0.0, le=0.5)] = 0.0
 
     @model_validator(mode="after")
     def _of_method(self) -> Self:
@@ -56,8 +62,12 @@ class ClassBasedParameters(PeopleParameters):
             raise ValueError(f"method {self.method!r} takes no 'statistic'")
         if self.components is not None and self.method not in ("qda", "logistic"):
             raise ValueError(f"method {self.method!r} takes no 'components'")
-        if self.labels == "deduced" and self.each is None:
-            raise ValueError("'labels: deduced' needs 'each': people of as many images are compared")
+        if self.labels != "granted" and self.each is None:
+            raise ValueError(f"'labels: {self.labels}' needs 'each': people of as many images are compared")
+        if self.sure < 1.0 and self.labels == "granted":
+            raise ValueError("'sure' is of labels that the attacker deduces: granted ones are right")
+        if self.trim and self.each is not None and left(self.each, self.trim) < FEWEST_IMAGES:
+            raise ValueError(f"'trim' leaves {left(self.each, self.trim)} images: {FEWEST_IMAGES} are needed")
         return self
 
 
@@ -83,7 +93,10 @@ class ClassBased(PeopleAttack):
         four images, so that the covariance has rank three."""
         if release == "score":
             return 1 if parameters.statistic in ("mean", "median") else 6
-        return int(parameters.each or FEWEST_IMAGES)
+        least = int(parameters.each or FEWEST_IMAGES)
+        while left(least, parameters.trim) < FEWEST_IMAGES:
+            least += 1
+        return least
 
     @classmethod
     def refuses(cls, parameters: ClassBasedParameters, release: str) -> str | None:
@@ -94,6 +107,8 @@ class ClassBased(PeopleAttack):
             return "distances have no principal components"
         if parameters.each is not None and release == "score":
             return "'each' and deduced labels are of single images, not of pairs"
+        if parameters.trim and release == "score":
+            return "'trim' is of vectors, not of distances"
         return super().refuses(parameters, release)
 
     def decides(self, release: str) -> bool:  # noqa: ARG002
@@ -141,4 +156,5 @@ class ClassBased(PeopleAttack):
             return of_distances(distances, evidence.person[order], mixture=mixture, seed=evidence.seed)
         people = len(evidence.membership)
         api = "features" if evidence.release == "features" else "recognition"
-        return of_vectors(api, releases[order], people, mixture=mixture, seed=evidence.seed)
+        kept = trimmed(releases[order], people, self.parameters.trim)
+        return of_vectors(api, kept, people, mixture=mixture, seed=evidence.seed)

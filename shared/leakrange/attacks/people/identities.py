@@ -12,7 +12,7 @@ from leakrange.attacks.people.classes import grouped
 from leakrange.metrics.accuracy import accuracy
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["Deduced", "deduce_identities"]
+__all__ = ["Deduced", "deduce_identities", "surest"]
 
 Vectors = NDArray[np.floating]
 
@@ -20,7 +20,8 @@ Vectors = NDArray[np.floating]
 @dataclass(frozen=True)
 class Deduced:
     """person: deduced labels (n,), out of those of the references. distance: (n,), to that person's centroid.
-    accuracy: the share of correct ones in [0, 1], where the truth is known.
+    margin: (n,), how much farther the next person's centroid is; infinite where there is but one. accuracy:
+    the share of correct ones in [0, 1], where the truth is known.
 
     ``person`` can be used wherever a person label can: `covariance.covariance_scores`, `pairs.choose_pairs`.
     A deduced class counts as a member where the person with that label is one.
@@ -28,6 +29,7 @@ class Deduced:
 
     person: NDArray[np.int64]
     distance: NDArray[np.float64]
+    margin: NDArray[np.float64]
     accuracy: float | None = None
 
 
@@ -56,8 +58,21 @@ def deduce_identities(
     squares = (asked**2).sum(axis=1)[:, None] - 2 * asked @ centroids.T + (centroids**2).sum(axis=1)
     nearest = squares.argmin(axis=1)
     person = classes[nearest]
-    distance = np.sqrt(np.maximum(squares[np.arange(len(images)), nearest], 0.0))
-    return Deduced(person, distance, None if truth is None else accuracy(person, truth))
+    distances = np.sqrt(np.maximum(squares, 0.0))
+    distance = distances[np.arange(len(images)), nearest]
+    margin = np.full(len(images), np.inf)
+    if len(classes) > 1:
+        margin = np.partition(distances, 1, axis=1)[:, 1] - distance
+    return Deduced(person, distance, margin, None if truth is None else accuracy(person, truth))
+
+
+def surest(deduced: Deduced, share: float) -> NDArray[np.int64]:
+    """The persons (n,) of the ``share`` of images whose margins are greatest, rounded up; −1 for all
+    others."""
+    kept = np.argsort(-deduced.margin, kind="stable")[: int(np.ceil(share * len(deduced.margin)))]
+    person = np.full(len(deduced.person), -1)
+    person[kept] = deduced.person[kept]
+    return person
 
 
 def _unit(vectors: Vectors) -> NDArray[np.float64]:

@@ -1,8 +1,9 @@
-"""Membership inference against how far a teacher is better at the pictures that it has learned."""
+"""Membership inference against what it rests on: how far a teacher is better at the pictures that it has
+learned, and how many labels are right."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,14 @@ from leakrange.papers.paper import Measured
 from leakrange.papers.targets import Row
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points, rules
 
-__all__ = ["GAP_NOTES", "gap_note", "gap_picture"]
+__all__ = [
+    "GAP_NOTES",
+    "LABELS_NOTES",
+    "gap_note",
+    "gap_picture",
+    "labels_note",
+    "labels_picture",
+]
 
 GAP_NOTES = (
     "95 % interval over people",
@@ -22,6 +30,7 @@ GAP_NOTES = (
     "verification of strangers",
     "TPR at 1 % FPR",
 )
+LABELS_NOTES = ("95 % interval over people", "people", "right")
 GAP = "generalisation_gap"
 
 
@@ -35,52 +44,82 @@ def gap_note(row: Row, measured: Measured) -> list[str]:
         for cell in found
         if other.table == row.table and other["teacher"] == row["teacher"] and other["service"] == "features"
     ]
-    low, high, *taught = (
-        _mean(cells, name) for name in ("auc_low", "auc_high", GAP, "training_accuracy", "teacher_accuracy")
-    )
-    interval = "–" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
-    told = [*taught, _mean(verified, "honesty"), _mean(cells, "tpr_at_001")]
-    return [interval, *("–" if value is None else f"{value:.3f}" for value in told)]
+    told = [
+        *(_mean(cells, name) for name in (GAP, "training_accuracy", "teacher_accuracy")),
+        _mean(verified, "honesty"),
+        _mean(cells, "tpr_at_001"),
+    ]
+    return [_interval(cells), *("–" if value is None else f"{value:.3f}" for value in told)]
+
+
+def labels_note(cells: Sequence[Cell]) -> list[str]:
+    """What stands behind the AUC of a row with labels that are deduced, means over the seeds."""
+    people, right = (_mean(cells, name) for name in ("people", "labels_right"))
+    shares = ["–" if people is None else f"{people:.1f}", "–" if right is None else f"{right:.3f}"]
+    return [_interval(cells), *shares]
+
+
+def _interval(cells: Sequence[Cell]) -> str:
+    """The mean of either end of the intervals of the cells; a dash where they have none."""
+    low, high = (_mean(cells, name) for name in ("auc_low", "auc_high"))
+    return "–" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
 
 
 def gap_picture(title: str, measured: Measured) -> Picture | None:
-    """A mark for each teacher and seed, with the interval over people, and a line through the means for each
-    service; None where nothing was measured."""
+    """AUC against the gap, with a line through the means of each service."""
+    groups: dict[str, dict[Row, Sequence[Cell]]] = {}
+    for row, cells in measured.items():
+        groups.setdefault(row["service"], {})[row] = cells
+    return _against(title, "gap", GAP, groups, joined=True)
+
+
+def labels_picture(measured: Measured) -> Picture | None:
+    """AUC against the share of labels that are right, of each teacher; granted ones are."""
+    groups: dict[str, dict[Row, Sequence[Cell]]] = {}
+    for row, cells in measured.items():
+        told = [{"labels_right": 1.0, **cell} for cell in cells]
+        groups.setdefault(row["teacher"] or "teacher of the other tables", {})[row] = told
+    return _against("AUC against labels that are right", "labels that are right", "labels_right", groups)
+
+
+def _against(
+    title: str, what: str, name: str, groups: Mapping[str, Measured], *, joined: bool = False
+) -> Picture | None:
+    """A mark for every cell that has a figure of that name and an interval over people, and where they are
+    ``joined`` a line through the means of each group's rows; None where there is nothing to draw."""
     marks: list[dict[str, Any]] = []
     means: list[dict[str, Any]] = []
-    services = list(dict.fromkeys(row["service"] for row in measured))
-    for place, service in enumerate(services):
-        of_service = {row: cells for row, cells in measured.items() if row["service"] == service}
-        looks = {"colour": place, "marker": place, "line": service}
-        for row, cells in of_service.items():
-            tip = f"{service}, {row['teacher'] or 'plain'}"
+    for place, (group, rows) in enumerate(groups.items()):
+        looks = {"colour": place, "marker": place, "line": group}
+        for row, cells in rows.items():
+            tip = ", ".join(filter(None, (group, row["labels"], row["teacher"])))
             marks += [
-                {"x": cell[GAP], "y": cell["auc"], "low": cell["auc_low"], "high": cell["auc_high"]}
+                {"x": cell[name], "y": cell["auc"], "low": cell["auc_low"], "high": cell["auc_high"]}
                 | {**looks, "tip": tip}
                 for cell in cells
-                if {GAP, "auc_low", "auc_high"} <= cell.keys()
+                if {name, "auc_low", "auc_high"} <= cell.keys()
             ]
-        found = [(_mean(cells, GAP), _mean(cells, "auc")) for cells in of_service.values()]
+        found = [(_mean(cells, name), _mean(cells, "auc")) for cells in rows.values()]
         means += [
-            {"x": x, "y": y, **looks, "tip": service}
+            {"x": x, "y": y, **looks, "tip": group}
             for x, y in sorted((x, y) for x, y in found if x is not None and y is not None)
         ]
     if not marks:
         return None
-    x_axis = Axis("gap", "share", ends=_ends([mark["x"] for mark in marks]))
+    x_axis = Axis(what, "share", ends=_ends([mark["x"] for mark in marks]))
     y = Axis("AUC", ends=_ends([mark[end] for mark in marks for end in ("low", "high")] + [0.48]))
     bars = [mark | {"y": mark["low"], "y2": mark["high"]} for mark in marks]
     return picture(
         title,
-        f"{title}: {', '.join(services)}",
+        f"{title}: {', '.join(groups)}",
         [
             rules([{"y": 0.5}], None, y, guide=True),
-            lines(means, x_axis, y, width=1.2),
+            *([lines(means, x_axis, y, width=1.2)] if joined else []),
             rules(bars, x_axis, y),
             points(marks, x_axis, y, size=34),
         ],
         size=(460, 320),
-        keys=[Key(name, colour=place, marker=place) for place, name in enumerate(services)],
+        keys=[Key(group, colour=place, marker=place) for place, group in enumerate(groups)],
     )
 
 

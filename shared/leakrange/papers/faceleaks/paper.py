@@ -11,7 +11,14 @@ from pydantic import Field
 
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
-from leakrange.papers.faceleaks.gap import GAP_NOTES, gap_note, gap_picture
+from leakrange.papers.faceleaks.gap import (
+    GAP_NOTES,
+    LABELS_NOTES,
+    gap_note,
+    gap_picture,
+    labels_note,
+    labels_picture,
+)
 from leakrange.papers.faceleaks.teachers import WAYS, taught
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.pictures import against, rocs
@@ -144,8 +151,13 @@ class FaceLeaks(Paper):
         attack |= {"logarithm": True} if row["logarithm"] else {}
         attack |= {"revealed": int(row["revealed"])} if row["revealed"] else {}
         attack |= {"folds": FOLDS} if row["folds_by"] else {}
-        attack |= {"labels": row["labels"], "each": self.settings.images // 2} if row["labels"] else {}
+        attack |= self._labels(row) if row["labels"] else {}
         return attack | (_first_cut(row) if row["attack"] == "first-cut" else _class_based(row))
+
+    def _labels(self, row: Row) -> dict[str, Any]:
+        each = int(row["number"] or self.settings.images // 2)
+        shares = {name: row.number(name) for name in ("sure", "trim") if row[name]}
+        return {"labels": row["labels"], "each": each, **shares}
 
     def _attribute(self, row: Row) -> dict[str, Any]:
         number = int(row["number"])
@@ -157,7 +169,8 @@ class FaceLeaks(Paper):
         """The service, how it is defended, and who attacks it."""
         service = ", ".join(filter(None, (row["service"], row["features"])))
         people = f" of {row['students']} people" if row["students"] else ""
-        said = [text.format(row[name]) for name, text in _SAID.items() if row[name] and row.table != "3"]
+        texts = dict(_SAID) | ({"number": "{} images of each"} if row.table == "labels" else {})
+        said = [text.format(row[name]) for name, text in texts.items() if row[name] and row.table != "3"]
         if row.table == "gap" and not row["teacher"]:
             said.append(_SAID["teacher"].format(f"plain {self.settings.epochs}"))
         return [service + people, row["defence"] or "none", ", ".join(said)]
@@ -173,8 +186,9 @@ class FaceLeaks(Paper):
             return GAP_NOTES
         if table == "5":
             return ("95 % interval, seed 0", "unsigned", "TPR at 0.1 % FPR", "TPR at 1 % FPR")
-        beside = {"7": ("unsigned", "TPR at 1 % FPR", "utility"), "labels": ("people", "labels right")}
-        return beside.get(table, ())
+        if table == "labels":
+            return LABELS_NOTES
+        return ("unsigned", "TPR at 1 % FPR", "utility") if table == "7" else ()
 
     def note(self, row: Row, measured: Measured) -> list[str]:
         """The same of one row."""
@@ -187,7 +201,9 @@ class FaceLeaks(Paper):
             return [interval, *_means(cells, "unsigned_auc", "tpr_at_0001", "tpr_at_001")]
         if row.table == "7":
             return _means(cells, "unsigned_auc", "tpr_at_001", "honesty")
-        return _means(cells, "people", "labels_right") if row.table == "labels" else []
+        if row.table == "labels":
+            return labels_note(cells)
+        return []
 
     def remark(self, table: str) -> str:
         """How a table is to be read."""
@@ -198,8 +214,8 @@ class FaceLeaks(Paper):
         shown = {row: cells for row, cells in measured.items() if cells}
         if table == "5":
             return [*_rocs(shown), *_distributions(shown)]
-        if table == "gap":
-            drawn = gap_picture(self.tables[table], shown)
+        if table in ("gap", "labels"):
+            drawn = gap_picture(self.tables[table], shown) if table == "gap" else labels_picture(shown)
             return [] if drawn is None else [drawn]
         lines: dict[str, dict[float, Sequence[Cell]]] = {}
         for row, cells in shown.items():
@@ -230,7 +246,8 @@ _EARLIER = (
 )
 _SAID = MappingProxyType(
     {"attack": "{}", "method": "{}", "folds_by": "folds by {}", "logarithm": "of logarithms"}
-    | {"knowledge": "{}", "revealed": "the {} highest", "labels": "{} labels", "number": "{}"}
+    | {"knowledge": "{}", "revealed": "the {} highest", "labels": "{} labels", "sure": "the surest {}"}
+    | {"trim": "trimmed by {}", "number": "{}"}
     | {"among": "pictures of {}", "teacher": "teacher {}"}
 )
 _COUNTED = MappingProxyType(
@@ -247,7 +264,11 @@ _REMARKS = MappingProxyType(
         + "; ".join(f"{way}: {how}" for way, how in WAYS.items())
         + ". The gap is the accuracy of identifying members in pictures that the teacher was trained on, "
         "minus that in other pictures of them. Intervals are over people, and means over the seeds.",
-        "labels": "As many images of each class are used; classes with fewer are left out.",
+        "labels": "As many images of each class are used; classes with fewer are left out. Deduced: each "
+        "image is named by itself. Clustered: the answers make as many clusters as there are people, each of "
+        "which is named as a whole. The surest: only that share of the images is named. Trimmed: of each "
+        "person's vectors that share is left out which lies farthest from the others. Right is the share of "
+        "named images whose name is right. A deduced class is a member where the person of that name is one.",
         "7": "The score and its sign are learnt on undefended answers by the unaware attacker, on defended "
         "ones by the aware, on means of repeated answers by the averaging one. Utility is the accuracy of "
         "recognition, or of verification by the threshold that suits the defended answers. The paper's "
