@@ -58,9 +58,8 @@ def deduced(
     place = np.arange(len(photographs)) % asked
     person = data.labels["person"]
     shown = person[photographs] == person[pool[place]]  # the others stand for photographs that there are not
-    if clustered:
-        images = means(images, clusters(answers, asked))
-    return surest(deduce_identities(images, references[shown], place[shown]), sure)
+    seen_as = means(images, clusters(answers, asked)) if clustered else images
+    return surest(deduce_identities(seen_as, references[shown], place[shown]), sure)
 
 
 def of_each(told: PeopleEvidence, spec: DataSpec, each: int) -> tuple[PeopleEvidence, NDArray[np.int64]]:
