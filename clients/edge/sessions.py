@@ -7,6 +7,7 @@ from collections import OrderedDict
 
 from clients.edge.auditor import Auditor
 from clients.edge.metrics import EdgeMetrics
+from leakrange.data.resembling import NEAR_COPIES
 from leakrange.data.spans import span_of
 from leakrange.defences.chain import DefenceChain
 from leakrange.devices.device import Device
@@ -71,7 +72,10 @@ class Sessions:
             upload=order.upload,
             samples=len(values),
             decisions=decisions,
-            labels={name: labels[chosen].tolist() for name, labels in data.labels.items()},
+            labels={
+                name: labels[chosen].tolist()
+                for name, labels in {**data.labels, NEAR_COPIES: data.group}.items()
+            },
             input_bytes=samples.nbytes,
             sent_bytes=sent,
         )

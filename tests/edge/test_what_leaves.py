@@ -18,6 +18,7 @@ from PIL import Image
 
 import leakrange.devices.device
 from leakrange.data import load
+from leakrange.data.resembling import NEAR_COPIES
 from leakrange.jobs.recipe import DataSpec
 from leakrange.nets.classifier import to_input
 from leakrange.providers import artifact
@@ -37,7 +38,8 @@ def chosen() -> tuple[NDArray[np.uint8], dict[str, NDArray[np.int64]]]:
     """Images and labels of the span."""
     images = load(DATA)
     own = images.where("test")[3:43]
-    return images.values[own], {name: labels[own] for name, labels in images.labels.items()}
+    told = {**images.labels, NEAR_COPIES: images.group}
+    return images.values[own], {name: labels[own] for name, labels in told.items()}
 
 
 @pytest.fixture

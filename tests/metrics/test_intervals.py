@@ -143,11 +143,3 @@ def test_records_that_are_all_alike_count_as_one_and_single_ones_as_themselves()
     assert effective_counts(apart, positive, person) == (16, 24)
     low, high = separation(apart, positive, person=person).auc_interval
     assert (low, high) == auc_interval(1.0, 16, 24)
-
-
-def test_people_on_both_sides_are_refused() -> None:
-    positive, person = np.array([True, False, True, False]), np.array([0, 0, 1, 2])
-    with pytest.raises(ValueError, match="both classes"):
-        effective_counts(np.arange(4.0), positive, person)
-    with pytest.raises(ValueError, match="its group"):
-        effective_counts(np.arange(4.0), positive, person[1:])

@@ -26,9 +26,7 @@ def test_agrees_with_scikit_learn(pairs: list[tuple[int, bool]], seed: int) -> N
     assert report.auc == pytest.approx(roc_auc_score(members, scores))
     assert report.unsigned_auc == pytest.approx(max(report.auc, 1 - report.auc))
     assert report.auc_interval == auc_interval(report.auc, int(members.sum()), int((~members).sum()))
-    fpr, tpr, _ = roc_curve(members, scores, drop_intermediate=False)
-    assert report.tpr_at_001 == pytest.approx(tpr[fpr <= 0.01].max())
-    assert report.tpr_at_0001 == pytest.approx(tpr[fpr <= 0.001].max())
+    assert (report.tpr_at_001, report.tpr_at_0001) == (None, None)  # of so few others
     truth, said = members[report.tested], scores[report.tested] >= report.threshold
     assert report.balanced_accuracy == pytest.approx(balanced_accuracy_score(truth, said))
     assert report.precision == pytest.approx(precision_score(truth, said, zero_division=0))
@@ -68,6 +66,24 @@ def test_a_thousandth_needs_a_thousand_others() -> None:
     members = np.arange(2004) >= 2000
     report = membership_report(scores, members)
     assert (report.tpr_at_0001, report.tpr_at_001) == (0.25, 0.75)
+    fpr, tpr, _ = roc_curve(members, scores, drop_intermediate=False)
+    assert report.tpr_at_001 == pytest.approx(tpr[fpr <= 0.01].max())
+    assert report.tpr_at_0001 == pytest.approx(tpr[fpr <= 0.001].max())
+
+
+def test_rates_are_not_measured_on_fewer_others_than_they_take() -> None:
+    scores = np.arange(1104.0)
+    found = {}
+    for others, shared in ((99, 1), (100, 1), (999, 1), (1000, 1), (1000, 2), (1000, 20)):
+        members = np.arange(others + 4) >= others
+        person = np.where(members, np.arange(others + 4), np.arange(others + 4) // shared)
+        report = membership_report(scores[: others + 4], members, person=person)
+        found[others, shared] = (report.tpr_at_001 is not None, report.tpr_at_0001 is not None)
+    # Twenty records each of fifty others, or two each of 500: people count.
+    assert found == {
+        (99, 1): (False, False), (100, 1): (True, False), (999, 1): (True, False), (1000, 1): (True, True),
+        (1000, 2): (True, False), (1000, 20): (False, False),
+    }  # fmt: skip
 
 
 def test_too_few_records_and_scores_that_are_none_are_refused() -> None:

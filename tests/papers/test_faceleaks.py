@@ -89,9 +89,18 @@ def test_an_auc_stands_with_its_interval_and_its_pictures(tmp_path: Path) -> Non
     line = (
         "| features, normalised | none | class-based, qda, folds by person | 0.710 | 0.750 ± 0.000 | +0.040 "
     )
-    assert line + "| [0.700, 0.800] | 0.750 | 0.125 | 0.250 | 2 |" in text
+    assert line + "| [0.700, 0.800] | 0.750 | 2 |" in text
     assert text.count("![ROC curves") == 3
     assert text.count("![Distribution") == 5
+
+
+def test_a_rate_that_so_few_people_do_not_tell_is_no_column(tmp_path: Path) -> None:
+    """Whatever cells hold: 60 others are no thousand, and no hundred."""
+    for table in ("5", "7"):
+        text = measured(tmp_path, table, AREA)
+        assert "| TPR" not in text
+        assert "TPR at 0.1 % FPR: not measurable with 60 others, takes 1,000" in text
+        assert "TPR at 1 % FPR: not measurable with 60 others, takes 100" in text
 
 
 def test_an_interval_that_was_not_kept_is_left_open(tmp_path: Path) -> None:

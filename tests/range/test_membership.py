@@ -53,7 +53,7 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
         assert figures["honesty"] > 0.5
         low, high = trial["metrics"]["auc"]["low"], trial["metrics"]["auc"]["high"]
         assert low <= figures["auc"] <= high
-        assert 0 <= figures["tpr_at_0001"] <= figures["tpr_at_001"] <= 1
+        assert not {"tpr_at_001", "tpr_at_0001"} & set(figures)  # a pool of so few
         assert trial["spent"] == POOL + (POPULATION if ".rmia." in name else 0)
         if ".none." in name:
             assert figures["auc"] > 0.6, name

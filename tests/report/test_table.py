@@ -37,6 +37,16 @@ def test_every_metric_and_every_interval_of_any_trial_is_a_column() -> None:
     assert "curiosity_low" not in rows[0]
 
 
+def test_a_rate_that_takes_more_records_is_told_from_one_that_was_not_measured() -> None:
+    """Of an attack of another kind it is not to be measured, of one on members it was not measurable."""
+    first, second = trials()[:2]
+    few = {name: Estimate(value=0.7) for name in ("auc", "unsigned_auc", "tpr_at_001")}
+    table = to_csv(run(trials=[first.model_copy(update={"metrics": few}), second]))
+    rows = list(csv.DictReader(io.StringIO(table)))
+    assert [row["tpr_at_001"] for row in rows] == ["0.7", ""]
+    assert [row["tpr_at_0001"] for row in rows] == ["not measurable", ""]
+
+
 def test_text_that_looks_like_a_formula_is_made_harmless() -> None:
     first = trials()[0].model_copy(
         update={"state": "failed", "provider": "=1+1", "error": '@SUM(A1)\n"quoted", and more'}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from leakrange.attacks.attack import Evidence
 from leakrange.attacks.attribute_inference import AttributeInference, AttributeInferenceParameters
-from leakrange.metrics import accuracy, majority_share, wilson_interval
+from leakrange.metrics import accuracy, majority_share, share_interval
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.releases import ReleaseKind
 
@@ -20,7 +20,7 @@ __all__ = ["Curiosity", "curiosity"]
 @dataclass(frozen=True)
 class Curiosity:
     """How well an attack reads the attribute from ``tested`` outputs: ``accuracy`` in [0, 1], with its 95 %
-    Wilson interval.
+    interval (`leakrange.metrics.clusters.share_interval`).
 
     ``baseline`` is what the model's decisions alone tell, or the attribute's majority, whichever is more.
     What a target has to do with the attribute is no curiosity. ``majority`` is the share of the attribute's
@@ -45,12 +45,14 @@ def curiosity(
     decisions: tuple[NDArray[np.int64], NDArray[np.int64]],
     release: ReleaseKind,
     seed: int,
+    group: NDArray[np.integer] | None = None,
 ) -> Curiosity:
     """Fit the attack `AttributeInference` on ``outputs`` (K, N) of samples whose attribute is ``sensitive``
     (K,), and apply it to the ``tested`` outputs (M, N) with attribute ``truth`` (M,).
 
     ``decisions`` are the model's for both: whole numbers (K,) and (M,), equal where the model decides the
-    same. Raises `InvalidInput` for too few samples, or labels that are no classes.
+    same. ``group`` (M,) tells tested samples that resemble each
+    other. Raises `InvalidInput` for too few samples, or labels that are no classes.
     """
     if not len(truth):
         raise InvalidInput("no sample to test on has that attribute")
@@ -70,7 +72,7 @@ def curiosity(
     majority = majority_share(truth, classes)
     return Curiosity(
         accuracy=accuracy(predicted, truth),
-        interval=wilson_interval(int((predicted == truth).sum()), len(truth)),
+        interval=share_interval(predicted == truth, group),
         baseline=max(majority, accuracy(guessed, truth)),
         majority=majority,
         labelled=len(sensitive),

@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.metrics import auc, auc_interval, entropy_bits, softmax, student_interval
+from leakrange.metrics import auc, auc_interval, entropy_bits, mean_interval, softmax
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.heads import parted
 
@@ -144,14 +144,18 @@ class EntropyExcess:
 
 
 def entropy_excess(
-    logits: NDArray[np.floating], labels: NDArray[np.integer], heads: Sequence[int] = ()
+    logits: NDArray[np.floating],
+    labels: NDArray[np.integer],
+    heads: Sequence[int] = (),
+    group: NDArray[np.integer] | None = None,
 ) -> EntropyExcess:
     """H(ŷ) − H_y(ŷ), which a vicious provider maximises (VICIOUS Eq. 13 with β = 1), of ``logits`` (M, N) and
     ``labels`` (M,); of several ``heads`` labels are (M, heads), and the heads' entropies are added up.
+    ``group`` (M,) tells samples that resemble each other; the interval is then over groups.
 
     The reference is the model itself: the expected entropy of a model that is honest about how often it errs
     is its cross-entropy, so that 0 is expected. Overconfident models, as most nets are, lie below 0. Raises
-    `InvalidInput` for fewer than two samples, or labels that do not fit.
+    `InvalidInput` for fewer than two samples or groups, or labels that do not fit.
     """
     sizes = tuple(heads) or (logits.shape[1],)
     truth = np.asarray(labels).reshape(len(labels), -1)
@@ -166,12 +170,13 @@ def entropy_excess(
         entropies -= (np.exp2(logs) * logs).sum(axis=1)
         losses -= logs[np.arange(len(own)), own]
     apart = entropies - losses
-    mean = float(apart.mean())
-    deviation = float(apart.std(ddof=1))
+    interval = mean_interval(apart, group)
+    if interval is None:
+        raise InvalidInput("all samples are of one person: nothing is known of others")
     return EntropyExcess(
         entropy=float(entropies.mean()),
         cross_entropy=float(losses.mean()),
-        excess=mean,
-        interval=student_interval(mean, deviation, len(apart)),
+        excess=float(apart.mean()),
+        interval=interval,
         samples=len(apart),
     )

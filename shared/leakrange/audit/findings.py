@@ -13,6 +13,7 @@ from leakrange.audit.entropy import entropy_excess
 from leakrange.audit.population import error_rates
 from leakrange.audit.viciousness import viciousness
 from leakrange.audit.wording import meaning
+from leakrange.data.resembling import groups_of
 from leakrange.jobs.audit import KnownScores, TestName
 from leakrange.jobs.verdict import Finding, Known, concluded
 from leakrange.metrics import student_interval
@@ -58,7 +59,8 @@ def _viciousness(case: Case) -> Finding:
 
 def _entropy(case: Case) -> Finding:
     logits = outputs(case.classifier, case.values(case.test), "logits")
-    found = entropy_excess(logits, case.labels[case.test], case.classifier.heads)
+    group = groups_of(case.data)[case.test]
+    found = entropy_excess(logits, case.labels[case.test], case.classifier.heads, group)
     figures = {
         "excess_bits": found.excess,
         "entropy_bits": found.entropy,
@@ -85,6 +87,7 @@ def _curiosity(case: Case) -> Finding:
         decisions=(first, second),
         release="logits",
         seed=case.plan.seed,
+        group=groups_of(case.data, name)[parts[1]],
     )
     figures = {
         "accuracy": found.accuracy,

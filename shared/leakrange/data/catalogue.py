@@ -71,9 +71,10 @@ class DataSet(ABC):
     source: ClassVar[str]
     """Where it comes from and under which licence."""
     official_split: ClassVar[bool] = False
-    undivided: ClassVar[str | None] = None
-    """An attribute, such as a person, of which no two splits hold the same value; None where splits keep
-    near-copies together and nothing else."""
+    person: ClassVar[str | None] = None
+    """The attribute that tells whose a sample is, where people have several samples."""
+    undivided: ClassVar[bool] = False
+    """Whether no person is in two splits; else splits keep near-copies together and nothing else."""
     default_count: ClassVar[int | None] = None
     """Samples drawn when the specification names no count; None for sets that are given, which refuse a
     count."""

@@ -154,7 +154,9 @@ def _cut(entry: type[DataSet], told: Outline, spec: DataSpec) -> tuple[Labelled,
 
 def _blocks(entry: type[DataSet], told: Outline, group: NDArray[np.int64]) -> NDArray[np.int64]:
     """What no split may cut: near-copies, and all samples of one person where the set says so."""
-    return group if entry.undivided is None else connected(group, told.labels[entry.undivided])
+    if not entry.undivided or entry.person is None:
+        return group
+    return connected(group, told.labels[entry.person])
 
 
 def _chosen(whole: Labelled, keep: NDArray[np.intp]) -> Labelled:

@@ -47,7 +47,8 @@ class SessionReply(_Strict):
     samples: int
     decisions: Classes
     labels: dict[str, list[int]]
-    """Per attribute of the data set; -1 where unknown."""
+    """Per attribute of the data set, -1 where unknown; and which samples are near-copies of each other
+    (`leakrange.data.resembling.NEAR_COPIES`)."""
     input_bytes: int
     sent_bytes: int
     """What stayed on the device and what left it."""

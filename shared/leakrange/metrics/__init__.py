@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from leakrange.metrics.accuracy import accuracy, confusion_matrix, majority_share, nag
+from leakrange.metrics.clusters import effective_counts, mean_interval, share_interval
 from leakrange.metrics.distance import pair_distances, unit_length
 from leakrange.metrics.entropy import entropy_bits, entropy_histogram, softmax
 from leakrange.metrics.estimate import Estimate, OverSeeds
-from leakrange.metrics.intervals import (
-    auc_interval,
-    effective_counts,
-    student_interval,
-    summarise,
-    wilson_interval,
-)
+from leakrange.metrics.intervals import auc_interval, student_interval, summarise, wilson_interval
 from leakrange.metrics.membership import (
     MembershipReport,
     Separation,
@@ -21,7 +16,16 @@ from leakrange.metrics.membership import (
     separation,
 )
 from leakrange.metrics.outcomes import Decisions, Guesses, Membership, Ranking, SoftOutputs
-from leakrange.metrics.registry import Metric, described, in_order, measured, metric, metrics
+from leakrange.metrics.registry import (
+    Metric,
+    described,
+    in_order,
+    measured,
+    metric,
+    metrics,
+    unmeasurable,
+    with_unmeasurable,
+)
 from leakrange.metrics.roc import RocCurve, auc, mean_auc, mean_roc_curve, roc_curve, tpr_at_fpr
 
 __all__ = [
@@ -48,6 +52,7 @@ __all__ = [
     "in_order",
     "majority_share",
     "mean_auc",
+    "mean_interval",
     "mean_roc_curve",
     "measured",
     "membership_report",
@@ -57,10 +62,13 @@ __all__ = [
     "pair_distances",
     "roc_curve",
     "separation",
+    "share_interval",
     "softmax",
     "student_interval",
     "summarise",
     "tpr_at_fpr",
     "unit_length",
+    "unmeasurable",
     "wilson_interval",
+    "with_unmeasurable",
 ]

@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from leakrange.metrics.estimate import OverSeeds
 
 __all__ = [
     "auc_interval",
-    "effective_counts",
     "student_interval",
     "summarise",
     "wilson_interval",
@@ -40,11 +36,12 @@ def student_interval(mean: float, deviation: float, count: int) -> tuple[float, 
     return mean - half, mean + half
 
 
-def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
-    """The 95 % Wilson score interval of a share, e.g. of an accuracy measured on ``trials`` samples. Within
-    [0, 1]."""
-    if not 0 <= successes <= trials or trials < 1:
-        raise ValueError("successes must lie in 0..trials, and trials be 1 or more")
+def wilson_interval(successes: float, trials: float) -> tuple[float, float]:
+    """The 95 % Wilson score interval of a share, e.g. of an accuracy measured on ``trials`` samples, each
+    independent of all others; of samples that are not, see `leakrange.metrics.clusters.share_interval`.
+    Within [0, 1]."""
+    if not 0 <= successes <= trials or trials <= 0:
+        raise ValueError("successes must lie in 0..trials, and trials be above 0")
     share, z2 = successes / trials, Z95 * Z95
     centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
     half = Z95 * math.sqrt(share * (1 - share) / trials + z2 / (4 * trials * trials)) / (1 + z2 / trials)
@@ -53,7 +50,7 @@ def wilson_interval(successes: int, trials: int) -> tuple[float, float]:
 
 def auc_interval(area: float, positives: float, negatives: float) -> tuple[float, float]:
     """The 95 % interval of an AUC measured on so many ``positives`` and ``negatives``, each independent of
-    all others; of samples that are not, see `effective_counts`. Within [0, 1].
+    all others; of samples that are not, see `leakrange.metrics.clusters.effective_counts`. Within [0, 1].
 
     Newcombe's method 5 (Statistics in Medicine 25, 2006): as in Wilson's interval, the AUCs from which
     ``area`` is no further away than 1.96 of the deviations that they would have themselves. So it has a width
@@ -80,38 +77,3 @@ def auc_interval(area: float, positives: float, negatives: float) -> tuple[float
         return near
 
     return (0.0 if area == 0.0 else bound(0.0)), (1.0 if area == 1.0 else bound(1.0))
-
-
-def effective_counts(
-    scores: NDArray[np.floating], positive: NDArray[np.bool_], group: NDArray[np.integer]
-) -> tuple[float, float]:
-    """How many independent positives and negatives say as much of an AUC as these samples (N,) do, where
-    those of one ``group`` (N,) resemble each other, as several pictures of one person do.
-
-    Either side's number is divided by its design effect: how much more of the AUC's variance the side makes
-    when its groups are drawn, instead of its samples (Obuchowski, Biometrics 53, 1997; with groups of one it
-    is DeLong's variance). Where all of a side stand alike to the other, as at an AUC of 1, nothing is known
-    of that, and a group counts as one sample. Raises `ValueError` where a side has no samples, or a group has
-    some on both.
-    """
-    if not len(scores) == len(positive) == len(group) or not 0 < positive.sum() < len(positive):
-        raise ValueError("samples of both classes are needed, each with its class and its group")
-    if len(np.intersect1d(group[positive], group[~positive])):
-        raise ValueError("a group has samples of both classes")
-    return _effective(scores, positive, group), _effective(scores, ~positive, group)
-
-
-def _effective(scores: NDArray[np.floating], side: NDArray[np.bool_], group: NDArray[np.integer]) -> float:
-    """Of the samples of one ``side`` (N,)."""
-    own, others = scores[side], np.sort(scores[~side])
-    # Of each sample the share of the other side that it outscores: their mean is the AUC.
-    outscored = (np.searchsorted(others, own, "left") + np.searchsorted(others, own, "right")) / 2
-    apart = (outscored - outscored.mean()) / len(others)
-    place = np.unique(group[side], return_inverse=True)[1]
-    samples, groups = len(own), int(place.max()) + 1
-    single = float((apart**2).sum())
-    if groups == 1 or single == 0.0:
-        return float(groups)
-    together = float((np.bincount(place, weights=apart) ** 2).sum())
-    effect = together * groups / (groups - 1) / (single * samples / (samples - 1))
-    return samples / max(effect, 1.0)

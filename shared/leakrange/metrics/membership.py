@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.metrics.intervals import auc_interval, effective_counts
+from leakrange.metrics.clusters import cluster_count, effective_counts
+from leakrange.metrics.intervals import auc_interval
 from leakrange.metrics.roc import auc, tpr_at_fpr
 from leakrange.metrics.threshold import best_cut
 
@@ -28,14 +29,15 @@ class Separation:
     ``auc``, its 95 % interval over records (over people, where a person has several records), and
     ``unsigned_auc`` = max(auc, 1 − auc), for an attacker who learns the sign on other records.
     ``tpr_at_001`` and ``tpr_at_0001``: the share of members found at false positive rates of 1 % and 0.1 %
-    (Carlini et al. 2022, Section III).
+    (Carlini et al. 2022, Section III). None where they cannot be measured: a rate of 0.1 % takes 1,000 others
+    (people, where a person has several records), or it is that of no false positive at all.
     """
 
     auc: float
     auc_interval: tuple[float, float]
     unsigned_auc: float
-    tpr_at_001: float
-    tpr_at_0001: float
+    tpr_at_001: float | None
+    tpr_at_0001: float | None
 
 
 @dataclass(frozen=True)
@@ -61,28 +63,33 @@ class MembershipReport(Separation):
 def separation(
     scores: NDArray[np.floating],
     members: NDArray[np.bool_],
-    area: float | None = None,
     person: NDArray[np.integer] | None = None,
+    fold: NDArray[np.integer] | None = None,
 ) -> Separation:
     """How well ``scores`` (N,), higher meaning member, separate the ``members`` (N,) from the others.
 
-    ``area`` is given where the AUC is not that of all scores together. ``person`` (N,) names the person of
-    each record where a person has several: such records are not independent, so the interval is wider.
-    Raises `ValueError` for scores that are not finite, arrays that do not fit, where there are no members or
-    no others, and where a person is both.
+    ``person`` (N,) names the person of each record where a person has several, or (N, 2) the two people of a
+    pair: such records are not independent, so the interval is wider. ``fold`` (N,) tells which model gave
+    each score, where several did: the AUC is the mean of the folds'. Raises `ValueError` for scores that are
+    not finite, arrays that do not fit, and where there are no members or no others (in a fold).
     """
-    area = auc(scores, members) if area is None else area
+    area = area_in_folds(scores, members, fold)
+    others = int((~members).sum()) if person is None else cluster_count(person[~members])
     counts = (
-        (float(members.sum()), float((~members).sum()))
+        (float(members.sum()), float(others))
         if person is None
-        else effective_counts(scores, members, person)
+        else effective_counts(scores, members, person, fold)
+    )
+    low, lowest = (
+        tpr_at_fpr(scores, members, rate) if others >= fewest else None
+        for rate, fewest in ((0.01, 100), (0.001, 1000))
     )
     return Separation(
         auc=area,
         auc_interval=auc_interval(area, *counts),
         unsigned_auc=max(area, 1.0 - area),
-        tpr_at_001=tpr_at_fpr(scores, members, 0.01),
-        tpr_at_0001=tpr_at_fpr(scores, members, 0.001),
+        tpr_at_001=low,
+        tpr_at_0001=lowest,
     )
 
 
@@ -102,7 +109,7 @@ def membership_report(
     ``person`` is as for `separation`, and so is what is raised; also for fewer than two members or two
     others (of each fold).
     """
-    separated = separation(scores, members, area_in_folds(scores, members, fold), person)
+    separated = separation(scores, members, person, fold)
     if min(int(members.sum()), int((~members).sum())) < 2:
         raise ValueError("a membership report needs two members and two others, or more")
     tested = np.ones(len(members), dtype=bool) if decided else _half(members, seed)

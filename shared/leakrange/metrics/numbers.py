@@ -1,7 +1,7 @@
 """How figures are written: rounded half to even, and never to a bound that was not reached.
 
 A share of 0.9996 is not "100 %" and one of 0.0004 is not "0 %": they read ">99.9 %" and "<0.1 %". A figure
-that was not measured reads "–".
+that was not measured reads "–", one for which there was too little to measure it "not measurable".
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from leakrange.metrics.registry import BOUNDED, Unit
 
 __all__ = [
     "MISSING",
+    "NOT_MEASURABLE",
     "SPACE",
     "bare",
     "compared",
@@ -30,6 +31,7 @@ __all__ = [
 ]
 
 MISSING = "–"
+NOT_MEASURABLE = "not measurable"
 SPACE = "\N{NO-BREAK SPACE}"
 
 

@@ -28,10 +28,11 @@ __all__ = [
 @dataclass(frozen=True)
 class Decisions:
     """The classes that users were given (V,), and their true ones (V,), -1 where unknown; (V, A) where they
-    ask for several attributes."""
+    ask for several attributes. ``group`` is as that of `Ranking`."""
 
     decided: NDArray[np.integer]
     truth: NDArray[np.integer]
+    group: NDArray[np.integer] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,11 @@ class SoftOutputs:
 @dataclass(frozen=True)
 class Predictions:
     """The class scores (V, N) that users were given for one attribute, and their true classes (V,), -1 where
-    unknown."""
+    unknown. ``group`` is as that of `Ranking`."""
 
     soft: NDArray[np.floating]
     truth: NDArray[np.integer]
+    group: NDArray[np.integer] | None = None
 
 
 @dataclass(frozen=True)
@@ -80,19 +82,21 @@ class Labels:
 
 @dataclass(frozen=True)
 class Guesses:
-    """The classes that an attack guessed (V,), and the true ones (V,), all of ``classes`` classes."""
+    """The classes that an attack guessed (V,), and the true ones (V,), all of ``classes`` classes. ``group``
+    is as that of `Ranking`."""
 
     predicted: NDArray[np.integer]
     truth: NDArray[np.integer]
     classes: int
+    group: NDArray[np.integer] | None = None
 
 
 @dataclass(frozen=True)
 class Ranking:
     """Scores that rank samples by how well they fit a class: (N, S), one column for each class, or (N,) of
     class 1; and the true classes (N,). ``group`` (N,) tells samples that resemble each other, as several
-    pictures of one person do; None where all are independent. ``fold`` (N,) tells which model gave each
-    score, where several did: an AUC is then the mean of the folds'.
+    pictures of one person do, or (N, 2) both people of a pair; None where all are independent. ``fold``
+    (N,) tells which model gave each score, where several did: an AUC is then the mean of the folds'.
     """
 
     scores: NDArray[np.floating]
@@ -127,4 +131,5 @@ class Membership(Ranking):
     def guesses(self) -> Guesses:
         """Whether each record of the test half is taken for a member at the threshold."""
         tested = self.report.tested
-        return Guesses(self.report.guessed[tested].astype(int), self.truth[tested].astype(int), 2)
+        group = None if self.group is None else self.group[tested]
+        return Guesses(self.report.guessed[tested].astype(int), self.truth[tested].astype(int), 2, group)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.metrics.clusters import WILSON, share_interval
 from leakrange.metrics.estimate import Estimate
-from leakrange.metrics.intervals import wilson_interval
 from leakrange.metrics.outcomes import Predictions
 from leakrange.metrics.registry import metric
 
@@ -18,9 +18,14 @@ BINS = 15
 def top_accuracy(scores: NDArray[np.floating], truth: NDArray[np.integer], k: int) -> float:
     """Share of samples whose true class (V,) is among the k highest of their scores (V, N), in [0, 1]; of
     equal scores the first class wins. Raises `ValueError` for no samples, or classes out of range."""
+    return float(_among(scores, truth, k).mean())
+
+
+def _among(scores: NDArray[np.floating], truth: NDArray[np.integer], k: int) -> NDArray[np.bool_]:
+    """Whether each true class is among the k highest (V,)."""
     _check(scores, truth)
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    return float((order == truth[:, None]).any(axis=1).mean())
+    return np.asarray((order == truth[:, None]).any(axis=1))
 
 
 def calibration_error(
@@ -60,14 +65,15 @@ def _known(outcome: Predictions) -> tuple[NDArray[np.floating], NDArray[np.integ
 
 @metric(
     "top3", measures=Predictions, title="top-3 accuracy", unit="share", role="utility", rank=12,
-    interval="over samples (Wilson)", equation="the true class is among the three highest scores released",
+    interval=WILSON, equation="the true class is among the three highest scores released",
 )  # fmt: skip
 def _top3(outcome: Predictions) -> Estimate | None:
     found = _known(outcome)
     if found is None or found[0].shape[1] <= 3:
         return None
-    share, count = top_accuracy(*found, 3), len(found[1])
-    return Estimate.within(share, wilson_interval(round(share * count), count))
+    right = _among(*found, 3)
+    group = None if outcome.group is None else outcome.group[outcome.truth >= 0]
+    return Estimate.within(float(right.mean()), share_interval(right, group))
 
 
 @metric(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.metrics.clusters import mean_interval, share_interval
 from leakrange.metrics.estimate import Estimate
 from leakrange.metrics.identification import bits_above_chance, lists, places
-from leakrange.metrics.intervals import student_interval, wilson_interval
 from leakrange.metrics.reconstruction import psnr, ssim
 from leakrange.metrics.registry import metric
 from leakrange.metrics.risk import Distances, Inverses
@@ -29,6 +29,8 @@ class Reconstruction:
     ``class_psnr`` (V,) that of the mean picture of the class that each user was given, which who sees nothing
     but decisions can answer; None where users were given several classes each.
     ``capacity`` is how many bits one release can carry at most; None where nothing is known of that.
+    ``group`` (V,) tells pictures that resemble each other, as those of one person do; None where all are
+    independent.
     """
 
     psnr: NDArray[np.float64]
@@ -39,6 +41,7 @@ class Reconstruction:
     place: NDArray[np.int64]
     capacity: float | None = None
     class_psnr: NDArray[np.float64] | None = None
+    group: NDArray[np.integer] | None = None
 
     @classmethod
     def judge(
@@ -108,17 +111,15 @@ def _distances(arrays: Mapping[str, NDArray[Any]], name: str) -> Distances:
     )
 
 
-STUDENT = "of the mean over samples (Student's t)"
+STUDENT = "of the mean over samples, or over groups of them (Student's t)"
 PINV = "pseudo-inverse of the float32 covariance of training and validation data, torch's default tolerance"
 LEADING = "float64, the fewest leading eigenvectors with 99 % of the variance"
 R = "d(x, μ) / d(x, x̃), Mahalanobis (VICIOUS, Eq. 6)"
 
 
-def _mean(values: NDArray[np.floating]) -> Estimate:
-    mean = float(values.mean())
-    if len(values) < 2:
-        return Estimate(value=mean)
-    return Estimate.within(mean, student_interval(mean, float(values.std(ddof=1)), len(values)))
+def _mean(values: NDArray[np.floating], group: NDArray[np.integer] | None) -> Estimate:
+    mean, bounds = float(values.mean()), mean_interval(values, group)
+    return Estimate(value=mean) if bounds is None else Estimate.within(mean, bounds)
 
 
 @metric(
@@ -127,7 +128,7 @@ def _mean(values: NDArray[np.floating]) -> Estimate:
     equation="mean over samples of −10·log10(mean squared error), pixels in [0, 1]; a perfect one has 58.92",
 )  # fmt: skip
 def _psnr(found: Reconstruction) -> Estimate:
-    return _mean(found.psnr)
+    return _mean(found.psnr, found.group)
 
 
 @metric(
@@ -154,7 +155,7 @@ def _psnr_class_mean(found: Reconstruction) -> float | None:
     equation="structural similarity, Gaussian windows of 11 × 11 (VICIOUS, Eq. 16); mean over samples",
 )  # fmt: skip
 def _ssim(found: Reconstruction) -> Estimate:
-    return _mean(found.ssim)
+    return _mean(found.ssim, found.group)
 
 
 @metric(
@@ -162,7 +163,7 @@ def _ssim(found: Reconstruction) -> Estimate:
     chance=1.0, interval=STUDENT, equation=f"mean over samples of {R}; {PINV}",
 )  # fmt: skip
 def _risk(found: Reconstruction) -> Estimate:
-    return _mean(found.published.risk)
+    return _mean(found.published.risk, found.group)
 
 
 @metric(
@@ -194,7 +195,7 @@ def _risk_tolerance(found: Reconstruction) -> float:
     role="leakage", rank=47, chance=1.0, interval=STUDENT, equation=f"mean over samples of {R}; {LEADING}",
 )  # fmt: skip
 def _risk_conditioned(found: Reconstruction) -> Estimate:
-    return _mean(found.conditioned.risk)
+    return _mean(found.conditioned.risk, found.group)
 
 
 @metric(
@@ -223,19 +224,19 @@ def _risk_conditioned_tolerance(found: Reconstruction) -> float:
 
 @metric(
     "bits_recovered", measures=Reconstruction, title="bits recovered, at least", unit="bits", role="leakage",
-    rank=55, chance=0.0, interval="of the share of samples on the list (Wilson)",
+    rank=55, chance=0.0, interval="of the share of samples on the list (Wilson; Korn and Graubard)",
     equation="of which of V samples it is: the most of D(p_k ‖ k/V), k = 1, 2, 4, ..., p_k the share of "
     "samples that are among the k originals nearest to their reconstruction (Fano's inequality for lists)",
 )  # fmt: skip
 def _bits_recovered(found: Reconstruction) -> Estimate | float:
     """By the list that tells most. Of pure chance that is of the order of 1/V."""
     among = len(found.place)
-    told = [(int((found.place < k).sum()), k / among) for k in lists(among)]
+    told = [(found.place < k, k / among) for k in lists(among)]
     if not told:
         return 0.0
-    right, chance = max(told, key=lambda each: bits_above_chance(each[0] / among, each[1]))
-    low, high = (bits_above_chance(share, chance) for share in wilson_interval(right, among))
-    return Estimate(value=bits_above_chance(right / among, chance), low=low, high=high)
+    right, chance = max(told, key=lambda each: bits_above_chance(float(each[0].mean()), each[1]))
+    low, high = (bits_above_chance(share, chance) for share in share_interval(right, found.group))
+    return Estimate(value=bits_above_chance(float(right.mean()), chance), low=low, high=high)
 
 
 @metric(

@@ -11,14 +11,25 @@ scores. `measured` gives every registered metric of a trial's outcomes. So a new
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from leakrange.metrics.estimate import Estimate
 from leakrange.registry import Registry
 
-__all__ = ["Metric", "Role", "Unit", "described", "in_order", "measured", "metric", "metrics"]
+__all__ = [
+    "Metric",
+    "Role",
+    "Unit",
+    "described",
+    "in_order",
+    "measured",
+    "metric",
+    "metrics",
+    "unmeasurable",
+    "with_unmeasurable",
+]
 
 Role = Literal["utility", "leakage", "suspicion", "context"]
 """What a figure is about: what users get, what leaks, what an auditor makes of a model, or what other figures
@@ -38,7 +49,8 @@ class Metric:
     reaches: a value, or the name of the metric that holds it. ``floor`` names the metric that holds what a
     decision alone gives away, ``bound`` the one that holds what no attack should pass, and ``doubt`` of such
     a bound says what it means where one does. ``claim`` says in words what an attack reached; it may contain
-    ``{value}`` and ``{hidden}``.
+    ``{value}`` and ``{hidden}``. A metric may be measurable only where there is enough of something:
+    ``takes`` says of what, and ``beside`` names a metric that is always there where this one would be.
     """
 
     name: str
@@ -54,6 +66,8 @@ class Metric:
     bound: str | None = None
     doubt: str = ""
     claim: str = ""
+    takes: str = ""
+    beside: str | None = None
     rank: int = 100
     """The metric's place in reports; metrics of equal rank are sorted by name."""
     measures: type | None = None
@@ -106,6 +120,19 @@ def measured(*outcomes: object) -> dict[str, Estimate]:
 def described(name: str) -> Metric:
     """The metric of that name; of one that is not installed any more, a description by its name alone."""
     return metrics.get(name) or Metric(name, name.replace("_", " "), "number", "context")
+
+
+def unmeasurable(name: str, there: Container[str]) -> bool:
+    """Whether a trial that has the metrics ``there`` was too small for the metric of that name."""
+    beside = described(name).beside
+    return beside is not None and beside in there and name not in there
+
+
+def with_unmeasurable(names: Iterable[str]) -> list[str]:
+    """Those names, and those of metrics that belong beside them and take more than there was, in the order of
+    reports."""
+    found = set(names)
+    return in_order(found | {name for name in metrics if unmeasurable(name, found)})
 
 
 def in_order(names: Iterable[str]) -> list[str]:

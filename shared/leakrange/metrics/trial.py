@@ -8,20 +8,16 @@ import numpy as np
 
 from leakrange.metrics.accuracy import accuracy, majority_share
 from leakrange.metrics.accuracy import nag as normalised_gain
+from leakrange.metrics.clusters import WILSON, effective_counts, share_interval
 from leakrange.metrics.estimate import Estimate
-from leakrange.metrics.intervals import auc_interval, effective_counts, wilson_interval
+from leakrange.metrics.intervals import auc_interval, wilson_interval
 from leakrange.metrics.membership import area_in_folds
 from leakrange.metrics.outcomes import Decisions, Guesses, Labels, Membership, Ranking, SoftOutputs, Taught
 from leakrange.metrics.registry import Unit, metric
 from leakrange.metrics.roc import mean_auc
 from leakrange.metrics.verification import Verification
 
-WILSON = "over samples (Wilson)"
 CARLINI = "Carlini et al. 2022, Section III"
-
-
-def _share(right: float, of: int) -> Estimate:
-    return Estimate.within(right, wilson_interval(round(right * of), of))
 
 
 @metric(
@@ -34,8 +30,12 @@ def honesty(decisions: Decisions) -> Estimate | None:
     known = decisions.truth >= 0
     if not known.any():
         return None
-    users = int(known.reshape(len(known), -1).any(axis=1).sum())
-    return _share(accuracy(decisions.decided[known], decisions.truth[known]), users)
+    value = accuracy(decisions.decided[known], decisions.truth[known])
+    each, asked = (values.reshape(len(known), -1) for values in (decisions.decided == decisions.truth, known))
+    users = asked.any(axis=1)
+    right = (each & asked)[users].sum(axis=1) / asked[users].sum(axis=1)
+    group = None if decisions.group is None else decisions.group[users]
+    return Estimate.within(value, share_interval(right, group))
 
 
 @metric(
@@ -45,7 +45,8 @@ def honesty(decisions: Decisions) -> Estimate | None:
 )  # fmt: skip
 def curiosity(guesses: Guesses) -> Estimate:
     """Share of guesses that are right."""
-    return _share(accuracy(guesses.predicted, guesses.truth), len(guesses.truth))
+    value = accuracy(guesses.predicted, guesses.truth)
+    return Estimate.within(value, share_interval(guesses.predicted == guesses.truth, guesses.group))
 
 
 @metric(
@@ -113,31 +114,33 @@ def auc(ranking: Ranking) -> Estimate | float | None:
     ranks = scores if scores.ndim == 1 else scores[:, 1] - scores[:, 0]
     counts = (float(positive.sum()), float((~positive).sum()))
     if ranking.group is not None:
-        counts = effective_counts(ranks, positive, ranking.group)
+        counts = effective_counts(ranks, positive, ranking.group, ranking.fold)
     value = area_in_folds(ranks, positive, ranking.fold)
     return Estimate.within(value, auc_interval(value, *counts))
 
 
-# What a membership report holds: name, title, unit, chance level, definition.
-_REPORTED: tuple[tuple[str, str, Unit, float | None, str], ...] = (
-    ("unsigned_auc", "unsigned AUC", "score", 0.5, "max(AUC, 1 − AUC)"),
-    (
-        "tpr_at_001",
-        "TPR at 1 % FPR",
-        "share",
-        0.01,
-        f"members found at a false positive rate of 1 % ({CARLINI})",
-    ),
-    ("tpr_at_0001", "TPR at 0.1 % FPR", "share", 0.001, f"the same at 0.1 % ({CARLINI})"),
-    ("balanced_accuracy", "balanced accuracy", "share", 0.5, "mean accuracy of members and of others"),
-    ("precision", "precision", "share", None, "share of true members among predicted members"),
-    ("recall", "recall", "share", None, "share of the members that are found"),
-    ("f1", "F1", "score", None, "harmonic mean of precision and recall"),
+for _place, (_name, _rate, _fewest) in enumerate(
+    (("tpr_at_001", "1 %", "100"), ("tpr_at_0001", "0.1 %", "1,000"))
+):
+    metric(
+        _name, measures=Membership, title=f"TPR at {_rate} FPR", unit="share", role="leakage",
+        rank=61 + _place, chance=0.01 / 10**_place, beside="unsigned_auc",
+        takes=f"{_fewest} others or more (people, where a person has several records)",
+        equation=f"members found at a false positive rate of {_rate} ({CARLINI})",
+    )(attrgetter(f"report.{_name}"))  # fmt: skip
+
+# What else a membership report holds: rank, name, title, unit, chance level, definition.
+_REPORTED: tuple[tuple[int, str, str, Unit, float | None, str], ...] = (
+    (60, "unsigned_auc", "unsigned AUC", "score", 0.5, "max(AUC, 1 − AUC)"),
+    (63, "balanced_accuracy", "balanced accuracy", "share", 0.5, "mean accuracy of members and of others"),
+    (64, "precision", "precision", "share", None, "share of true members among predicted members"),
+    (65, "recall", "recall", "share", None, "share of the members that are found"),
+    (66, "f1", "F1", "score", None, "harmonic mean of precision and recall"),
 )
 
-for _place, (_name, _title, _unit, _chance, _equation) in enumerate(_REPORTED):
+for _rank, _name, _title, _unit, _chance, _equation in _REPORTED:
     metric(
-        _name, measures=Membership, title=_title, unit=_unit, role="leakage", rank=60 + _place,
+        _name, measures=Membership, title=_title, unit=_unit, role="leakage", rank=_rank,
         chance=_chance, equation=_equation,
     )(attrgetter(f"report.{_name}"))  # fmt: skip
 
@@ -153,12 +156,16 @@ def records(membership: Membership) -> float:
 
 @metric(
     "teacher_accuracy", measures=Taught, title="teacher's accuracy", unit="share", role="context", rank=15,
-    interval=WILSON, equation="on members' images that it was not trained on (FACELEAKS, Section 3.2)",
+    interval="over samples (Wilson)",
+    equation="on members' images that it was not trained on (FACELEAKS, Section 3.2)",
 )  # fmt: skip
 def teacher_accuracy(taught: Taught) -> Estimate | None:
     """Of its own task; None where training kept no images for it."""
     figures = taught.figures
-    return _share(figures["honesty"], int(figures["samples"])) if "honesty" in figures else None
+    if "honesty" not in figures:
+        return None
+    right, of = figures["honesty"], int(figures["samples"])
+    return Estimate.within(right, wilson_interval(round(right * of), of))
 
 
 @metric(

@@ -16,10 +16,11 @@ __all__ = ["Verification", "verification"]
 class Verification:
     """``accuracy`` of each fold's pairs under the threshold of the other folds (folds,), their mean and
     sample deviation, and ``threshold``, the mean of the folds' ones: the same person where a distance is at
-    most that."""
+    most that. ``right`` (N,): which pairs were told right."""
 
     accuracy: NDArray[np.float64]
     threshold: float
+    right: NDArray[np.bool_]
 
     @property
     def mean(self) -> float:
@@ -49,9 +50,11 @@ def verification(
     if len(folds) < 2:
         raise ValueError("cross-validation needs two folds or more")
     accuracy, thresholds = [], []
+    right = np.zeros(len(same), dtype=bool)
     for held in folds:
         left = fold != held
         threshold, _ = most_accurate_threshold(distances[left], ~same[left])
         thresholds.append(threshold)
-        accuracy.append(float(((distances[~left] <= threshold) == same[~left]).mean()))
-    return Verification(np.array(accuracy), float(np.mean(thresholds)))
+        right[~left] = (distances[~left] <= threshold) == same[~left]
+        accuracy.append(float(right[~left].mean()))
+    return Verification(np.array(accuracy), float(np.mean(thresholds)), right)

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from leakrange.metrics import described
+from leakrange.metrics import described, unmeasurable
+from leakrange.metrics.numbers import MISSING, NOT_MEASURABLE
 from leakrange.papers.cells import Cell, Cells
 from leakrange.papers.targets import Row, read_rows, select
 from leakrange.papers.trials import PaperTrial
@@ -179,7 +180,11 @@ class Paper(ABC):
 
     def _column(self, row: Row, name: str, cells: Sequence[Cell]) -> Column:
         found = (self.value(row, name, cell) for cell in cells)
-        return Column(row.figures.get(name), [each for each in found if each is not None], self.decimals)
+        ours, too_few = (
+            [each for each in found if each is not None],
+            any(unmeasurable(name, cell) for cell in cells),
+        )
+        return Column(row.figures.get(name), ours, self.decimals, NOT_MEASURABLE if too_few else MISSING)
 
 
 @lru_cache(maxsize=16)

@@ -27,17 +27,19 @@ class Figure:
 
 @dataclass(frozen=True)
 class Column:
-    """One figure of a line: what the paper prints, and ours under every seed, in the paper's units."""
+    """One figure of a line: what the paper prints, and ours under every seed, in the paper's units;
+    ``nothing`` stands where there is none."""
 
     paper: Figure | None
     ours: Sequence[float]
     decimals: int = 2
+    nothing: str = NOTHING
 
     def cells(self) -> tuple[str, str, str]:
         """Paper, ours and difference; deviations over seeds where there are several."""
         paper = NOTHING if self.paper is None else self._spread(self.paper.mean, self.paper.deviation)
         if not self.ours:
-            return paper, NOTHING, NOTHING
+            return paper, self.nothing, NOTHING
         mean = float(np.mean(self.ours))
         deviation = float(np.std(self.ours, ddof=1)) if len(self.ours) > 1 else None
         difference = NOTHING if self.paper is None else f"{mean - self.paper.mean:+.{self.decimals}f}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeVar
 
 from leakrange.attacks.kinds import leakage_of
-from leakrange.metrics import Metric, OverSeeds, described, in_order
+from leakrange.metrics import Metric, OverSeeds, described, with_unmeasurable
 from leakrange.metrics import summarise as over_seeds
 from leakrange.scenario.results import RunResults, Summary, TrialResult
 from leakrange.scenario.summary import identity, summarise
@@ -126,8 +126,9 @@ class Findings:
 
     @property
     def metrics(self) -> list[Metric]:
-        """All metrics that any trial has, in the order of columns."""
-        return [described(name) for name in in_order(name for row in self.summaries for name in row.metrics)]
+        """All metrics that any trial has, or was too small for, in the order of columns."""
+        there = (name for row in self.summaries for name in row.metrics)
+        return [described(name) for name in with_unmeasurable(there)]
 
     @property
     def families(self) -> dict[str, list[Subject]]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from leakrange.metrics import Metric, OverSeeds, numbers
+from leakrange.metrics import Metric, OverSeeds, numbers, unmeasurable
 from leakrange.report.answer import caveats, sentences
 from leakrange.report.findings import Findings, Subject, chance, find, gap, leak, utility, utility_metric
 from leakrange.report.rendering import page
@@ -69,7 +70,7 @@ def render(results: RunResults) -> str:
             (
                 row,
                 len(findings.cells[identity(row)]),
-                [_figure(row.metrics.get(metric.name), metric) for metric in findings.metrics],
+                [_figure(row.metrics, metric) for metric in findings.metrics],
             )
             for row in findings.summaries
         ],
@@ -139,7 +140,10 @@ def _shade(row: Summary, subject: Subject, findings: Findings) -> float:
     return max(0.0, gap(row) or 0.0) / most if most > 0 else 0.0
 
 
-def _figure(value: OverSeeds | None, metric: Metric) -> Figure:
+def _figure(there: Mapping[str, OverSeeds], metric: Metric) -> Figure:
+    if unmeasurable(metric.name, there):
+        return Figure(numbers.NOT_MEASURABLE, full=f"takes {metric.takes}")
+    value = there.get(metric.name)
     if value is None:
         return Figure(numbers.MISSING, full="not measured")
     full = f"mean {value.mean!r}, deviation {value.deviation!r}, 95 % interval {value.interval!r}"

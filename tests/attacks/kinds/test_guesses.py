@@ -12,9 +12,10 @@ from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.attribute import judge_guesses
 from leakrange.attacks.kinds.cell import Needs
 from leakrange.attacks.kinds.trial import Judged, Uploaded
+from leakrange.data.resembling import NEAR_COPIES
 from leakrange.jobs.job import Span
 from leakrange.jobs.recipe import DataSpec
-from leakrange.metrics import wilson_interval
+from leakrange.metrics import share_interval, wilson_interval
 from leakrange.wire.errors import LeakrangeError, NotFound
 from tests.attacks.kinds.ready import MadeUp, MadeUpModel
 
@@ -62,6 +63,31 @@ def test_figures_of_all_users() -> None:
     }
     curiosity = judged.metrics["curiosity"]
     assert (curiosity.low, curiosity.high) == pytest.approx(wilson_interval(3, 5))
+
+
+@pytest.mark.parametrize(
+    ("data", "hidden", "people"), [("lfw", "s", 6), ("lfw", "identity", 12), ("digits", "s", 12)]
+)
+def test_intervals_are_over_people_unless_people_are_what_is_told(
+    data: str, hidden: str, people: int
+) -> None:
+    """Six people with ten samples each, five being copies of one another; digits are nobody's."""
+    person = np.repeat(np.arange(6), 10)
+    copies = np.arange(60) // 5
+    s = person % 2
+    labels = {"y": s, "s": s, "identity": s if hidden == "identity" else person, NEAR_COPIES: copies}
+    right = person != 2  # of one person everything is told wrong
+    users = Uploaded([{name: each.tolist() for name, each in labels.items()}], s, None)
+    guessed = Inference(np.where(right, s, 1 - s), np.eye(2, dtype=np.float32)[np.where(right, s, 1 - s)])
+    spec = DataSpec(name=data)
+    trial = MadeUp(
+        hidden=hidden, model=MadeUpModel(recipe=MadeUpModel().recipe.model_copy(update={"data": spec}))
+    )
+    curiosity = judge_guesses(trial, users, guessed).metrics["curiosity"]
+    groups = person if people == 6 else copies
+    assert curiosity.value == pytest.approx(5 / 6)
+    assert (curiosity.low, curiosity.high) == pytest.approx(share_interval(right, groups))
+    assert share_interval(right, person)[0] < share_interval(right, copies)[0] - 0.05
 
 
 def test_the_entropy_is_that_of_outputs_to_users_whose_target_is_known() -> None:

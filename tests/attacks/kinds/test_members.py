@@ -11,7 +11,7 @@ from leakrange.attacks.kinds.membership import Candidates, judge_members
 from leakrange.attacks.kinds.trial import Uploaded
 from leakrange.jobs.job import Span
 from leakrange.jobs.recipe import DataSpec, Subset
-from leakrange.metrics import Estimate, auc_interval, membership_report
+from leakrange.metrics import Estimate, auc_interval, membership_report, wilson_interval
 from leakrange.wire.errors import LeakrangeError
 from services.controller.range.trial import trained_on
 from tests.attacks.kinds.ready import MadeUp
@@ -22,7 +22,7 @@ DIGITS = DataSpec(name="digits", subset=Subset(pool=60))
 def test_figures_are_those_of_the_report_and_of_its_test_half() -> None:
     rng = np.random.default_rng(0)
     members = np.arange(200) < 100
-    scores = rng.normal(size=200) + 1.5 * members
+    scores = rng.normal(size=200) + 1.5 * members  # 100 others: too few for a rate of 0.1 %
     judged = judge_members(
         MadeUp(seed=3), scores, members, utility={"honesty": Estimate(value=0.75)}, spent=200
     )
@@ -38,7 +38,6 @@ def test_figures_are_those_of_the_report_and_of_its_test_half() -> None:
         "auc": report.auc,
         "unsigned_auc": report.unsigned_auc,
         "tpr_at_001": report.tpr_at_001,
-        "tpr_at_0001": report.tpr_at_0001,
         "balanced_accuracy": report.balanced_accuracy,
         "precision": report.precision,
         "recall": report.recall,
@@ -57,9 +56,13 @@ def test_the_interval_of_an_attack_on_people_is_over_people() -> None:
     person = np.tile(np.arange(20), 10)  # in sessions: one answer about everybody, then the next
     members = person < 10
     scores = rng.normal(size=20)[person] + 0.1 * rng.normal(size=200) + 0.5 * members
-    judged = judge_members(MadeUp(seed=3), scores, members, utility={}, spent=200, person=person)
+    judged = judge_members(MadeUp(seed=3), scores, members, utility={}, spent=200, group=person)
     auc = judged.metrics["auc"]
     assert (auc.low, auc.high) == pytest.approx(auc_interval(auc.value, 10, 10), abs=0.05)
+    curiosity = judged.metrics["curiosity"]  # of half of the records, of nearly everybody
+    assert curiosity.low is not None
+    assert curiosity.high is not None
+    assert curiosity.high - curiosity.low > 0.3 > 2 * (wilson_interval(70, 100)[1] - 0.7)
 
 
 def test_scores_that_are_too_few_or_no_numbers_are_refused() -> None:

@@ -47,11 +47,11 @@ def test_a_recognition_is_right_where_it_names_who_is_in_the_picture(models: dic
     classes = list(dict.fromkeys(enrolled))  # in the order in which the student learnt them
     answers = np.eye(len(classes))[[classes.index(person) for person in held]]
     assert answers.shape == (12, 4)
-    assert served(models["names"], answers)[0] == 1.0
+    assert served(models["names"], answers)[0].value == 1.0
     one_wrong = answers.copy()
     one_wrong[5] = np.roll(one_wrong[5], 1)
-    assert served(models["names"], one_wrong)[0] == pytest.approx(11 / 12)
-    assert served(models["names"], np.roll(answers, 1, axis=1))[0] == 0.0
+    assert served(models["names"], one_wrong)[0].value == pytest.approx(11 / 12)
+    assert served(models["names"], np.roll(answers, 1, axis=1))[0].value == 0.0
 
 
 def test_vectors_and_distances_are_right_where_they_tell_the_public_apart(
@@ -61,8 +61,8 @@ def test_vectors_and_distances_are_right_where_they_tell_the_public_apart(
     person = data.labels["person"][data.where("public")]
     rng = np.random.default_rng(0)
     place = rng.normal(size=(int(person.max()) + 1, 8))[person]
-    assert served(models["vectors"], place + rng.normal(scale=0.01, size=place.shape))[0] == 1.0
-    assert 0.3 < served(models["vectors"], rng.normal(size=place.shape))[0] < 0.7
+    assert served(models["vectors"], place + rng.normal(scale=0.01, size=place.shape))[0].value == 1.0
+    assert 0.3 < served(models["vectors"], rng.normal(size=place.shape))[0].value < 0.7
 
 
 def test_a_verification_tells_its_threshold_and_how_its_folds_differ(

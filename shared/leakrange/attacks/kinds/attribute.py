@@ -19,10 +19,11 @@ from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
 from leakrange.attacks.kinds.represented import federated, represented
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Trial, Uploaded
+from leakrange.attacks.kinds.users import decisions_of, user_groups
 from leakrange.data import names
 from leakrange.data.spans import span_of
 from leakrange.jobs.job import FitJob, Span
-from leakrange.metrics import Decisions, Guesses, Ranking, SoftOutputs, measured
+from leakrange.metrics import Guesses, Ranking, SoftOutputs, measured
 from leakrange.metrics.views import viewed
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 
@@ -165,9 +166,10 @@ def judge_guesses(
     known = np.flatnonzero(hidden >= 0)
     if len(known) == 0:
         raise LeakrangeError(f"no user's {trial.hidden!r} is known: there is nothing to judge by")
-    guesses = Guesses(guessed.predicted[known], hidden[known], trial.classes)
-    ranking = Ranking(guessed.scores[known], hidden[known])
-    outcomes: list[object] = [Decisions(uploaded.decisions[:users], target[:users]), guesses, ranking]
+    group = user_groups(trial, uploaded, trial.hidden, known)
+    guesses = Guesses(guessed.predicted[known], hidden[known], trial.classes, group)
+    ranking = Ranking(guessed.scores[known], hidden[known], group)
+    outcomes: list[object] = [decisions_of(trial, uploaded, users), guesses, ranking]
     if uploaded.soft is not None:
         asked = (target[:users].reshape(users, -1) >= 0).all(axis=1)
         outcomes.append(SoftOutputs(uploaded.soft[:users][asked], uploaded.heads))

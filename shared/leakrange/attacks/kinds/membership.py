@@ -15,14 +15,16 @@ from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Shown, Trial
+from leakrange.attacks.kinds.users import decisions_of
 from leakrange.attacks.membership.membership import MembershipEvidence
 from leakrange.data import POOL, POPULATION, Samples, names
+from leakrange.data.resembling import groups_of
 from leakrange.data.spans import span_of
 from leakrange.data.splits import draw_members
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import DataSpec
-from leakrange.metrics import Decisions, Estimate, Membership, measured
+from leakrange.metrics import Estimate, Membership, measured
 from leakrange.metrics.views import viewed
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 
@@ -131,9 +133,11 @@ class MembershipKind(Kind):
     def infer(
         self, attack: Any, evidence: Candidates, job: FitJob, releases: Releases
     ) -> dict[str, NDArray[Any]]:
-        """``scores`` float32 (N,) of the records of the pool. The threshold is chosen when the trial is
-        judged."""
-        return {"scores": attack.score(evidence_of(evidence, job, releases)).astype(np.float32)}
+        """``scores`` float32 (N,) of the records of the pool, and which of these resemble each other,
+        ``group`` (N,). The threshold is chosen when the trial is judged."""
+        data, records = span_of(evidence.records)
+        scores = attack.score(evidence_of(evidence, job, releases))
+        return {"scores": scores.astype(np.float32), "group": groups_of(data)[records]}
 
     async def judge(self, trial: Trial) -> Judged:
         """Compares the scores with the record of what the model was trained on."""
@@ -157,7 +161,8 @@ class MembershipKind(Kind):
             trial,
             found.arrays["scores"],
             trial.members(records.stop),
-            utility=measured(Decisions(trial.uploaded.decisions, trial.uploaded.truth(target))),
+            utility=measured(decisions_of(trial, trial.uploaded)),
+            group=found.arrays.get("group"),
             spent=len(trial.needs.probes["records"])
             * (records.stop + (population.stop if population else 0)),
         )
@@ -187,22 +192,22 @@ def judge_members(
     *,
     utility: dict[str, Estimate],
     spent: int,
-    person: NDArray[np.integer] | None = None,
+    group: NDArray[np.integer] | None = None,
     fold: NDArray[np.integer] | None = None,
     decided: bool = False,
 ) -> Judged:
     """Compares one score per record (N,), higher meaning member, with the truth (N,).
 
     ``utility`` holds the metrics of what users got under the same defence. ``spent`` is the number of answers
-    that the attack used. ``person`` (N,) tells which records belong to the same person, where one may have
-    several, and ``fold`` (N,) which model gave each score, if several did; ``decided`` whether scores above 0
+    that the attack used. ``group`` (N,) tells which records resemble each other, as those of one person do,
+    and ``fold`` (N,) which model gave each score, if several did; ``decided`` whether scores above 0
     say member. Raises `LeakrangeError` for a wrong number of scores, or scores that are not numbers.
     """
     if scores.shape != members.shape or not np.isfinite(scores).all():
         raise LeakrangeError(
             f"{trial.attack} gave {len(scores)} scores for {len(members)} records, or some that are no number"
         )
-    membership = Membership(scores, members, person, fold, trial.seed, decided)
+    membership = Membership(scores, members, group, fold, trial.seed, decided)
     return Judged(
         metrics=utility | measured(membership.guesses, membership),
         views=viewed(membership.guesses, membership),

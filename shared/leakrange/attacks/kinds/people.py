@@ -170,7 +170,7 @@ class PeopleKind(Kind):
             member,
             utility=utility(trial),
             spent=count * (len(draws["answers"]) + len(draws.get("undefended", ()))),
-            person=places % crowd.asked,
+            group=places % crowd.asked,
             fold=arrays.get("fold"),
             decided=bool("decided" in arrays and arrays["decided"].item()),
         )

@@ -162,8 +162,8 @@ class PeopleAttributeKind(Kind):
         judged = np.flatnonzero(~member & (truth >= 0))
         if len(judged) == 0:
             raise LeakrangeError(f"nobody's {trial.hidden!r} is known: there is nothing to judge by")
-        guesses = Guesses(found.arrays["predicted"][judged], truth[judged], trial.classes)
-        person = _whole(judged % crowd.asked, truth[judged])
+        person = judged % crowd.asked
+        guesses = Guesses(found.arrays["predicted"][judged], truth[judged], trial.classes, person)
         ranking = Ranking(found.arrays["scores"][judged], truth[judged], person)
         draws = len(trial.needs.probes["answers"])
         return Judged(
@@ -190,10 +190,3 @@ def _by_picture(answers: NDArray[np.float32], pictures: int, references: int) ->
     if len(answers) < wanted:
         raise InvalidInput(f"{len(answers)} answers about {pictures} pictures, which take {wanted}")
     return answers[:wanted].reshape(pictures, -1)
-
-
-def _whole(person: NDArray[np.int64], truth: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """The person (V,) of each picture, where the attribute is the same in all pictures of a person; None
-    where it can differ between pictures."""
-    of_each = np.unique(np.stack([person, truth]), axis=1)[0]
-    return person if len(np.unique(of_each)) == len(of_each) else None

@@ -16,11 +16,12 @@ from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Trial
+from leakrange.attacks.kinds.users import decisions_of, user_groups
 from leakrange.attacks.probing import Probing, ProbingParameters
 from leakrange.data import names
 from leakrange.data.spans import span_of
 from leakrange.jobs.job import FitJob, Span
-from leakrange.metrics import Decisions, Guesses, Ranking, measured
+from leakrange.metrics import Guesses, Ranking, measured
 from leakrange.metrics.accuracy import accuracy, majority_share
 from leakrange.metrics.information import information_bound
 from leakrange.metrics.probing import AttributeRole, Probed, ProbedAttribute
@@ -132,11 +133,10 @@ class ProbingKind(Kind):
             found[name] = await _probed(trial, name, cast(AttributeRole, role), classes, protector)
         _, guesses, ranking = found[trial.hidden]
         probed = Probed([attribute for attribute, _, _ in found.values()])
-        target = trial.uploaded.truth(trial.model.target)
         views: dict[str, Any] = {"attributes": [_told(each) for each in probed.attributes]}
         if substituted := _substituted(records):
             views["substitution"] = substituted
-        decided = Decisions(trial.uploaded.decisions, target)
+        decided = decisions_of(trial, trial.uploaded)
         return Judged(
             metrics=measured(decided, guesses, ranking, probed),
             views=viewed(guesses, ranking) | views,
@@ -195,8 +195,9 @@ async def _probed(
         protector=protector,
         bits=information_bound(reached.scores, truth[known]),
     )
-    guesses = Guesses(reached.predicted, truth[known], classes)
-    return attribute, guesses, Ranking(reached.scores, truth[known])
+    group = user_groups(trial, trial.uploaded, name, known)
+    guesses = Guesses(reached.predicted, truth[known], classes, group)
+    return attribute, guesses, Ranking(reached.scores, truth[known], group)
 
 
 def _protector(records: Sequence[Mapping[str, Any]], name: str) -> float | None:

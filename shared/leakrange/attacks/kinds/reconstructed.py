@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from leakrange.attacks.kinds.cell import Offer
 from leakrange.attacks.kinds.kind import Releases
 from leakrange.attacks.kinds.trial import Fitted, Judged, Trial
+from leakrange.attacks.kinds.users import user_groups
 from leakrange.data import Samples, datasets, load
 from leakrange.data.spans import span_of
 from leakrange.defences.output import Chain
@@ -130,15 +131,17 @@ def compare(asked: Compared, found: NDArray[np.floating], releases: Releases) ->
 
 def judge_pictures(trial: Trial, found: Fitted, *, spent: int) -> Judged:
     """The metrics of the reconstructions, and of what the same users got under the same defence."""
-    outcome = replace(Reconstruction.of(found.arrays), capacity=capacity(trial))
-    users, uploaded = len(outcome.psnr), trial.uploaded
+    outcome, uploaded = Reconstruction.of(found.arrays), trial.uploaded
+    users = len(outcome.psnr)
     target = uploaded.truth(trial.model.target)[:users]
-    outcomes: list[object] = [outcome, Decisions(uploaded.decisions[:users], target)]
+    group = user_groups(trial, uploaded, trial.model.target, slice(users))
+    outcome = replace(outcome, capacity=capacity(trial), group=user_groups(trial, uploaded, "", slice(users)))
+    outcomes: list[object] = [outcome, Decisions(uploaded.decisions[:users], target, group)]
     if uploaded.soft is not None:
         asked = (target.reshape(users, -1) >= 0).all(axis=1)
         outcomes.append(SoftOutputs(uploaded.soft[:users][asked], uploaded.heads))
         if target.ndim == 1:
-            outcomes.append(Predictions(uploaded.soft[:users], target))
+            outcomes.append(Predictions(uploaded.soft[:users], target, group))
     shown = {name: base64.b64encode(found.arrays[name].tobytes()).decode() for name in STRIPS}
     figures = {"psnr": outcome.psnr, "ssim": outcome.ssim, "risk": outcome.published.risk}
     view = shown | {name: values[:SHOWN].tolist() for name, values in figures.items()}

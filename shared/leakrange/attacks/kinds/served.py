@@ -11,7 +11,7 @@ from leakrange.attacks.people.questions import public_pair_count, public_pairs
 from leakrange.data.crowd import part_sizes
 from leakrange.jobs.job import Split
 from leakrange.jobs.recipe import Crowd, DataSpec
-from leakrange.metrics import Estimate, accuracy, measured, pair_distances
+from leakrange.metrics import Estimate, measured, pair_distances, share_interval
 from leakrange.metrics.outcomes import Taught
 from leakrange.metrics.verification import Verification, verification
 from leakrange.wire.errors import InvalidInput
@@ -50,11 +50,11 @@ def utility(trial: Trial) -> dict[str, Estimate]:
     a verification, and of the teacher's training."""
     right, verified = served(trial.model, trial.answers("users"))
     taught = Taught(trial.trained("validation"), trial.trained("train"))
-    return {"honesty": Estimate(value=right), **measured(verified, taught)}
+    return {"honesty": right, **measured(verified, taught)}
 
 
-def served(model: Model, answers: NDArray[np.floating]) -> tuple[float, Verification | None]:
-    """The share of users' queries that a service answered correctly, in [0, 1].
+def served(model: Model, answers: NDArray[np.floating]) -> tuple[Estimate, Verification | None]:
+    """The share of users' queries that a service answered correctly, with its interval over people.
 
     For a recognition it is the accuracy on held-out images of the enrolled people. For features and distances
     it is the accuracy of a verification among the public, which is returned, too. Its threshold is
@@ -66,7 +66,8 @@ def served(model: Model, answers: NDArray[np.floating]) -> tuple[float, Verifica
         raise InvalidInput(f"{model.id} is no service that is asked about people")
     if service.kind == "recognition":
         known = np.arange(len(answers)) % crowd.students
-        return accuracy(answers.argmax(axis=1), known), None
+        right = answers.argmax(axis=1) == known
+        return Estimate.within(float(right.mean()), share_interval(right, known)), None
     pairs = public_pairs(crowd)
     if service.kind == "verification":
         distances = answers[:, 0]
@@ -74,4 +75,5 @@ def served(model: Model, answers: NDArray[np.floating]) -> tuple[float, Verifica
         first, second = pairs.places.T
         distances = pair_distances(answers[first], answers[second], service.distance)
     found = verification(distances, pairs.same, pairs.fold)
-    return found.mean, found
+    interval = share_interval(found.right, pairs.places % crowd.public)
+    return Estimate.within(found.mean, interval), found

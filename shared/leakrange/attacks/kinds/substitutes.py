@@ -17,11 +17,13 @@ from leakrange.attacks.kinds.membership import judge_members
 from leakrange.attacks.kinds.silent import SilentKind
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Trial
+from leakrange.attacks.kinds.users import decisions_of
 from leakrange.attacks.substitutes.substitutes import SubstituteEvidence, nearest_records
 from leakrange.data import Samples, load, names
+from leakrange.data.resembling import groups_of
 from leakrange.jobs.job import FitJob
 from leakrange.jobs.recipe import DataSpec
-from leakrange.metrics import Decisions, measured
+from leakrange.metrics import measured
 from leakrange.metrics.substitutes import Uses
 from leakrange.wire.errors import LeakrangeError
 
@@ -91,8 +93,9 @@ class SubstitutesKind(SilentKind):
         job: FitJob,  # noqa: ARG002
         releases: Releases,
     ) -> dict[str, NDArray[Any]]:
-        """``scores`` float32 (N,) of N different records, those of equal values being one; ``place`` (T,),
-        which of them each labelled training sample is; ``shown`` (V,), which is nearest to each upload."""
+        """``scores`` float32 (N,) of N different records, those of equal values being one, and which of them
+        resemble each other, ``group`` (N,); ``place`` (T,), which of them each labelled training sample is;
+        ``shown`` (V,), which is nearest to each upload."""
         data = load(evidence.data)
         rows = [data.known("train", evidence.labelled), *(data.where(split) for split in OUTSIDE)]
         records = _comparable(data.values[np.concatenate(rows)], data)
@@ -106,6 +109,7 @@ class SubstitutesKind(SilentKind):
         scores = attack.score(SubstituteEvidence(np.unique(seen, axis=0), different))
         return {
             "scores": scores.astype(np.float32),
+            "group": groups_of(data)[np.concatenate(rows)][first],
             "place": record[: len(rows[0])].astype(np.int64),
             "shown": nearest_records(SubstituteEvidence(uploads, different))[0],
         }
@@ -135,13 +139,14 @@ class SubstitutesKind(SilentKind):
                 f"{members.sum()} of {len(members)} records are substitutes: there is nothing to tell apart",
                 hint="raise 'validation' or 'auxiliary' of the data, or take fewer substitutes",
             )
-        served = Decisions(uploaded.decisions[:count], uploaded.truth(trial.model.target)[:count])
+        served = decisions_of(trial, uploaded, count)
         return judge_members(
             trial,
             found.arrays["scores"],
             members,
             utility=measured(served, Uses(found.arrays["shown"])),
             spent=count + drawn,
+            group=found.arrays.get("group"),
         )
 
 

@@ -13,6 +13,8 @@ from pydantic import BaseModel, ConfigDict
 from leakrange.attacks.attack import Inference
 from leakrange.attacks.kinds.cell import Needs
 from leakrange.data import Names
+from leakrange.data.resembling import NEAR_COPIES, whose
+from leakrange.data.splits import connected
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.job import Span, Split
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
@@ -69,6 +71,14 @@ class Uploaded:
                     hint="is it of another version than the controller?",
                 )
         return np.concatenate([np.asarray(labels[attribute], dtype=np.int64) for labels in self.truths])
+
+    def groups(self, data: str, about: Names) -> NDArray[np.int64] | None:
+        """Which users (V,) are near-copies of each other, or one person, of users of the set ``data``; see
+        `leakrange.data.resembling.groups_of`. None where sessions of an older edge client did not say."""
+        if not all(NEAR_COPIES in labels for labels in self.truths):
+            return None
+        person, copies = whose(data, about), self.truth(NEAR_COPIES)
+        return connected(copies, self.truth(person)) if person in self.truths[0] else copies
 
 
 @dataclass(frozen=True)

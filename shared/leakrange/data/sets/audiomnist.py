@@ -50,6 +50,7 @@ class AudioMnistSet(PlacedSet):
     """30,000 recordings: ten digits, sixty speakers, fifty takes of each."""
 
     folder = "audiomnist"
+    person = "speaker"
     attributes = by_name(
         Attribute("digit", tuple("0123456789"), "which digit is spoken"),
         Attribute("gender", GENDERS, "the speaker's"),

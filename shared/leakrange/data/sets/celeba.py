@@ -86,6 +86,7 @@ class CelebASub(PackedSet):
     layouts = (("celeba_sub.npz",),)
     description = "6,230 faces of 299 people with CelebA's 40 attributes, hair colour and identity"
     attributes = _attributes(PEOPLE)
+    person = "identity"
     spec = SampleSpec.picture(64, 64, 3)
     source = "CelebA, MMLAB, The Chinese University of Hong Kong; non-commercial research, no redistribution"
     official_split = True
@@ -124,6 +125,7 @@ class HubCelebA(HubSet):
     name = "hub-celeba"
     description = "CelebA: 202,599 faces of 10,177 people with 40 attributes, downloaded"
     attributes = _attributes(HUB_PEOPLE)
+    person = "identity"
     spec = SampleSpec.picture(64, 64, 3)
     source = "flwrlabs/celeba on the Hugging Face hub; CelebA release agreement, non-commercial research only"
     hub_id = "flwrlabs/celeba"
@@ -153,7 +155,7 @@ class _ByHair(GivenSet):
 
     whole: ClassVar[type[GivenSet]]
     known: ClassVar[bool] = True
-    undivided = "identity"
+    undivided = True
     version = 2
 
     @classmethod

@@ -50,6 +50,7 @@ class SpokenDigits(PlacedSet):
     """3,000 recordings: ten digits, six speakers, fifty takes of each."""
 
     folder = "fsdd"
+    person = "speaker"
     attributes = by_name(
         Attribute("digit", tuple("0123456789"), "which digit is spoken"),
         Attribute("parity", ("even", "odd"), "of the digit"),

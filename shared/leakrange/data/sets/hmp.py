@@ -68,6 +68,7 @@ class MotionSet(PlacedSet):
     folder = "hmp"
     tested: ClassVar[tuple[str, ...]] = ()
     """The people of the official test; where there are none the split is drawn."""
+    person = "person"
     attributes = by_name(
         Attribute("activity", ACTIVITIES, "what is done"),
         Attribute("gender", ("female", "male"), "of who does it"),

@@ -23,6 +23,7 @@ class LFW(PackedSet):
     name = folder = "lfw"
     layouts = (("lfw.npz",),)
     description = "13,231 faces of 5,747 people with gender and identity"
+    person = "identity"
     attributes = by_name(
         Attribute("gender", ("female", "male"), "0 female, 1 male; -1 for 9 images"),
         Attribute("identity", tuple(f"person-{i}" for i in range(PEOPLE)), "who is shown"),

@@ -45,6 +45,7 @@ class LFWPeople(DataSet):
 
     name = "lfw-people"
     description = "faces of 610 people of LFW's own folders, cast as members and others (FACELEAKS)"
+    person = "person"
     attributes = MappingProxyType(
         people_attributes(
             PEOPLE,

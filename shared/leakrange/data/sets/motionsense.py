@@ -116,6 +116,7 @@ class MotionSense(MotionSenseSet):
     name = "motionsense"
     description = "walking, jogging and stairs with a phone in the pocket; gender and person are hidden"
     activities = ("dws", "ups", "wlk", "jog")
+    person = "person"
     attributes = by_name(
         Attribute("activity", activities, "what is done"),
         Attribute("gender", GENDERS, "of who does it"),
@@ -134,6 +135,7 @@ class MotionSenseSix(MotionSenseSet):
         Attribute("activity", activities, "what is done"),
         *(MotionSense.attributes[name] for name in ("gender", "person")),
     )
+    person = "person"
 
 
 def _recordings(folder: Path, activities: tuple[str, ...]) -> list[Recording]:

@@ -32,6 +32,7 @@ class People(DataSet):
 
     name = "people"
     description = "faces of 891 people of celeba_sub and lfw, cast as members and others (FACELEAKS)"
+    person = "person"
     attributes = MappingProxyType(
         people_attributes(
             PEOPLE, MEMBERS, CASTING.students, Attribute("gender", ("female", "male"), "-1 for a few images")

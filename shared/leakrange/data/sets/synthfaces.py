@@ -23,6 +23,7 @@ class SynthFaces(DataSet):
 
     name = "synthfaces"
     description = "procedurally drawn cartoon faces of 256 invented people with independent attributes"
+    person = "identity"
     attributes = FACE_ATTRIBUTES
     spec = SampleSpec.picture(64, 64, 3)
     source = "drawn by Leakrange from a seed; shows nobody"

@@ -29,6 +29,7 @@ class SynthPeople(DataSet):
 
     name = "synthpeople"
     description = "synthfaces, its invented people cast as members and others (FACELEAKS)"
+    person = "person"
     attributes = MappingProxyType(
         people_attributes(IDENTITIES, IDENTITIES - 130, CASTING.students, FIXED)
         | {"glasses": FACE_ATTRIBUTES["glasses"]}

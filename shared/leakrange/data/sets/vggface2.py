@@ -44,6 +44,7 @@ class VGGFace2(DataSet):
 
     name = "vggface2"
     description = "faces of 900 people of VGGFace2, cast as members and others (FACELEAKS)"
+    person = "person"
     attributes = MappingProxyType(
         people_attributes(
             PEOPLE,

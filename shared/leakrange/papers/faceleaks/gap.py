@@ -28,7 +28,6 @@ GAP_NOTES = (
     "accuracy in training",
     "on other pictures",
     "verification of strangers",
-    "TPR at 1 % FPR",
 )
 LABELS_NOTES = ("95 % interval over people", "people", "right")
 GAP = "generalisation_gap"
@@ -47,7 +46,6 @@ def gap_note(row: Row, measured: Measured) -> list[str]:
     told = [
         *(_mean(cells, name) for name in (GAP, "training_accuracy", "teacher_accuracy")),
         _mean(verified, "honesty"),
-        _mean(cells, "tpr_at_001"),
     ]
     return [_interval(cells), *("–" if value is None else f"{value:.3f}" for value in told)]
 

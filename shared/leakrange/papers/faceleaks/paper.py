@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from leakrange.metrics import described
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
 from leakrange.papers.faceleaks.gap import (
@@ -42,6 +43,9 @@ PICTURED = (
     ("class-based", ("logistic", "qda"), "person"),
 )
 """Of each service one attack without, and one with auxiliary data, beside single answers."""
+FEWEST = MappingProxyType({"tpr_at_0001": 1000, "tpr_at_001": 100})
+"""Others of whom a true positive rate at 0.1 % and 1 % false positives takes so many, at least: people, since
+answers about one person are no independent witnesses."""
 RECORDS = 400
 """Pictures whose attribute is inferred, and of which it is known where another number is varied."""
 
@@ -184,11 +188,17 @@ class FaceLeaks(Paper):
         """What stands beside an AUC."""
         if table == "gap":
             return GAP_NOTES
-        if table == "5":
-            return ("95 % interval, seed 0", "unsigned", "TPR at 0.1 % FPR", "TPR at 1 % FPR")
         if table == "labels":
             return LABELS_NOTES
-        return ("unsigned", "TPR at 1 % FPR", "utility") if table == "7" else ()
+        titles = tuple(described(name).title for name in self._rates(table))
+        if table == "5":
+            return ("95 % interval, seed 0", "unsigned", *titles)
+        return ("unsigned", *titles, "utility") if table == "7" else ()
+
+    def _rates(self, table: str) -> list[str]:
+        """The true positive rates of a table that so many people let be measured, whatever a cell holds."""
+        shown = {"5": ("tpr_at_0001", "tpr_at_001"), "7": ("tpr_at_001",)}.get(table, ())
+        return [name for name in shown if self.settings.tested >= FEWEST[name]]
 
     def note(self, row: Row, measured: Measured) -> list[str]:
         """The same of one row."""
@@ -198,9 +208,9 @@ class FaceLeaks(Paper):
         if row.table == "5":
             low, high = (cells[0].get(f"auc_{end}") if cells else None for end in ("low", "high"))
             interval = "–" if low is None else f"[{low:.3f}, {high:.3f}]"
-            return [interval, *_means(cells, "unsigned_auc", "tpr_at_0001", "tpr_at_001")]
+            return [interval, *_means(cells, "unsigned_auc", *self._rates("5"))]
         if row.table == "7":
-            return _means(cells, "unsigned_auc", "tpr_at_001", "honesty")
+            return _means(cells, "unsigned_auc", *self._rates("7"), "honesty")
         if row.table == "labels":
             return labels_note(cells)
         return []
@@ -224,6 +234,14 @@ class FaceLeaks(Paper):
                 lines.setdefault(row["service"], {})[number] = cells
         return [against(self.tables[table], _COUNTED[table], lines)] if lines and table in _COUNTED else []
 
+    def _unmeasurable(self) -> list[str]:
+        """Which rates are on no table, and why."""
+        return [
+            f"{described(name).title}: not measurable with {self.settings.tested} others, takes {fewest:,}"
+            for name, fewest in FEWEST.items()
+            if self.settings.tested < fewest
+        ]
+
     def differences(self, measured: Measured) -> list[str]:
         """The teacher, the people, how they are asked, and what was measured when others were asked."""
         chosen = self.settings
@@ -235,6 +253,7 @@ class FaceLeaks(Paper):
             f"{chosen.validated} of either for signs); the paper's: 200 and 200, 50 images each",
             f"covariances of {chosen.images} images: not shrunk; mixtures and classifiers see them after PCA",
             f"verification: {chosen.pairs} pairs of each person are asked; the paper asks all of 1,225",
+            *self._unmeasurable(),
             "noise η: a standard deviation of η·|x|, then features to length 1 and softmax to sum 1",
             *([_EARLIER] if earlier else []),
         ]

@@ -1,0 +1,33 @@
+"""Which samples resemble each other, so that they are no independent witnesses."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.data.catalogue import datasets
+from leakrange.data.samples import Labelled, Names, names
+from leakrange.data.splits import connected
+
+__all__ = ["NEAR_COPIES", "groups_of", "whose"]
+
+NEAR_COPIES = "near copies"
+"""What the groups of near-copies are called where they stand among labels; no attribute is called so."""
+
+
+def groups_of(data: Labelled, about: Names = "") -> NDArray[np.int64]:
+    """A number for each sample (N,), equal for near-copies and for all samples of one person.
+
+    Where it is the person that is to be told (of all that ``about`` names), people are classes, and samples
+    of one are taken for independent unless they are near-copies.
+    """
+    person = whose(data.name, about)
+    return data.group if person not in data.labels else connected(data.group, data.labels[person])
+
+
+def whose(data: str, about: Names = "") -> str:
+    """The attribute that tells whose a sample of the set ``data`` is; "" where there is none, or ``about``
+    names it."""
+    entry = datasets.get(data)
+    person = None if entry is None else entry.person
+    return "" if person is None or person in names(about) else person
