@@ -132,7 +132,7 @@ TAUGHT = {"generalisation_gap": 0.5, "training_accuracy": 0.75, "teacher_accurac
 
 def test_an_auc_stands_with_its_teachers_gap_and_is_drawn_against_it(tmp_path: Path) -> None:
     text = measured(tmp_path, "gap", {**AREA, **TAUGHT, "auc_low": 0.7, "auc_high": 0.8})
-    told = "| – | 0.750 ± 0.000 | – | [0.700, 0.800] | 0.500 | 0.750 | 0.250 | 0.800 | 0.250 | 2 |"
+    told = "| – | 0.750 ± 0.000 | – | [0.700, 0.800] | 0.500 | 0.750 | 0.250 | 0.800 | 2 |"
     assert f"| recognition | none | class-based, S, teacher margin 20 {told}" in text
     assert f"| features, normalised | none | class-based, S, teacher plain 4 {told}" in text
     assert text.count("![") == 1
