@@ -140,7 +140,7 @@ def test_an_auc_stands_with_its_teachers_gap_and_is_drawn_against_it(tmp_path: P
 
 def test_what_was_measured_without_a_gap_is_told_and_not_drawn(tmp_path: Path) -> None:
     text = measured(tmp_path, "gap", {**AREA, "honesty": 0.8})
-    assert "| 0.750 ± 0.000 | – | – | – | – | – | 0.800 | 0.250 | 2 |" in text
+    assert "| 0.750 ± 0.000 | – | – | – | – | – | 0.800 | 2 |" in text
     assert "![" not in text
 
 
