@@ -58,7 +58,11 @@ def test_what_is_chosen_gives_a_cell_another_name() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["hbc", "hbc-logarithm", "faceleaks", "vicious", "vicious-long", "pass", "pass-drawn", "tappfl"]
+    "page",
+    [
+        *("hbc", "hbc-logarithm", "faceleaks", "vicious", "vicious-long", "pass", "pass-drawn", "tappfl"),
+        "membership",
+    ],
 )
 def test_the_pages_of_docs_are_made_of_the_cells_beside_them(page: str, tmp_path: Path) -> None:
     """With their own command, on a store that holds nothing else: every line but that of the command."""
