@@ -18,6 +18,7 @@ def test_parameters_are_judged() -> None:
     parameters = attacks["distillation"].Parameters
     given = parameters.model_validate({}).model_dump()
     assert (given["width"], given["temperature"]) == (0.5, 1.0)
-    for wrong in ({"auxiliary": 49}, {"width": 0}, {"temperature": 0}, {"sensitive": "s"}):
+    assert (given["net"], given["dropout"], given["threshold"]) == (None, None, "teacher")  # as published
+    for wrong in ({"auxiliary": 49}, {"width": 0}, {"temperature": 0}, {"sensitive": "s"}, {"dropout": 1}):
         with pytest.raises(ValidationError):
             parameters.model_validate(wrong)

@@ -12,6 +12,7 @@ from torch.autograd import gradcheck
 from leakrange.data.samples import Samples
 from leakrange.jobs.recipe import NetSpec, Schedule
 from leakrange.nets import nets
+from leakrange.nets.dropout import Dropout
 from leakrange.providers.distillation import distil
 from leakrange.providers.inference import outputs
 from leakrange.providers.losses import distillation_loss, softened
@@ -143,3 +144,24 @@ def test_the_gradient_is_that_of_the_function(temperature: float) -> None:
     teacher = torch.randn(4, 3, dtype=torch.float64).softmax(dim=1)
     logits = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
     assert gradcheck(lambda z: distillation_loss(teacher, z, temperature=temperature), (logits,))
+
+
+def test_a_student_without_dropout_learns_without_it(own: Samples) -> None:
+    """On the epoch's loss alone it could not be told: each of the net's own layers leaves something out."""
+    images = own.values[:120]
+    answers = np.tile(np.array([[0.8, 0.2]], dtype=np.float32), (120, 1))
+    short = Schedule(epochs=1, batch=40)
+    some = [
+        distil(images, answers, spec=own.spec, net=HALF, schedule=short, dropout=share)
+        for share in (None, 0.0, 0.6)
+    ]
+    left_out = [{layer.p for layer in each.modules() if isinstance(layer, Dropout)} for each in some]
+    assert left_out == [{0.2, 0.5}, {0.0}, {0.6}]
+    assert len({float(next(each.parameters()).abs().sum()) for each in some}) == 3
+
+
+def test_the_papers_student_has_layers_of_one_width(own: Samples) -> None:
+    student = nets["hbc-student"].build(SampleSpec.picture(64, 64, 3), 2, 1.0)
+    widths = [layer.out_channels for layer in student.modules() if isinstance(layer, torch.nn.Conv2d)]
+    assert widths == [64] * 4
+    assert student.parameter_count() == 116_418

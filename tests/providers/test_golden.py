@@ -35,6 +35,7 @@ LOSSES: dict[tuple[str, int, int], list[float]] = {
 
 NETS: dict[tuple[str, int], tuple[int, float]] = {
     ("hbc", 1): (15157, 0.071118),
+    ("hbc-student", 1): (6581, 0.085137),
     ("residual", 1): (147925, 0.031006),
     ("linear", 1): (3845, 0.21833),
     ("inception-resnet-v1", 1): (1477957, 0.061093),
@@ -71,6 +72,7 @@ SPECS = {
 }
 SAMPLES = {
     "hbc": SampleSpec.picture(32, 32, 3),
+    "hbc-student": SampleSpec.picture(32, 32, 3),
     "residual": SampleSpec.picture(32, 32, 3),
     "linear": SampleSpec.picture(16, 16, 3),
     "inception-resnet-v1": SampleSpec.picture(80, 80, 3),

@@ -146,7 +146,7 @@ class ReadyTrial(Trial):
 
     async def handed_in(self, student: Fitted) -> Uploaded:
         """The decisions on a student's soft outputs for the users' samples, and what the provider inferred
-        from them."""
+        from them; and behind these of outputs for records of its own, if the student was run on some."""
         context, trial, outputs = self._context, self._planned.result, student.arrays["scores"]
         policy = context.policies[trial.defence]
         identity = digest(["student", student.identity, policy.digest])
@@ -194,10 +194,11 @@ class ReadyTrial(Trial):
         decisions: list[Any] = []
         inferred: list[Any] = []
         scores: list[list[float]] = []
-        start = 0
-        for number, span in enumerate(self.users):
-            values = outputs[start : start + span.stop - span.start]
-            start += len(values)
+        most = max(span.stop - span.start for span in self.users)
+        ends = np.cumsum([span.stop - span.start for span in self.users]).tolist()
+        # Beyond the users' are outputs for the provider's own records.
+        ends += range(ends[-1] + most, len(outputs), most)
+        for number, values in enumerate(part for part in np.split(outputs, ends) if len(part)):
             name = f"{upload}.{number}"
             decided = await parties.proxy.upload(key, served_as, "softmax", values, name)
             record = await parties.providers.intake(

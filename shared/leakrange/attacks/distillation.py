@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -20,19 +20,29 @@ class DistillationParameters(BaseModel):
 
     ``auxiliary``: the largest number of the user's own unlabelled records to query; its data and its budget
     may allow fewer. ``more`` names another data set whose training samples the user queries as well.
-    ``width``: of the student's layers, relative to the teacher's. ``temperature`` of the soft outputs in the
-    loss; 1 leaves them as they are.
+    ``net``: the student's; the teacher's unless given. ``width``: of its layers, relative to the teacher's.
+    ``dropout``: the share that each of its dropout layers leaves out; the net's own unless given.
+    ``temperature`` of the soft outputs in the loss; 1 leaves them as they are.
+
+    ``threshold``: how the provider cuts the scores of its decoder for a hidden attribute of two classes. It
+    keeps the "teacher"'s cut, as the paper's does. Or it knows the attribute of its own training records, and
+    has as large a share of the users' scores above the cut as of these have class 1 ("shares"): that supposes
+    that users are like them. Or it runs the student, which users have given it or which is published, on
+    these records, and takes the cut that is right most often ("records").
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     auxiliary: Annotated[int, Field(ge=FEWEST, le=100_000)] = 100_000
     more: str | None = None
+    net: str | None = None
     width: Annotated[float, Field(gt=0.0, le=2.0)] = 0.5
+    dropout: Annotated[float, Field(ge=0.0, lt=1.0)] | None = None
     temperature: Annotated[float, Field(ge=0.1, le=100.0)] = 1.0
     epochs: Annotated[int, Field(ge=1, le=1000)] = 30
     batch: Annotated[int, Field(ge=8, le=4096)] = 50
     lr: Annotated[float, Field(gt=0.0, le=1.0)] = 2e-3
+    threshold: Literal["teacher", "shares", "records"] = "teacher"
 
 
 @attacks.register("distillation")
@@ -40,7 +50,8 @@ class Distillation(Attack):
     """A user queries unlabelled records and trains a student on the soft outputs by Eq. 11. Users of the
     student upload its outputs, and the provider applies its decoder to these.
 
-    The student is trained in the fleet, which does not have the decoder; the provider never sees the student.
+    The student is trained in the fleet, which does not have the decoder; the provider never sees the student,
+    unless ``threshold: records`` says so.
     """
 
     name: ClassVar[str] = "distillation"

@@ -14,6 +14,7 @@ from torch import Tensor
 from leakrange.jobs.recipe import NetSpec, Schedule
 from leakrange.nets import nets
 from leakrange.nets.classifier import Classifier
+from leakrange.nets.dropout import Dropout
 from leakrange.providers.inference import logits_of
 from leakrange.providers.loop import Fitted, Lessons, Selection, Trainer, scaled, seeded
 from leakrange.providers.losses import distillation_loss
@@ -37,16 +38,17 @@ def distil(
     net: NetSpec,
     schedule: Schedule,
     temperature: float = 1.0,
+    dropout: float | None = None,
     seed: int = 0,
     device: str = "cpu",
 ) -> Classifier:
     """A student of ``net``'s kind for ``samples`` (N, *shape) as ``spec`` says, taught by the teacher's
     soft outputs ``answers`` (N, Y) and nothing else; on the CPU, in eval mode.
 
-    Of the epochs of ``schedule`` the one with the least loss on a tenth of the answers is kept, which the
-    student does not learn from. The same arguments give the same student on the same machine and number of
-    threads. Raises `InvalidInput` for arrays that do not fit together or are too few, `UnknownName` for an
-    unknown net.
+    ``dropout`` is the share that each of its dropout layers leaves out, None for the net's own. Of the epochs
+    of ``schedule`` the one with the least loss on a tenth of the answers is kept, which the student does not
+    learn from. The same arguments give the same student on the same machine and number of threads. Raises
+    `InvalidInput` for arrays that do not fit together or are too few, `UnknownName` for an unknown net.
     """
     fits = samples.dtype == spec.dtype and samples.shape[1:] == spec.shape
     if not fits or answers.shape != (len(samples), answers.shape[-1]):
@@ -63,7 +65,7 @@ def distil(
     soft = torch.from_numpy(np.ascontiguousarray(answers, dtype=np.float32)).to(device)
     loss = partial(distillation_loss, temperature=temperature)
     with seeded((STREAM + seed) % 2**63, device):
-        student = _student(net, spec, answers.shape[1], schedule).to(device)
+        student = _student(net, spec, answers.shape[1], schedule, dropout).to(device)
         order = torch.randperm(len(samples)).to(device)
         unseen, lessons = (Lessons(given, soft)[part] for part in (order[:held], order[held:]))
         trainer = Trainer(
@@ -83,11 +85,16 @@ def distil(
     return student.eval()
 
 
-def _student(net: NetSpec, spec: SampleSpec, classes: int, schedule: Schedule) -> Classifier:
+def _student(
+    net: NetSpec, spec: SampleSpec, classes: int, schedule: Schedule, dropout: float | None
+) -> Classifier:
     try:
         student = nets[net.name].build(spec, classes, net.width)
     except ValueError as e:
         raise InvalidInput(str(e)) from e
+    for layer in student.modules():
+        if dropout is not None and isinstance(layer, Dropout):
+            layer.p = dropout
     if schedule.channels_last:
         student.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return student

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from leakrange.attacks import attacks
+from leakrange.attacks.attack import Inference
 from leakrange.attacks.kinds import kind_of
 from leakrange.attacks.kinds.kind import Releases
-from leakrange.attacks.kinds.student import StudentEvidence
+from leakrange.attacks.kinds.student import StudentEvidence, cut_anew
 from leakrange.data import load
 from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import DataSpec, NetSpec
+from leakrange.metrics import auc
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput, NotFound
@@ -23,6 +25,9 @@ VICTIMS = [
     Span(data=DIGITS, split="test", start=0, stop=100),
     Span(data=DIGITS, split="test", start=100, stop=150),
 ]
+
+
+OWN_RECORDS = Span(data=DIGITS, split="train", start=0, stop=80)
 
 
 def answers_of(split: str, start: int, stop: int) -> np.ndarray:
@@ -43,15 +48,21 @@ def evidence(store: FolderStore, **changes: object) -> StudentEvidence:
         "teacher": NetSpec(width=0.5),
         "answered": [{"span": OWN, "answers": chunks}],
         "victims": VICTIMS,
+        "own": OWN_RECORDS,
+        "hidden": "large",
     }
     return StudentEvidence.model_validate(fields | changes)
 
 
-def soft_outputs(evidence: StudentEvidence, releases: Releases) -> np.ndarray:
+def told(evidence: StudentEvidence, releases: Releases, **parameters: object) -> dict[str, np.ndarray]:
     attack = attacks["distillation"]
     job = FitJob(attack="distillation", release="softmax", evidence=evidence.model_dump(mode="json"))
-    parameters = attack.Parameters.model_validate({"epochs": 15, "width": 0.5})
-    return kind_of(attack).infer(attack(parameters), evidence, job, releases)["scores"]
+    chosen = attack.Parameters.model_validate({"epochs": 15, "width": 0.5, **parameters})
+    return kind_of(attack).infer(attack(chosen), evidence, job, releases)
+
+
+def soft_outputs(evidence: StudentEvidence, releases: Releases) -> np.ndarray:
+    return told(evidence, releases)["scores"]
 
 
 def test_the_student_answers_for_the_victims_in_order(store: FolderStore, releases: Releases) -> None:
@@ -71,3 +82,34 @@ def test_answers_that_are_missing_or_too_few_are_told(store: FolderStore, releas
         soft_outputs(answered_by([[digest("nothing")]]), releases)
     with pytest.raises(InvalidInput, match="learns from"):
         soft_outputs(answered_by([[digest(["answers", 0])]]), releases)
+
+
+def test_a_provider_that_runs_the_student_has_its_outputs_for_records_of_its_own(
+    store: FolderStore, releases: Releases
+) -> None:
+    asked = evidence(store)
+    plain, more = (told(asked, releases, threshold=where) for where in ("teacher", "records"))
+    data = load(DIGITS)
+    own = data.where("train")[:80]
+    np.testing.assert_array_equal(more["own"], data.labels["large"][own])
+    assert len(more["scores"]) == len(plain["scores"]) + 80
+    np.testing.assert_array_equal(more["scores"][:150], plain["scores"])  # the same student
+    parity = data.labels["parity"][own]
+    assert (more["scores"][150:].argmax(axis=1) == parity).mean() > 0.85
+
+
+def test_a_stale_threshold_is_cut_anew() -> None:
+    """Entropies of a student are lower than its teacher's: by the old cut nobody has class 1."""
+    rng = np.random.default_rng(0)
+    s, own = rng.random(600) < 0.3, rng.random(400) < 0.3
+    excess = rng.normal(size=1000) + 4.0 * np.concatenate([s, own]) - 6.0
+    scores = np.stack([-excess, excess], axis=1).astype(np.float32)
+    stale = (excess[:600] > 0).astype(int)
+    assert (stale == s).mean() < 0.75
+    by_records = cut_anew(Inference((excess > 0).astype(int), scores), 600, own.astype(int))
+    by_shares = cut_anew(Inference(stale, scores[:600]), 600, own.astype(int))
+    for found in (by_records, by_shares):
+        assert (found.predicted == s).mean() > 0.94  # of the best cut .98
+        np.testing.assert_array_equal(found.predicted, found.scores.argmax(axis=1))
+        assert auc(found.scores[:, 1], s) == pytest.approx(auc(excess[:600], s))
+    assert by_shares.predicted.mean() == pytest.approx(own.mean(), abs=0.002)

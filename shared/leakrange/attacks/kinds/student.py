@@ -3,13 +3,14 @@ answers."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from leakrange.attacks.attack import Attack
+from leakrange.attacks.attack import Attack, Inference
 from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.attribute import judge_guesses
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
@@ -20,8 +21,18 @@ from leakrange.attacks.kinds.trial import Judged, Trial
 from leakrange.data.spans import span_of
 from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
+from leakrange.metrics.threshold import most_accurate_threshold
+from leakrange.nets import nets
+from leakrange.wire.digests import digest
 
-__all__ = ["StudentKind"]
+if TYPE_CHECKING:
+    from leakrange.nets.classifier import Classifier
+
+__all__ = ["StudentKind", "cut_anew"]
+
+
+OWN = 2_000
+"""Training records that a provider cuts scores by, at most."""
 
 
 class Answered(BaseModel):
@@ -35,7 +46,8 @@ class Answered(BaseModel):
 
 class StudentEvidence(BaseModel):
     """All that was ``answered``. ``teacher`` is the net that every user of the provider can download.
-    ``victims`` are the samples that the student is applied to, in order.
+    ``victims`` are the samples that the student is applied to, in order. ``own`` are records of the provider,
+    whose class of ``hidden`` it knows.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -43,6 +55,8 @@ class StudentEvidence(BaseModel):
     teacher: NetSpec
     answered: Annotated[list[Answered], Field(min_length=1)]
     victims: Annotated[list[Span], Field(min_length=1)]
+    own: Span
+    hidden: str
 
 
 @kinds.register("student")
@@ -58,7 +72,14 @@ class StudentKind(Kind):
         """The attribute that the teacher hides for its decoder."""
         if not isinstance(provider.target, str):
             return "it is asked for several attributes, and a student learns one"
-        return what_is_decoded(attack, given, provider)
+        found = what_is_decoded(attack, given, provider)
+        if isinstance(found, str):
+            return found
+        if found.parameters.threshold != "teacher" and len(found.classes) != 2:
+            return "a threshold is for a hidden attribute of two classes"
+        if (net := found.parameters.net) is not None and net not in nets:
+            return f"there is no net {net!r} for its student; there are {', '.join(sorted(nets))}"
+        return found
 
     def plan(self, cell: Cell) -> Needs | None:
         """None where devices defend or change the provider's model: the student is another model."""
@@ -74,50 +95,102 @@ class StudentKind(Kind):
             if rest:
                 asked["more"] = Span(data=other, split="train", start=0, stop=rest)
                 probes["more"] = cell.ask("train", rest, data=other)
+        own = min(cell.available("train") or OWN, OWN)
         return Needs(
             streams=cell.uploads(cell.target.answers(cell.knowledge)),
             probes=probes,
-            asked={role: span.model_dump(mode="json") for role, span in asked.items()},
+            asked={role: span.model_dump(mode="json") for role, span in asked.items()} | {"own": own},
         )
 
     def infer(
         self, attack: Any, evidence: StudentEvidence, job: FitJob, releases: Releases
     ) -> dict[str, NDArray[Any]]:
-        """``scores`` float32 (V, Y): the student's soft outputs for its victims."""
-        from leakrange.providers.distillation import distil
-        from leakrange.providers.inference import outputs
+        """``scores`` float32 (V, Y): the student's soft outputs for its victims, and the classes ``own``
+        int64 (K,) of the provider's own records. Where it runs the student on these, ``scores`` are
+        (V + K, Y). The same student is trained once, wherever its provider cuts."""
+        data, chosen = span_of(evidence.own)
+        chosen = chosen[data.labels[evidence.hidden][chosen] >= 0]
 
-        parameters, teacher = attack.parameters, evidence.teacher
-        samples = [_samples(part.span) for part in evidence.answered]
-        soft = [
-            releases(part.answers)[: len(asked)]
-            for part, asked in zip(evidence.answered, samples, strict=True)
-        ]
-        data, _ = span_of(evidence.answered[0].span)
-        student = distil(
-            np.concatenate(samples),
-            np.concatenate(soft),
-            spec=data.spec,
-            net=teacher.model_copy(update={"width": teacher.width * parameters.width}),
-            schedule=Schedule(epochs=parameters.epochs, batch=parameters.batch, lr=parameters.lr),
-            temperature=parameters.temperature,
-            seed=job.seed,
-        )
-        given = [outputs(student, _samples(span), "softmax") for span in evidence.victims]
-        return {"scores": np.concatenate(given)}
+        def trained() -> dict[str, NDArray[Any]]:
+            from leakrange.providers.inference import outputs
+
+            student = _taught(attack.parameters, evidence, job.seed, releases)
+            given = [outputs(student, _samples(span), "softmax") for span in evidence.victims]
+            return {"users": np.concatenate(given), "own": outputs(student, data.values[chosen], "softmax")}
+
+        told = [attack.parameters.model_dump(mode="json", exclude={"threshold"}), job.seed]
+        found = releases.once(digest(["student", *told, evidence.model_dump(mode="json")]), trained)
+        parts = ["users", "own"] if attack.parameters.threshold == "records" else ["users"]
+        return {
+            "scores": np.concatenate([found[part] for part in parts]),
+            "own": data.labels[evidence.hidden][chosen],
+        }
 
     async def judge(self, trial: Trial) -> Judged:
         """Compares what the provider infers and decides from the student's outputs with the users' labels."""
+        asked = trial.needs.asked
         answered = [
-            Answered(span=Span.model_validate(span), answers=trial.answered(role))
-            for role, span in trial.needs.asked.items()
+            Answered(span=Span.model_validate(asked[role]), answers=trial.answered(role))
+            for role in ("auxiliary", "more")
+            if role in asked
         ]
+        threshold = trial.parameters["threshold"]
+        own = Span(data=trial.model.recipe.data, split="train", start=0, stop=asked["own"])
         student = await trial.fitted(
-            StudentEvidence(teacher=trial.model.recipe.net, answered=answered, victims=trial.users)
+            StudentEvidence(
+                teacher=trial.model.recipe.net,
+                answered=answered,
+                victims=trial.users,
+                own=own,
+                hidden=trial.hidden,
+            )
         )
         uploaded = await trial.handed_in(student)
+        guessed = decoded(trial, uploaded)
+        if threshold != "teacher":
+            users = sum(span.stop - span.start for span in trial.users)
+            guessed = cut_anew(guessed, users, student.arrays["own"])
+            uploaded = replace(uploaded, decisions=uploaded.decisions[:users])
         spent = sum(part.span.stop for part in answered) * len(trial.needs.probes["auxiliary"])
-        return judge_guesses(trial, uploaded, decoded(trial, uploaded), spent=spent)
+        return judge_guesses(trial, uploaded, guessed, spent=spent)
+
+
+def cut_anew(found: Inference, users: int, own: NDArray[np.int64]) -> Inference:
+    """What a provider infers of its first ``users`` (V,) that cuts its decoder's scores anew.
+
+    ``own`` (K,) are the classes, 0 or 1, of its own records. Where these were decoded after the users, with
+    (V + K, 2) scores in all, the cut is that which is right most often on them; else it has as large a share
+    of the users above it as of the records are of class 1. Scores are moved by the cut: above 0 says class 1.
+    """
+    apart = (found.scores[:, 1] - found.scores[:, 0]).astype(np.float64)
+    if len(apart) > users:
+        cut, _ = most_accurate_threshold(apart[users:], own)
+    else:
+        cut = float(np.quantile(apart, 1.0 - own.mean()))
+    above = (apart[:users] - cut) / 2
+    scores = np.stack([-above, above], axis=1).astype(np.float32)
+    return Inference((apart[:users] > cut).astype(np.int64), scores)
+
+
+def _taught(parameters: Any, evidence: StudentEvidence, seed: int, releases: Releases) -> Classifier:
+    from leakrange.providers.distillation import distil
+
+    samples = [_samples(part.span) for part in evidence.answered]
+    soft = [
+        releases(part.answers)[: len(asked)] for part, asked in zip(evidence.answered, samples, strict=True)
+    ]
+    data, _ = span_of(evidence.answered[0].span)
+    teacher = evidence.teacher
+    return distil(
+        np.concatenate(samples),
+        np.concatenate(soft),
+        spec=data.spec,
+        net=NetSpec(name=parameters.net or teacher.name, width=teacher.width * parameters.width),
+        schedule=Schedule(epochs=parameters.epochs, batch=parameters.batch, lr=parameters.lr),
+        temperature=parameters.temperature,
+        dropout=parameters.dropout,
+        seed=seed,
+    )
 
 
 def _samples(span: Span) -> NDArray[Any]:

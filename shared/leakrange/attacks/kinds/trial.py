@@ -182,4 +182,5 @@ class Trial(Protocol):
 
     async def handed_in(self, student: Fitted) -> Uploaded:
         """Uploads a user's own model's soft outputs ("scores") for the users' samples, in place of the
-        provider's model's. Returns what the provider made of them."""
+        provider's model's. Returns what the provider made of them. Scores beyond the users' are of the
+        provider's own records, and are decoded behind theirs."""

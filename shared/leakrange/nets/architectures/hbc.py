@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from leakrange.nets import Architecture, nets, scaled
 from leakrange.wire.samples import SampleSpec
@@ -10,10 +10,8 @@ from leakrange.wire.samples import SampleSpec
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["HbcClassifier"]
+__all__ = ["HbcClassifier", "HbcStudent"]
 
-WIDTHS = (128, 128, 64, 64)
-FEATURES = 128
 BLOCKS = 4
 
 
@@ -33,6 +31,9 @@ class HbcClassifier(Architecture):
     table = "Table 12"
     encodings = ("picture",)
     smallest = 16
+    widths: ClassVar[tuple[int, ...]] = (128, 128, 64, 64)
+    """Of the four blocks. With fewer blocks the last one's stays."""
+    features: ClassVar[int] = 128
 
     @classmethod
     def layers(cls, spec: SampleSpec, classes: int, width: float) -> tuple[nn.Module, nn.Module, int]:
@@ -45,7 +46,7 @@ class HbcClassifier(Architecture):
         blocks = min(BLOCKS, min(height, breadth).bit_length() - 3)
         layers: list[nn.Module] = []
         before = channels
-        for full in (*WIDTHS[: blocks - 1], WIDTHS[-1]):
+        for full in (*cls.widths[: blocks - 1], cls.widths[-1]):
             after = scaled(full, width)
             layers += [
                 nn.Conv2d(before, after, kernel_size=2, stride=2),
@@ -54,8 +55,19 @@ class HbcClassifier(Architecture):
                 Dropout(0.2),
             ]
             before = after
-        features = scaled(FEATURES, width)
+        features = scaled(cls.features, width)
         flat = before * (height >> blocks) * (breadth >> blocks)
         body = nn.Sequential(*layers, nn.Flatten(), nn.Linear(flat, features), nn.LeakyReLU(0.01))
         head = nn.Sequential(Dropout(0.5), nn.Linear(features, classes))
         return body, head, features
+
+
+@nets.register("hbc-student")
+class HbcStudent(HbcClassifier):
+    """The same with layers of one width, as the paper's students have: 64-64-64-64-64 (Section 5.8)."""
+
+    name = "hbc-student"
+    summary = "the net hbc with all layers of one width, about 116 thousand parameters"
+    table = "Table 6"
+    widths = (64, 64, 64, 64)
+    features = 64

@@ -202,12 +202,13 @@ class HonestButCurious(Paper):
         return list(self.figures) if table in ("5", "7", "fig9", "detection") else list(self.figures[:2])
 
     def notes(self, table: str) -> tuple[str, ...]:
-        """Majority classes; of Figure 4 the distance from the frontier, of detection areas under curves."""
+        """Majority classes, of teachers and students also how well scores rank people, wherever a threshold
+        cuts them; of Figure 4 the distance from the frontier, of detection areas under curves."""
         if table == "fig4":
             return ("furthest of any seed from δ^y = 1.5 − δ^s",)
         if table == "detection":
             return ("AUC against honest", "unsigned", "AUC against honest, β^x .4", "by the median")
-        return ("majority y", "majority s")
+        return ("majority y", "majority s", "AUC of s") if table == "6" else ("majority y", "majority s")
 
     def note(self, row: Row, measured: Measured) -> list[str]:
         """The same of one row."""
@@ -217,7 +218,11 @@ class HonestButCurious(Paper):
             return [f"{max(away):.2f}" if away and row["attack"] == "convex" else ""]
         if row.table == "detection":
             return _told_apart(row, measured)
-        return [f"{100 * cells[0][name]:.2f}" if cells else "" for name in ("majority_target", "majority")]
+        told = [f"{100 * cells[0][name]:.2f}" if cells else "" for name in ("majority_target", "majority")]
+        if row.table == "6":
+            areas = [cell["auc"] for cell in cells if "auc" in cell]
+            told.append(f"{np.mean(areas):.3f}" if areas else "")
+        return told
 
     def remark(self, table: str) -> str:
         """How detection is to be read."""
