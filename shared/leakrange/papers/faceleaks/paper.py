@@ -278,7 +278,8 @@ _REMARKS = MappingProxyType(
         "3": "Verification is of people whom the teacher never saw, recognition of other images.",
         "1-2": "Folds by record let a classifier see other images of the very person that it is asked about: "
         "what it then has is the person, not the membership.",
-        "5": "Intervals are over people, since answers about one person are no independent witnesses.",
+        "5": "Intervals are over people, since answers about one person are no independent witnesses. The "
+        "teacher has learned its members' pictures by heart. The next table shows teachers that have not.",
         "gap": "Teachers by how they are trained, and for how many epochs: "
         + "; ".join(f"{way}: {how}" for way, how in WAYS.items())
         + ". The gap is the accuracy of identifying members in pictures that the teacher was trained on, "
