@@ -182,8 +182,13 @@ async def test_a_student_is_judged_by_what_became_of_its_own_outputs() -> None:
         student=uploaded(inferred()),
         needs=Needs(
             probes={"auxiliary": ["q0"], "more": ["q1"]},
-            asked={"auxiliary": SPAN.model_dump(mode="json"), "more": more.model_dump(mode="json")},
+            asked={
+                "auxiliary": SPAN.model_dump(mode="json"),
+                "more": more.model_dump(mode="json"),
+                "own": 12,
+            },
         ),
+        parameters={"threshold": "teacher"},
         probes={"auxiliary": [["a"]], "more": [["b"]]},
         users=users,
         found={"scores": np.zeros((6, 2), np.float32)},
@@ -198,6 +203,7 @@ async def test_a_student_is_judged_by_what_became_of_its_own_outputs() -> None:
         (30, [["b"]]),
     ]
     assert told["victims"] == [span.model_dump() for span in users]
+    assert (told["own"]["split"], told["own"]["stop"], told["hidden"]) == ("train", 12, "s")
 
 
 async def test_a_provider_without_a_decoder_has_inferred_nothing() -> None:
