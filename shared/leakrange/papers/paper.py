@@ -122,9 +122,13 @@ class Paper(ABC):
         """The figures of a table: those that it prints."""
         return [name for name in self.figures if any(name in row.figures for row in rows)]
 
+    def beside(self, row: Row) -> Sequence[Row]:  # noqa: ARG002
+        """Rows that are measured with this one, for its notes; they are no lines of their own."""
+        return ()
+
     def wanted(self, rows: Iterable[Row], seeds: int) -> list[PaperTrial]:
         """The trials of those rows, seed by seed: an early end leaves whole tables. Each once."""
-        most = {row: self.most(row, seeds) for row in rows}
+        most = {each: self.most(each, seeds) for row in rows for each in (row, *self.beside(row))}
         trials = [
             self.trial(row, seed)
             for seed in range(max(most.values(), default=0))
@@ -152,13 +156,13 @@ class Paper(ABC):
     def document(self, rows: Sequence[Row], seeds: int, cells: Cells, command: str) -> Document:
         """The page of those rows; what was not measured is left open."""
         measured: dict[Row, list[Cell]] = {}
-        for row in rows:
+        for row in (each for shown in rows for each in (shown, *self.beside(shown))):
             found = (cells.get(self.cell(self.trial(row, seed))) for seed in range(self.most(row, seeds)))
             measured[row] = [cell for cell in found if cell is not None]
         sections = [
-            self._section(table, [row for row in measured if row.table == table], measured)
+            self._section(table, [row for row in rows if row.table == table], measured)
             for table in self.tables
-            if any(row.table == table for row in measured)
+            if any(row.table == table for row in rows)
         ]
         sections += self.conclusions(measured)
         return Document(self.title, command, self.about, self.differences(measured), sections)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -12,6 +13,7 @@ from pydantic import Field
 from leakrange.metrics import auc, auc_interval
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
+from leakrange.papers.hbc.rows import REFIT, extended, refit
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.targets import Row
 from leakrange.papers.trials import PaperTrial
@@ -40,15 +42,20 @@ PAPER_IMAGES = {"celeba": "more than 115,000 (the hair filter applied)", "utkfac
 ALIKE = 0.4
 """The β^x of models that were trained to be sure of their outputs."""
 
+WARM_SHARE = 1 / 3
+"""Of the epochs, those of a warm start."""
+WARM_LR, WARM_STEPS = 0.01, 10
+"""Of G beside a warm start: its learning rate, and of more than two answers its steps for each one of F."""
+
 Epochs = Annotated[int, Field(ge=1, le=1000)]
 
 
 class HonestButCuriousSettings(PaperSettings):
     """The data sets that play the paper's, how long is trained on each, and how.
 
-    ``size`` is the side of the pictures in pixels, ``limit`` keeps so many of each split; ``passes`` is how
-    often a step of the parameterized attack goes through F; with ``logarithm`` G reads the logarithms of
-    soft outputs.
+    Epochs are the most: with ``patience`` a training ends when none was better for so many. ``size`` is the
+    side of the pictures in pixels, ``limit`` keeps so many of each split, ``width`` scales the layers of F;
+    ``passes`` is how often a step of the parameterized attack goes through F.
     """
 
     celeba: str = "celeba_sub-hair"
@@ -57,9 +64,10 @@ class HonestButCuriousSettings(PaperSettings):
     utkface_epochs: Epochs = EPOCHS
     size: Annotated[int, Field(ge=16, le=512)] | None = None
     limit: Annotated[int, Field(ge=1)] | None = None
+    patience: Annotated[int, Field(ge=1)] | None = None
+    width: Annotated[float, Field(gt=0.0, le=2.0)] = 1.0
     bf16: bool = False
     passes: Literal["one", "two"] = "two"
-    logarithm: bool = False
 
 
 @papers.register("hbc")
@@ -88,6 +96,7 @@ class HonestButCurious(Paper):
             "8": "Table 8: Race (target) vs. Age (sensitive), UTKFace",
             "9": "Table 9: Gender (target) vs. Race (sensitive), UTKFace",
             "fig9": "Figure 9: pruning Table 5's models, before they are used",
+            "frontier": "Frontiers of soft outputs of two classes: the published recipe, and a warm start",
             "detection": "Detection: entropy as a ground for suspicion, digits, y = parity, s = slant",
         }
     )
@@ -102,6 +111,16 @@ class HonestButCurious(Paper):
     quick_settings: ClassVar[Mapping[str, Any]] = MappingProxyType({"celeba_epochs": 3, "utkface_epochs": 3})
     Settings = HonestButCuriousSettings
     settings: HonestButCuriousSettings
+
+    @classmethod
+    def rows(cls) -> tuple[Row, ...]:
+        """The paper's, those by other recipes, and the frontiers."""
+        return _all_rows()
+
+    def beside(self, row: Row) -> Sequence[Row]:
+        """What five nets fitted on the same model's releases read."""
+        found = refit(row)
+        return () if found is None else (found,)
 
     def trial(self, row: Row, seed: int) -> PaperTrial:
         """A provider, what users do to its model, and who reads the outputs."""
@@ -135,7 +154,7 @@ class HonestButCurious(Paper):
             provider["net"] = {"name": "linear"}
         elif row["data"] == "digits":
             provider["net"] = {"width": 0.5}
-        elif (width := int(row["width"].partition("-")[0] or FULL_WIDTH)) != FULL_WIDTH:
+        elif (width := self.settings.width * int(row["width"].partition("-")[0] or FULL_WIDTH)) != FULL_WIDTH:
             provider["net"] = {"width": width / FULL_WIDTH}
         beta_x = row.number("beta_x")
         if row["classifier"] == "honest":
@@ -149,8 +168,15 @@ class HonestButCurious(Paper):
         if row["attack"] == "parameterized":
             beta["x"] = beta_x
             provider["passes"] = self.settings.passes
-            if self.settings.logarithm and row["output"] == "softmax":
+            if row["recipe"] == "logarithm":
                 provider["logarithm"] = True
+            elif row["recipe"] == "warm":
+                provider["decoder"] = {
+                    "lr": WARM_LR,
+                    "dropout": 0.0,
+                    "steps": WARM_STEPS if row.number("Y") > 2 else 1,
+                }
+                provider["warm_start"] = {"epochs": max(1, round(WARM_SHARE * self._epochs(row)))}
         return provider
 
     def _schedule(self, row: Row) -> dict[str, Any]:
@@ -158,7 +184,11 @@ class HonestButCurious(Paper):
             return {"epochs": 10, "batch": 400, "lr": 0.05, "channels_last": False}
         if row["data"] == "digits":
             return {"epochs": 20, "batch": 32, "lr": 0.003}
-        return {"epochs": self._epochs(row), **({"bf16": True} if self.settings.bf16 else {})}
+        chosen = {"bf16": self.settings.bf16 or None, "patience": self.settings.patience}
+        return {
+            "epochs": self._epochs(row),
+            **{name: value for name, value in chosen.items() if value is not None},
+        }
 
     def _epochs(self, row: Row) -> int:
         return int(getattr(self.settings, f"{row['data']}_epochs"))
@@ -173,7 +203,7 @@ class HonestButCurious(Paper):
                 "lr": 0.001,
                 **({"more": more} if (more := OTHER_HAIR.get(self.settings.celeba)) else {}),
             }
-        if row["classifier"] == "honest":
+        if row["classifier"] == "honest" or row["role"] == REFIT:
             return {
                 "kind": "attribute-inference",
                 "sensitive": row["s"],
@@ -192,6 +222,8 @@ class HonestButCurious(Paper):
         model = "honest, overlearning on " + row["output"]
         if row["classifier"] != "honest":
             model = f"{row['classifier']} {row['attack']}"
+        if row["recipe"] != "published":
+            model += {"warm": ", warm start", "logarithm": ", G reads logarithms"}[row["recipe"]]
         pruned = f"{row.number('prune'):.0%} of the weights pruned" if row["prune"] else ""
         model = ", ".join(filter(None, (" ".join(filter(None, (row["role"], model, row["width"]))), pruned)))
         betas = ", ".join(f"{row.number(name):g}" for name in ("beta_y", "beta_s", "beta_x"))
@@ -262,9 +294,12 @@ class HonestButCurious(Paper):
                 + (f", and for the training images of {more}" if more else "")
                 + "; the paper's: 20% of the training images"
             )
-        if settings.logarithm:
-            said.append("G reads the logarithms of soft outputs; the paper's reads the probabilities")
         return said
+
+
+@lru_cache(maxsize=1)
+def _all_rows() -> tuple[Row, ...]:
+    return extended(Paper.rows.__func__(HonestButCurious))
 
 
 def _told_apart(row: Row, measured: Measured) -> list[str]:

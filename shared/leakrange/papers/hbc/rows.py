@@ -1,0 +1,68 @@
+"""The rows of the paper, and those that are measured beside them: by other recipes, along a frontier, and fitted
+again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+from leakrange.papers.targets import Row
+
+__all__ = ["RECIPES", "REFIT", "extended", "refit"]
+
+RECIPES = ("published", "warm", "logarithm")
+"""How the parameterized attack is trained: as published, with a warm start and a quicker G, or with a G that
+reads the logarithms of soft outputs."""
+REFIT = "refit"
+"""The role of a row whose curiosity is that of the five nets of the overlearning baseline, fitted on the releases
+of a curious model."""
+FRONTIER = "frontier"
+FRONTIERS = (("4", "race-2", "gender"), ("1", "smiling", "male"))
+"""Table, target and hidden attribute: both of two classes."""
+BETAS = (0.7, 0.6, 0.5, 0.4, 0.3)
+"""Of y, along a frontier; that of s is the rest."""
+
+
+def extended(printed: Sequence[Row]) -> tuple[Row, ...]:
+    """The ``printed`` rows, each followed by its twins of other recipes, and the rows of the frontiers, whose
+    figures are those that the tables print."""
+    rows = [replace(row, fields={**row.fields, "recipe": RECIPES[0]}) for row in printed]
+    twins = [twin for row in rows for twin in (row, *_by_other_recipes(row))]
+    return (*twins, *(row for table, y, s in FRONTIERS for row in _along(rows, table, y, s)))
+
+
+def _by_other_recipes(row: Row) -> list[Row]:
+    """Of soft outputs that a net G reads."""
+    if row["attack"] != "parameterized" or row["output"] != "softmax" or row["role"] or row["prune"]:
+        return []
+    return [replace(row, fields={**row.fields, "recipe": recipe}) for recipe in RECIPES[1:]]
+
+
+def _along(rows: Sequence[Row], table: str, y: str, s: str) -> list[Row]:
+    """Soft parameterized models by either recipe, with all weights."""
+    printed = {
+        (row.number("beta_y"), row["attack"]): row
+        for row in rows
+        if (row.table, row["y"], row["s"], row["classifier"]) == (table, y, s, "soft")
+    }
+    found = []
+    for recipe in RECIPES[:2]:
+        for beta in BETAS:
+            like = printed.get((beta, "parameterized"))
+            one = like or next(iter(printed.values()))
+            fields = {**one.fields, "attack": "parameterized", "recipe": recipe}
+            fields |= {"beta_y": f"{beta:g}", "beta_s": f"{1 - beta:.1g}"}
+            figures = like.figures if like else {}
+            found.append(Row(table=FRONTIER, fields=fields, figures=figures))
+    return found
+
+
+@lru_cache(maxsize=1024)
+def refit(row: Row) -> Row | None:
+    """The row that tells what five fresh nets, fitted on the releases of a curious model for its training
+    samples, read in those for the test samples; None for honest models, pruned ones, students, and points."""
+    curious = row["attack"] in ("parameterized", "regularized")
+    if not curious or row["role"] or row["prune"] or row["data"] not in ("celeba", "utkface"):
+        return None
+    return replace(row, fields={**row.fields, "role": REFIT})
