@@ -21,11 +21,70 @@ PAPER = HonestButCurious(HonestButCuriousSettings())
 
 def test_it_is_registered_with_every_row() -> None:
     assert papers["hbc"] is HonestButCurious
-    assert Counter(row.table for row in HonestButCurious.rows()) == {
+    rows = HonestButCurious.rows()
+    assert Counter(row.table for row in rows if row["recipe"] == "published") == {
         **{"fig4": 13, "1": 36, "2": 24, "3": 64, "4": 24, "5": 20, "detection": 5},
-        **{"6": 16, "7": 22, "8": 64, "9": 23, "fig9": 20 * 6},
+        **{"6": 16, "7": 22, "8": 64, "9": 23, "fig9": 20 * 6, "frontier": 10},
     }
     assert set(HonestButCurious.tables) == {row.table for row in HonestButCurious.rows()}
+
+
+def test_soft_outputs_are_also_measured_by_other_recipes() -> None:
+    chosen = HonestButCurious.select(["4:Y=2,attack=parameterized,output=softmax,beta_y=0.5"])
+    assert [row["recipe"] for row in chosen] == ["published", "warm", "logarithm"]
+    assert len({row.figures["curiosity"] for row in chosen}) == 1
+    published, warm, logarithm = (PAPER.trial(row, 0).provider for row in chosen)
+    assert warm == published | {
+        "decoder": {"lr": 0.01, "dropout": 0.0, "steps": 1},
+        "warm_start": {"epochs": 17},
+    }
+    assert logarithm == published | {"logarithm": True}
+    [three] = HonestButCurious.select(["3:Y=3,S=2,output=softmax,beta_y=0.7,recipe=warm"])
+    assert PAPER.trial(three, 0).provider["decoder"]["steps"] == 10
+    assert {row["recipe"] for row in HonestButCurious.select(["4:output=logits"])} == {"published"}
+
+
+def test_a_frontier_has_a_point_for_each_weight_and_shares_the_tables_models() -> None:
+    rows = HonestButCurious.select(["frontier:data=utkface"])
+    assert Counter(row["recipe"] for row in rows) == {"published": 5, "warm": 5}
+    assert sorted({(row.number("beta_y"), row.number("beta_s")) for row in rows}) == [
+        *((0.3, 0.7), (0.4, 0.6), (0.5, 0.5), (0.6, 0.4), (0.7, 0.3)),
+    ]
+    assert {row["attack"] for row in rows} == {"parameterized"}
+    assert {row.number("beta_y") for row in rows if "curiosity" in row.figures} == {0.7, 0.5}
+    [same] = HonestButCurious.select(["4:Y=2,attack=parameterized,output=softmax,beta_y=0.5,recipe=warm"])
+    [point] = [row for row in rows if row["recipe"] == "warm" and row.number("beta_y") == 0.5]
+    assert PAPER.trial(point, 1) == PAPER.trial(same, 1)
+
+
+class TestRefit:
+    [row] = HonestButCurious.select(["4:Y=2,attack=parameterized,output=softmax,beta_y=0.5,recipe=warm"])
+    [five] = PAPER.beside(row)
+
+    def test_the_baselines_nets_are_fitted_on_the_releases_of_the_same_model(self) -> None:
+        own, again = PAPER.trial(self.row, 2), PAPER.trial(self.five, 2)
+        assert (own.provider, own.data, own.defence) == (again.provider, again.data, again.defence)
+        [honest] = HonestButCurious.select(["4:Y=2,classifier=honest,output=logits"])
+        assert again.attack == PAPER.trial(honest, 2).attack
+        assert own.attack == {"kind": "curious-decoder"}
+        assert [own, again] == PAPER.wanted([self.row], 3)[-2:]
+
+    def test_no_honest_model_student_or_pruned_one_is_fitted_again(self) -> None:
+        for chosen in ("4:classifier=honest", "6", "fig9", "fig4", "detection"):
+            assert not any(PAPER.beside(row) for row in HonestButCurious.select([chosen]))
+
+    def test_curiosity_is_that_of_the_better(self) -> None:
+        majorities = {"majority": 0.5, "majority_target": 0.6}
+        own = [{"curiosity": value} | majorities for value in (0.70, 0.76)]
+        again = [{"curiosity": value} | majorities for value in (0.72, 0.82)]
+        notes = PAPER.note(self.row, {self.row: own, self.five: again})
+        assert notes == ["60.00", "50.00", "77.00 ± 7.07", "77.00 ± 7.07"]
+        notes = PAPER.note(self.row, {self.row: again, self.five: own})
+        assert notes[2:] == ["73.00 ± 4.24", "77.00 ± 7.07"]
+
+    def test_seeds_that_it_lacks_leave_it_open(self) -> None:
+        own = [{"curiosity": 0.7, "majority": 0.5, "majority_target": 0.6}] * 2
+        assert PAPER.note(self.row, {self.row: own, self.five: own[:1]})[2:] == ["", ""]
 
 
 def test_a_figure_is_the_printed_one() -> None:
@@ -42,7 +101,7 @@ def test_a_copying_slip_is_corrected() -> None:
 
 
 def test_a_filter_keeps_what_has_every_field_among_its_values() -> None:
-    kept = HonestButCurious.select(["3:Y=3,S=2|5"], "classifier=raw|soft,beta_y=0.70")
+    kept = HonestButCurious.select(["3:Y=3,S=2|5"], "classifier=raw|soft,beta_y=0.70,recipe=published")
     assert [(row["S"], row["classifier"]) for row in kept] == [
         ("2", "raw"),
         ("2", "soft"),

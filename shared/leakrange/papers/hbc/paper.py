@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -13,10 +12,13 @@ from pydantic import Field
 from leakrange.metrics import auc, auc_interval
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
+from leakrange.papers.hbc.frontier import frontiers
 from leakrange.papers.hbc.rows import REFIT, extended, refit
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.targets import Row
 from leakrange.papers.trials import PaperTrial
+from leakrange.report.charts.drawing import Picture
+from leakrange.report.document import Column
 
 __all__ = ["HonestButCurious", "HonestButCuriousSettings"]
 
@@ -115,7 +117,7 @@ class HonestButCurious(Paper):
     @classmethod
     def rows(cls) -> tuple[Row, ...]:
         """The paper's, those by other recipes, and the frontiers."""
-        return _all_rows()
+        return extended(super().rows())
 
     def beside(self, row: Row) -> Sequence[Row]:
         """What five nets fitted on the same model's releases read."""
@@ -240,7 +242,12 @@ class HonestButCurious(Paper):
             return ("furthest of any seed from δ^y = 1.5 − δ^s",)
         if table == "detection":
             return ("AUC against honest", "unsigned", "AUC against honest, β^x .4", "by the median")
-        return ("majority y", "majority s", "AUC of s") if table == "6" else ("majority y", "majority s")
+        told = ("majority y", "majority s")
+        if table == "6":
+            return (*told, "AUC of s")
+        if table == "fig9":
+            return told
+        return (*told, "curiosity of five nets on its releases", "of the better")
 
     def note(self, row: Row, measured: Measured) -> list[str]:
         """The same of one row."""
@@ -253,11 +260,30 @@ class HonestButCurious(Paper):
         told = [f"{100 * cells[0][name]:.2f}" if cells else "" for name in ("majority_target", "majority")]
         if row.table == "6":
             areas = [cell["auc"] for cell in cells if "auc" in cell]
-            told.append(f"{np.mean(areas):.3f}" if areas else "")
-        return told
+            return [*told, f"{np.mean(areas):.3f}" if areas else ""]
+        return told if row.table == "fig9" else [*told, *self._refitted(row, measured)]
+
+    def _refitted(self, row: Row, measured: Measured) -> list[str]:
+        """What the attack of the baseline reads in a curious model's releases, and the better of both."""
+        again = [cell for beside in self.beside(row) for cell in measured[beside]]
+        if not again or len(again) != len(measured[row]):
+            return ["", ""]
+        own, theirs = ([100 * cell["curiosity"] for cell in cells] for cells in (measured[row], again))
+        better = max(own, theirs, key=np.mean)
+        return [Column(None, theirs).cells()[1], Column(None, better).cells()[1]]
+
+    def pictures(self, table: str, measured: Measured) -> list[Picture]:
+        """The frontiers."""
+        return frontiers(measured) if table == "frontier" else []
 
     def remark(self, table: str) -> str:
-        """How detection is to be read."""
+        """How detection and frontiers are to be read."""
+        if table == "frontier":
+            return (
+                "β^y from .7 to .3, and β^s the rest. With a warm start F learns by Eq. 3 for a third of the "
+                f"epochs, then by Eq. 10; G learns at {WARM_LR:g} without dropout. Everything else is as in "
+                "the published recipe."
+            )
         if table != "detection":
             return ""
         return (
@@ -295,11 +321,6 @@ class HonestButCurious(Paper):
                 + "; the paper's: 20% of the training images"
             )
         return said
-
-
-@lru_cache(maxsize=1)
-def _all_rows() -> tuple[Row, ...]:
-    return extended(Paper.rows.__func__(HonestButCurious))
 
 
 def _told_apart(row: Row, measured: Measured) -> list[str]:

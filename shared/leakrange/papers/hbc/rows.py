@@ -1,5 +1,5 @@
-"""The rows of the paper, and those that are measured beside them: by other recipes, along a frontier, and fitted
-again."""
+"""The rows of the paper, and those that are measured beside them: by other recipes, along a frontier, and
+with other nets fitted on the releases."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ RECIPES = ("published", "warm", "logarithm")
 """How the parameterized attack is trained: as published, with a warm start and a quicker G, or with a G that
 reads the logarithms of soft outputs."""
 REFIT = "refit"
-"""The role of a row whose curiosity is that of the five nets of the overlearning baseline, fitted on the releases
-of a curious model."""
+"""The role of a row whose curiosity is that of the five nets of the overlearning baseline, fitted on the
+releases of a curious model."""
 FRONTIER = "frontier"
 FRONTIERS = (("4", "race-2", "gender"), ("1", "smiling", "male"))
 """Table, target and hidden attribute: both of two classes."""
@@ -24,7 +24,8 @@ BETAS = (0.7, 0.6, 0.5, 0.4, 0.3)
 """Of y, along a frontier; that of s is the rest."""
 
 
-def extended(printed: Sequence[Row]) -> tuple[Row, ...]:
+@lru_cache(maxsize=4)
+def extended(printed: tuple[Row, ...]) -> tuple[Row, ...]:
     """The ``printed`` rows, each followed by its twins of other recipes, and the rows of the frontiers, whose
     figures are those that the tables print."""
     rows = [replace(row, fields={**row.fields, "recipe": RECIPES[0]}) for row in printed]
