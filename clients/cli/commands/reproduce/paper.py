@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["reproduce"]
 
+PUBLISHED = Path("docs/results")
+"""In a checkout, the cells of the results pages: shown where the store has none of the paper."""
 Name = Annotated[
     str,
     typer.Argument(
@@ -53,7 +55,10 @@ Workers = Annotated[int, typer.Option(min=1, max=64, help="of the range, if this
 Out = Annotated[Path | None, typer.Option("--out", help="file for the tables (Markdown)")]
 Page = Annotated[Path | None, typer.Option(help="file for a page (HTML)")]
 Quick = Annotated[bool, typer.Option("--quick", help="a few rows, little training, 1 seed: does it run?")]
-Show = Annotated[bool, typer.Option("--show", help="run nothing: the page of the cells in the store")]
+Show = Annotated[
+    bool,
+    typer.Option("--show", help="run nothing: the page of the cells in the store, or else in docs/results"),
+]
 
 
 def reproduce(
@@ -87,7 +92,7 @@ def reproduce(
     if quick and (table or rows):
         raise CliError("--quick has rows of its own: leave out --table and --rows", code=Exit.USAGE)
     prepare(store, output, page)
-    cells = Cells(store)
+    cells = Cells(store if not show or (store / f"{name}.json").exists() else PUBLISHED)
     tables = list(entry.quick) if quick else table or list(entry.tables)
     seeds = seeds or (1 if quick else entry.seeds)
     try:

@@ -13,17 +13,19 @@ from leakrange.metrics import auc, auc_interval
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
 from leakrange.papers.hbc.frontier import frontiers
+from leakrange.papers.hbc.orderings import orderings
 from leakrange.papers.hbc.rows import REFIT, extended, refit
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.targets import Row
 from leakrange.papers.trials import PaperTrial
 from leakrange.report.charts.drawing import Picture
-from leakrange.report.document import Column
+from leakrange.report.document import Column, Section
 
 __all__ = ["HonestButCurious", "HonestButCuriousSettings"]
 
 EPOCHS, REPETITIONS = 50, 5
 FULL_WIDTH = 128
+PAPER_SIZE = 64
 STUDENT_WIDTH, STUDENT_BATCH = 0.5, 50
 """The user has a fourth of the provider's images: smaller batches, or hardly a step is made."""
 STUDENT_EPOCHS = 2
@@ -52,10 +54,13 @@ WARM_LR, WARM_STEPS = 0.01, 10
 Epochs = Annotated[int, Field(ge=1, le=1000)]
 
 
+Patience = Annotated[int, Field(ge=1)] | None
+
+
 class HonestButCuriousSettings(PaperSettings):
     """The data sets that play the paper's, how long is trained on each, and how.
 
-    Epochs are the most: with ``patience`` a training ends when none was better for so many. ``size`` is the
+    Epochs are the most: with a ``patience`` a training ends when none was better for so many. ``size`` is the
     side of the pictures in pixels, ``limit`` keeps so many of each split, ``width`` scales the layers of F;
     ``passes`` is how often a step of the parameterized attack goes through F.
     """
@@ -66,7 +71,8 @@ class HonestButCuriousSettings(PaperSettings):
     utkface_epochs: Epochs = EPOCHS
     size: Annotated[int, Field(ge=16, le=512)] | None = None
     limit: Annotated[int, Field(ge=1)] | None = None
-    patience: Annotated[int, Field(ge=1)] | None = None
+    celeba_patience: Patience = None
+    utkface_patience: Patience = None
     width: Annotated[float, Field(gt=0.0, le=2.0)] = 1.0
     bf16: bool = False
     passes: Literal["one", "two"] = "two"
@@ -186,7 +192,10 @@ class HonestButCurious(Paper):
             return {"epochs": 10, "batch": 400, "lr": 0.05, "channels_last": False}
         if row["data"] == "digits":
             return {"epochs": 20, "batch": 32, "lr": 0.003}
-        chosen = {"bf16": self.settings.bf16 or None, "patience": self.settings.patience}
+        chosen = {
+            "bf16": self.settings.bf16 or None,
+            "patience": getattr(self.settings, f"{row['data']}_patience"),
+        }
         return {
             "epochs": self._epochs(row),
             **{name: value for name, value in chosen.items() if value is not None},
@@ -276,6 +285,11 @@ class HonestButCurious(Paper):
         """The frontiers."""
         return frontiers(measured) if table == "frontier" else []
 
+    def conclusions(self, measured: Measured) -> list[Section]:
+        """Whether the order is the paper's."""
+        section = orderings(measured)
+        return [] if section is None else [section]
+
     def remark(self, table: str) -> str:
         """How detection and frontiers are to be read."""
         if table == "frontier":
@@ -303,10 +317,19 @@ class HonestButCurious(Paper):
             rows = [row for row, cells in measured.items() if row["data"] == name and cells]
             if rows:
                 tables = ", ".join(dict.fromkeys(self.tables[row.table].partition(":")[0] for row in rows))
+                patience = getattr(settings, f"{name}_patience")
                 said.append(
                     f"{name}: {getattr(settings, name)} in {tables}; the paper's images: {images}. "
-                    f"{self._epochs(rows[0])} epochs; the paper's: {EPOCHS}"
+                    f"{self._epochs(rows[0])} epochs"
+                    + (f" at most, until none of {patience} was better" if patience else "")
+                    + f"; the paper's: {EPOCHS}"
                 )
+        if settings.size is not None or settings.width != 1.0:
+            size = f"{settings.size or PAPER_SIZE}"
+            said.append(
+                f"pictures of {size}×{size} pixels, the layers of F {settings.width:g} times as wide as the "
+                f"paper's, whose pictures have {PAPER_SIZE}×{PAPER_SIZE}"
+            )
         said.append(
             f"batch 100, Adam 0.001 as the paper's{', in bfloat16' if settings.bf16 else ''}; passes through "
             f"F in a step of the parameterized attack: {settings.passes}"
