@@ -1,12 +1,14 @@
 """How fast models are trained: our step of each behaviour against a plain loop, in samples a second.
 
-python -m load.bench.train [--size 64] [--batch 100] [--rounds 5] [--steps 4] [--device cpu]
+python -m load.bench.train [--size 64] [--width 1] [--batch 100] [--rounds 5] [--steps 4] [--device cpu]
+[--bf16]
 
 The plain loop is what research code does: a DataLoader over float tensors, torch's own layers and optimiser
 in the default memory layout, and, for the parameterized attack, two passes through F a step that both keep
 their graph, the first of which is back-propagated through F for nothing. Both run in this process, with the
-same allocator settings, and take turns; ratios are medians over the rounds, with the lowest and the
-highest. On a machine that does other work, trust the ratios.
+same allocator settings, and take turns; with --bf16 ours computes in bfloat16, the plain loop as ever.
+Ratios are medians over the rounds, with the lowest and the highest. On a machine that does other work, trust
+the ratios.
 """
 
 from __future__ import annotations
@@ -62,14 +64,16 @@ def noise(size: int, batch: int, device: str) -> tuple[Lessons, SampleSpec]:
     return Lessons(images.to(device), labels[0], labels[1]), SampleSpec.picture(size, size, 3)
 
 
-def ours(behaviour: str, parameters: dict[str, object], data: Lessons, spec: SampleSpec, batch: int) -> Step:
+def ours(
+    behaviour: str, parameters: dict[str, object], data: Lessons, spec: SampleSpec, how: argparse.Namespace
+) -> Step:
     """One step as `leakrange.providers.training` makes it."""
-    schedule = Schedule(batch=batch)
-    net = nets["hbc"].build(spec, 2).to(memory_format=torch.channels_last)
+    schedule = Schedule(batch=how.batch, bf16=how.bf16)
+    net = nets["hbc"].build(spec, 2, how.width).to(memory_format=torch.channels_last)
     entry = behaviours[behaviour]
     wanted = entry.Parameters.model_validate({"target": "y", **parameters})
     trainee = entry(wanted, net.to(data.inputs.device), 2, schedule)
-    trainer = Trainer(trainee, data, batch=batch, prepare=scaled(spec, schedule))
+    trainer = Trainer(trainee, data, batch=how.batch, prepare=scaled(spec, schedule))
     batches = cycle(trainer.batches())
 
     def step() -> None:
@@ -78,17 +82,19 @@ def ours(behaviour: str, parameters: dict[str, object], data: Lessons, spec: Sam
     return step
 
 
-def plain(behaviour: str, parameters: dict[str, object], data: Lessons, spec: SampleSpec, batch: int) -> Step:
+def plain(
+    behaviour: str, parameters: dict[str, object], data: Lessons, spec: SampleSpec, how: argparse.Namespace
+) -> Step:
     """One step of the plain loop, for the same loss."""
     assert data.sensitive is not None
     device = data.inputs.device
-    classifier = _plain_net(nets["hbc"].build(spec, 2)).to(device)
+    classifier = _plain_net(nets["hbc"].build(spec, 2, how.width)).to(device)
     attack = _plain_net(AttackNet(2, 2)).to(device)
     optimiser = torch.optim.Adam(classifier.parameters(), lr=1e-3)
     attack_optimiser = torch.optim.Adam(attack.parameters(), lr=1e-3)
     floats = to_input(data.inputs.cpu(), spec).contiguous()
     loader = DataLoader(
-        TensorDataset(floats, data.target.cpu(), data.sensitive.cpu()), batch_size=batch, shuffle=True
+        TensorDataset(floats, data.target.cpu(), data.sensitive.cpu()), batch_size=how.batch, shuffle=True
     )
     batches = chain.from_iterable(repeat(loader))
     soft = parameters.get("release") == "softmax"
@@ -155,6 +161,8 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--size", type=int, default=64, help="side of the images in pixels")
+    parser.add_argument("--width", type=float, default=1.0, help="of the net's layers")
+    parser.add_argument("--bf16", action="store_true", help="ours in bfloat16")
     parser.add_argument("--batch", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=4, help="steps a turn")
@@ -167,11 +175,12 @@ def main() -> None:
     data, spec = noise(args.size, args.batch, args.device)
     print(
         f"torch {torch.__version__}, {platform.machine()}, {args.device}, {args.threads} thread(s), "
-        f"{args.size}×{args.size}, batch {args.batch}, {args.rounds} rounds of {args.steps} steps"
+        f"{args.size}×{args.size}, width {args.width:g}, batch {args.batch}, "
+        f"ours in {'bfloat16' if args.bf16 else 'float32'}, {args.rounds} rounds of {args.steps} steps"
     )
     print(f"{'behaviour':<18}{'ours/s':>10}{'plain/s':>10}{'ratio':>8}  lowest to highest")
     for name, case in CASES.items():
-        loops = [make(*case, data, spec, args.batch) for make in (ours, plain)]
+        loops = [make(*case, data, spec, args) for make in (ours, plain)]
         for loop in loops:
             seconds(loop, 2, args.device)
         times = [[seconds(loop, args.steps, args.device) for loop in loops] for _ in range(args.rounds)]
