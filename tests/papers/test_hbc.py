@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 
 import pytest
 
 from leakrange.defences.chain import DefenceChain
 from leakrange.papers import papers
+from leakrange.papers.hbc.orderings import orderings
 from leakrange.papers.hbc.paper import HonestButCurious, HonestButCuriousSettings
 from leakrange.papers.trials import batches
+from leakrange.report.charts.drawing import Chart
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.wire.errors import InvalidInput
@@ -186,3 +189,54 @@ def test_entropy_tells_curious_models_from_honest_ones_of_either_kind() -> None:
     assert notes["raw", 0.4][1] == "1.000"
     assert notes["raw", 0.4][2].startswith("0.556 ")  # 5 of 9
     assert notes["raw", 0.4][3].startswith("1.000 ")
+
+
+def cells(honesty: float, curiosity: float) -> list[dict[str, float]]:
+    return [
+        {"honesty": honesty + more, "curiosity": curiosity, "entropy": 0.5, "majority": 0.5}
+        for more in (-0.01, 0.01)
+    ]
+
+
+def test_the_order_of_the_models_is_told_with_what_speaks_against_it() -> None:
+    rows = HonestButCurious.select(["9:beta_y=1|0.7,recipe=published", "9:S=2,attack=regularized,beta_y=0.5"])
+    found = {
+        ("race-2", "honest"): (0.90, 0.60),
+        ("race-2", "raw"): (0.89, 0.80),
+        ("race-3", "honest"): (0.90, 0.55),
+        ("race-3", "raw"): (0.87, 0.54),
+        ("race-2", "soft"): (0.90, 0.70),
+    }
+    measured = {
+        row: cells(*found[key]) if (key := (row["s"], row["classifier"])) in found else []
+        for row in rows
+        if row["attack"] != "regularized"
+    }
+    section = orderings(measured)
+    assert section is not None
+    told = {line.labels[0]: list(line.notes) for line in section.lines}
+    assert told["raw outputs tell more than nets find in those of an honest model"] == [
+        "1 of 2",
+        "holds in part",
+        "race-3 behind gender: 54.00 against 55.00",
+    ]
+    assert told["their honesty is no more than 2 points below"][:2] == ["1 of 2", "holds in part"]
+    assert told["raw outputs tell more than soft ones, both at (.7, .3)"] == ["1 of 1", "holds", ""]
+    assert "entropy minimisation lowers the entropy of raw outputs" not in told
+    assert orderings({}) is None
+
+
+def test_a_frontier_is_drawn_from_what_was_measured() -> None:
+    rows = HonestButCurious.select(["frontier:data=utkface"])
+    measured = {
+        row: cells(0.8 + row.number("beta_y") / 10, 0.9 - row.number("beta_y") / 2)
+        for row in rows
+        if row["recipe"] == "warm"
+    }
+    [drawn] = PAPER.pictures("frontier", {**measured, **{row: [] for row in rows if row not in measured}})
+    assert isinstance(drawn, Chart)
+    assert drawn.title == "Frontier, gender behind race-2"
+    told = json.dumps(drawn.specification)
+    assert told.count('"warm start, ') == 2 * 5  # a line's and a mark's
+    assert "published recipe, " not in told
+    assert PAPER.pictures("frontier", {row: [] for row in rows}) == []
