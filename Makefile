@@ -35,7 +35,7 @@ unexport PYTHONDONTWRITEBYTECODE
 help:
 	@echo "make demo       start a range, run scenarios/demo.yaml, stop, show the report"
 	@echo "make test       lint, types, import contracts, container files, all tests"
-	@echo "make reproduce-quick  a few rows of every paper, under 30 minutes on 2 cores (needs LEAKRANGE_DATA)"
+	@echo "make reproduce-quick  a few rows of every paper, under 20 minutes on 2 cores (needs LEAKRANGE_DATA)"
 	@echo "make reproduce  every table of every paper, as printed (needs LEAKRANGE_DATA; days, may be interrupted)"
 	@echo "make test-slow  what the papers claim, on real data (needs LEAKRANGE_DATA)"
 	@echo "make federation-env  install Flower into $(FEDERATION_VENV), for federations of several processes"
