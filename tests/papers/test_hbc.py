@@ -9,7 +9,6 @@ import pytest
 
 from leakrange.defences.chain import DefenceChain
 from leakrange.papers import papers
-from leakrange.papers.hbc.orderings import orderings
 from leakrange.papers.hbc.paper import HonestButCurious, HonestButCuriousSettings
 from leakrange.papers.trials import batches
 from leakrange.report.charts.drawing import Chart
@@ -212,18 +211,18 @@ def test_the_order_of_the_models_is_told_with_what_speaks_against_it() -> None:
         for row in rows
         if row["attack"] != "regularized"
     }
-    section = orderings(measured)
-    assert section is not None
+    [section] = PAPER.conclusions(measured)
     told = {line.labels[0]: list(line.notes) for line in section.lines}
     assert told["raw outputs tell more than nets find in those of an honest model"] == [
         "1 of 2",
         "holds in part",
-        "race-3 behind gender: 54.00 against 55.00",
+        "gender, race-3: 54.00 < 55.00",
+        "",
     ]
     assert told["their honesty is no more than 2 points below"][:2] == ["1 of 2", "holds in part"]
-    assert told["raw outputs tell more than soft ones, both at (.7, .3)"] == ["1 of 1", "holds", ""]
+    assert told["raw outputs tell more than soft ones, both at (.7, .3)"] == ["1 of 1", "holds", "", ""]
     assert "entropy minimisation lowers the entropy of raw outputs" not in told
-    assert orderings({}) is None
+    assert PAPER.conclusions({}) == []
 
 
 def test_a_frontier_is_drawn_from_what_was_measured() -> None:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from leakrange.metrics import described, unmeasurable
 from leakrange.metrics.numbers import MISSING, NOT_MEASURABLE
 from leakrange.papers.cells import Cell, Cells
+from leakrange.papers.orderings import Claim, orderings
 from leakrange.papers.targets import Row, read_rows, select
 from leakrange.papers.trials import PaperTrial
 from leakrange.report.charts.drawing import Picture
@@ -55,6 +56,10 @@ class Paper(ABC):
     percent: ClassVar[bool] = True
     """Whether it writes shares in percent."""
     decimals: ClassVar[int] = 2
+    claims: ClassVar[Sequence[Claim]] = ()
+    """What the paper says of the order of its rows."""
+    naming: ClassVar[tuple[str, ...]] = ()
+    """The fields that tell which rows of a claim were compared."""
     views: ClassVar[tuple[str, ...]] = ()
     """Views of trials that its pictures are drawn from: cells keep them beside the metrics."""
     Settings: ClassVar[type[PaperSettings]]
@@ -101,9 +106,9 @@ class Paper(ABC):
         """What is drawn below a table."""
         return []
 
-    def conclusions(self, measured: Measured) -> list[Section]:  # noqa: ARG002
+    def conclusions(self, measured: Measured) -> list[Section]:
         """What follows from all tables together, behind them."""
-        return []
+        return orderings(self, self.claims, measured)
 
     def differences(self, measured: Measured) -> list[str]:  # noqa: ARG002
         """The settings in which ours differ from the paper's."""

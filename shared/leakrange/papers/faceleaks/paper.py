@@ -12,6 +12,7 @@ from pydantic import Field
 from leakrange.metrics import described
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
+from leakrange.papers.faceleaks.claims import CLAIMS
 from leakrange.papers.faceleaks.gap import (
     GAP_NOTES,
     LABELS_NOTES,
@@ -116,6 +117,7 @@ class FaceLeaks(Paper):
     )
     percent, decimals = False, 3
     views = ("roc", "distribution")
+    claims, naming = CLAIMS, ("service", "defence", "method")
     Settings = FaceLeaksSettings
     settings: FaceLeaksSettings
 

@@ -12,14 +12,14 @@ from pydantic import Field
 from leakrange.metrics import auc, auc_interval
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
+from leakrange.papers.hbc.claims import CLAIMS
 from leakrange.papers.hbc.frontier import frontiers
-from leakrange.papers.hbc.orderings import orderings
 from leakrange.papers.hbc.rows import REFIT, extended, refit
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.targets import Row
 from leakrange.papers.trials import PaperTrial
 from leakrange.report.charts.drawing import Picture
-from leakrange.report.document import Column, Section
+from leakrange.report.document import Column
 
 __all__ = ["HonestButCurious", "HonestButCuriousSettings"]
 
@@ -117,6 +117,7 @@ class HonestButCurious(Paper):
         "5:classifier=honest|raw,beta_x=0",
     )
     quick_settings: ClassVar[Mapping[str, Any]] = MappingProxyType({"celeba_epochs": 3, "utkface_epochs": 3})
+    claims, naming = CLAIMS, ("y", "s", "beta_y")
     Settings = HonestButCuriousSettings
     settings: HonestButCuriousSettings
 
@@ -284,11 +285,6 @@ class HonestButCurious(Paper):
     def pictures(self, table: str, measured: Measured) -> list[Picture]:
         """The frontiers."""
         return frontiers(measured) if table == "frontier" else []
-
-    def conclusions(self, measured: Measured) -> list[Section]:
-        """Whether the order is the paper's."""
-        section = orderings(measured)
-        return [] if section is None else [section]
 
     def remark(self, table: str) -> str:
         """How detection and frontiers are to be read."""

@@ -11,6 +11,7 @@ from pydantic import Field
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
 from leakrange.papers.paper import Measured, Paper, PaperSettings
+from leakrange.papers.representation.claims import CLAIMS
 from leakrange.papers.representation.pictures import compared, tradeoffs
 from leakrange.papers.targets import Row
 from leakrange.papers.trials import PaperTrial
@@ -120,6 +121,7 @@ class RepresentationLearning(Paper):
         }
     )
     decimals = 1
+    claims, naming = CLAIMS, ("set", "private")
     Settings = RepresentationSettings
     settings: RepresentationSettings
 

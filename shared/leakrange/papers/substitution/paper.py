@@ -13,6 +13,7 @@ from leakrange.papers import papers
 from leakrange.papers.cells import Cell
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.substitution.attributes import PLAYED, played, skewed
+from leakrange.papers.substitution.claims import CLAIMS
 from leakrange.papers.targets import Row
 from leakrange.papers.trials import PaperTrial
 from leakrange.scenario.results import TrialResult
@@ -140,6 +141,7 @@ class StochasticSubstitution(Paper):
         }
     )
     decimals = 1
+    claims, naming = CLAIMS, ("set", "method")
     Settings = SubstitutionSettings
     settings: SubstitutionSettings
 

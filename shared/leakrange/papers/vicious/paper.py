@@ -16,6 +16,7 @@ from leakrange.papers.cells import Cell
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.targets import Row
 from leakrange.papers.trials import PaperTrial
+from leakrange.papers.vicious.claims import CLAIMS
 from leakrange.report.charts.gallery import Gallery
 from leakrange.report.charts.picture import Picture
 from leakrange.report.views.further_training import similarities
@@ -138,6 +139,7 @@ class ViciousClassifiers(Paper):
     )
     decimals = 3
     views = ("reconstructions", "further-training")
+    claims, naming = CLAIMS, ("data", "output", "beta_r")
     Settings = ViciousSettings
     settings: ViciousSettings
 

@@ -1,0 +1,20 @@
+"""In which order the paper finds PASS and its rivals."""
+
+from __future__ import annotations
+
+from leakrange.papers.orderings import Claim
+
+__all__ = ["CLAIMS"]
+
+CLAIMS = (
+    Claim(
+        "PASS has the highest mean NAG", {"method": "PASS"}, {}, "mnag", apart=("lambda", "mu", "substitutes")
+    ),
+    Claim(
+        "more substitutes cost no useful attribute: digits",
+        {"substitutes": "1024"},
+        {"substitutes": "64"},
+        "nag_digit",
+        room=1.0,
+    ),
+)
