@@ -60,7 +60,7 @@ def test_what_is_chosen_gives_a_cell_another_name() -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        *("hbc", "hbc-small", "faceleaks", "vicious", "vicious-long", "pass", "pass-drawn", "tappfl"),
+        *("hbc-short", "faceleaks", "vicious", "vicious-long", "pass", "pass-drawn", "tappfl"),
         "membership",
     ],
 )

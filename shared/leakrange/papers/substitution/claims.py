@@ -8,7 +8,11 @@ __all__ = ["CLAIMS"]
 
 CLAIMS = (
     Claim(
-        "PASS has the highest mean NAG", {"method": "PASS"}, {}, "mnag", apart=("lambda", "mu", "substitutes")
+        "PASS has the highest mean NAG",
+        {"method": "PASS"},
+        {},
+        "mnag",
+        why="sticky PASS is PASS that draws once",
     ),
     Claim(
         "more substitutes cost no useful attribute: digits",
