@@ -9,7 +9,7 @@ import pytest
 from leakrange.metrics import described
 from leakrange.papers import papers
 from leakrange.papers.hbc.paper import HonestButCurious
-from leakrange.papers.orderings import Claim, orderings
+from leakrange.papers.orderings import Claim, Orderings
 from leakrange.papers.paper import Paper
 
 CLAIMED = [(name, claim) for name, paper in papers.items() for claim in paper.claims]
@@ -34,7 +34,7 @@ def test_a_claim_holds_in_the_figures_of_its_paper(name: str, claim: Claim) -> N
     assert {*claim.ahead, *claim.behind, *claim.apart, *paper.naming} <= set(fields)
     assert any(all(row.has(*each) for each in claim.ahead.items()) for row in paper.rows())
     assert any(all(row.has(*each) for each in claim.behind.items()) for row in paper.rows())
-    for section in orderings(paper, [claim], printed(paper)):
+    for section in Orderings(paper.value, paper.naming).sections([claim], printed(paper)):
         [line] = section.lines
         assert line.notes[1] != "does not hold" or "(ours)" in claim.text, line.notes
 
@@ -57,10 +57,12 @@ def test_means_over_seeds_are_compared_and_ties_are_not_ahead() -> None:
             raw: [{"curiosity": value} for value in values],
             honest: [{"curiosity": 0.6}, {"curiosity": 0.7}],
         }
-        [section] = orderings(paper, [claim], measured)
+        [section] = Orderings(paper.value, paper.naming).sections([claim], measured)
         return list(section.lines[0].notes)
 
     assert verdict(0.5, 0.9) == ["1 of 1", "holds", "", ""]
     assert verdict(0.8, 0.4)[:3] == ["0 of 1", "does not hold", "race-2, gender: 60.00 < 65.00"]
     assert verdict(0.65, 0.65)[1] == "does not hold"
-    assert orderings(paper, [claim], {raw: [], honest: [{"curiosity": 0.6}]}) == []
+    assert (
+        Orderings(paper.value, paper.naming).sections([claim], {raw: [], honest: [{"curiosity": 0.6}]}) == []
+    )

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from leakrange.papers.cells import Cell
 from leakrange.papers.targets import Row
 from leakrange.report.document import Line, Section
 
-if TYPE_CHECKING:
-    from leakrange.papers.paper import Measured, Paper
-
-__all__ = ["Claim", "orderings"]
+__all__ = ["Claim", "Orderings"]
 
 
 @dataclass(frozen=True)
@@ -35,53 +32,62 @@ class Claim:
     why: str = ""
 
 
-def orderings(paper: Paper, claims: Sequence[Claim], measured: Measured) -> list[Section]:
-    """One section with a line for each claim that rows decide: in how many comparisons it holds, and the
-    figures where it does not; none where nothing can be decided."""
-    lines = [line for claim in claims if (line := _line(paper, claim, measured))]
-    if not lines:
-        return []
-    columns = ("compared", "verdict", "where it does not hold", "why")
-    remark = (
-        "Computed from the rows above: means over the seeds, each row against the one that is alike in "
-        "everything else."
-    )
-    return [Section("Is the order as the paper has it?", ("claim",), (), columns, lines, remark)]
+@dataclass(frozen=True)
+class Orderings:
+    """Decides claims by cells. ``value`` gives a row's figure in a cell, in the paper's units, to be written
+    with ``decimals``; ``naming`` are the fields that tell which rows were compared."""
 
+    value: Callable[[Row, str, Cell], float | None]
+    naming: Sequence[str] = ()
+    decimals: int = 2
 
-def _line(paper: Paper, claim: Claim, measured: Measured) -> Line | None:
-    pairs = list(dict.fromkeys(_pairs(paper, claim, measured)))
-    if not pairs:
-        return None
-    against = [text for text, holds in pairs if not holds]
-    verdict = "holds" if not against else "does not hold" if len(against) == len(pairs) else "holds in part"
-    held = f"{len(pairs) - len(against)} of {len(pairs)}"
-    return Line([claim.text], [], [held, verdict, "; ".join(against), claim.why if against else ""])
+    def sections(self, claims: Sequence[Claim], measured: Mapping[Row, Sequence[Cell]]) -> list[Section]:
+        """One section with a line for each claim that rows decide: in how many comparisons it holds, and the
+        figures where it does not; none where nothing can be decided."""
+        lines = [line for claim in claims if (line := self._line(claim, measured))]
+        if not lines:
+            return []
+        columns = ("compared", "verdict", "where it does not hold", "why")
+        remark = (
+            "Computed from the rows above: means over the seeds, each row against the one that is alike in "
+            "everything else."
+        )
+        return [Section("Is the order as the paper has it?", ("claim",), (), columns, lines, remark)]
 
+    def _line(self, claim: Claim, measured: Mapping[Row, Sequence[Cell]]) -> Line | None:
+        pairs = list(dict.fromkeys(self._pairs(claim, measured)))
+        if not pairs:
+            return None
+        against = [text for text, holds in pairs if not holds]
+        verdict = (
+            "holds" if not against else "does not hold" if len(against) == len(pairs) else "holds in part"
+        )
+        held = f"{len(pairs) - len(against)} of {len(pairs)}"
+        return Line([claim.text], [], [held, verdict, "; ".join(against), claim.why if against else ""])
 
-def _pairs(paper: Paper, claim: Claim, measured: Measured) -> Iterator[tuple[str, bool]]:
-    """Each comparison in words, and whether the claim holds in it."""
-    told = {*claim.ahead, *claim.behind, *claim.apart}
-    left = {*claim.ahead} - {*claim.behind, *claim.apart}
-    lower = _means(paper, claim.behind, claim.figure, measured)
-    for first, ours in _means(paper, claim.ahead, claim.figure, measured).items():
-        for second, theirs in lower.items():
-            alike = all(first[name] == second[name] for name in first.fields if name not in told)
-            if first is second or first.table != second.table or not alike:
-                continue
-            places = paper.decimals
-            where = [first[name] for name in paper.naming if first[name] and name not in told]
-            where += [f"against {second[name]}" for name in paper.naming if name in left]
-            figures = f"{ours:.{places}f} < {theirs:.{places}f}"
-            yield f"{', '.join(where)}: {figures}", ours > theirs - claim.room
+    def _pairs(self, claim: Claim, measured: Mapping[Row, Sequence[Cell]]) -> Iterator[tuple[str, bool]]:
+        """Each comparison in words, and whether the claim holds in it."""
+        told = {*claim.ahead, *claim.behind, *claim.apart}
+        left = {*claim.ahead} - {*claim.behind, *claim.apart}
+        lower = self._means(claim.behind, claim.figure, measured)
+        for first, ours in self._means(claim.ahead, claim.figure, measured).items():
+            for second, theirs in lower.items():
+                alike = all(first[name] == second[name] for name in first.fields if name not in told)
+                if first is second or first.table != second.table or not alike:
+                    continue
+                where = [first[name] for name in self.naming if first[name] and name not in told]
+                where += [f"against {second[name]}" for name in self.naming if name in left]
+                figures = f"{ours:.{self.decimals}f} < {theirs:.{self.decimals}f}"
+                yield f"{', '.join(where)}: {figures}", ours > theirs - claim.room
 
-
-def _means(paper: Paper, fields: Mapping[str, str], figure: str, measured: Measured) -> dict[Row, float]:
-    """The mean figure of each measured row with those fields, in the paper's units."""
-    found = {}
-    for row, cells in measured.items():
-        if all(row.has(*field) for field in fields.items()):
-            values = [value for cell in cells if (value := paper.value(row, figure, cell)) is not None]
-            if values:
-                found[row] = float(np.mean(values))
-    return found
+    def _means(
+        self, fields: Mapping[str, str], figure: str, measured: Mapping[Row, Sequence[Cell]]
+    ) -> dict[Row, float]:
+        """The mean figure of each measured row with those fields."""
+        found = {}
+        for row, cells in measured.items():
+            if all(row.has(*field) for field in fields.items()):
+                values = [value for cell in cells if (value := self.value(row, figure, cell)) is not None]
+                if values:
+                    found[row] = float(np.mean(values))
+        return found

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from leakrange.metrics import described, unmeasurable
 from leakrange.metrics.numbers import MISSING, NOT_MEASURABLE
 from leakrange.papers.cells import Cell, Cells
-from leakrange.papers.orderings import Claim, orderings
+from leakrange.papers.orderings import Claim, Orderings
 from leakrange.papers.targets import Row, read_rows, select
 from leakrange.papers.trials import PaperTrial
 from leakrange.report.charts.drawing import Picture
@@ -108,7 +108,7 @@ class Paper(ABC):
 
     def conclusions(self, measured: Measured) -> list[Section]:
         """What follows from all tables together, behind them."""
-        return orderings(self, self.claims, measured)
+        return Orderings(self.value, self.naming, self.decimals).sections(self.claims, measured)
 
     def differences(self, measured: Measured) -> list[str]:  # noqa: ARG002
         """The settings in which ours differ from the paper's."""
