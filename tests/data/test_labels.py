@@ -51,6 +51,7 @@ def test_a_converted_set_is_not_read_for_them(tmp_path: Path, monkeypatch: pytes
     path.parent.mkdir(parents=True)
     labels = {f"label_{name}": np.arange(30) % 2 for name in entry.attributes}
     labels["label_hair-color"] = np.arange(30) % 4 - 1
+    labels["label_identity"] = np.arange(30)
     official = (np.arange(30) % 5 == 0).astype(np.uint8) * 3
     np.savez(path, official=official, **labels)  # no images
     assert len(load_labels(DataSpec(name="hub-celeba"))) == 30
