@@ -60,7 +60,17 @@ def test_what_is_chosen_gives_a_cell_another_name() -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        *("hbc-short", "faceleaks", "vicious", "vicious-long", "pass", "pass-drawn", "tappfl"),
+        *(
+            "hbc",
+            "hbc-small",
+            "hbc-short",
+            "faceleaks",
+            "vicious",
+            "vicious-long",
+            "pass",
+            "pass-drawn",
+            "tappfl",
+        ),
         "membership",
     ],
 )
