@@ -61,7 +61,9 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
         entry["name"].removeprefix(f"{run.id}.attacker."): entry["spent"] for entry in run.results["ledger"]
     }
     assert asked["overfitted-s0.none.pool0"] == asked["overfitted-s0.label-only.pool0"] == POOL
-    assert asked["overfitted-s0.none.q0"] == asked["overfitted-s0.label-only.q0"] == POPULATION
+    assert (
+        asked["overfitted-s0.none.population0"] == asked["overfitted-s0.label-only.population0"] == POPULATION
+    )
     trained = run.view["jobs"]["train"]
     models, asked_shadows = 1 + 4, 4 + 2  # four for the pool, RMIA's two for its population as well
     assert (trained["done"], trained["total"]) == (models + asked_shadows, models + asked_shadows)
