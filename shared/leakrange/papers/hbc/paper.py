@@ -116,7 +116,9 @@ class HonestButCurious(Paper):
         "4:Y=2,classifier=honest|raw",
         "5:classifier=honest|raw,beta_x=0",
     )
-    quick_settings: ClassVar[Mapping[str, Any]] = MappingProxyType({"celeba_epochs": 3, "utkface_epochs": 3})
+    quick_settings: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {"celeba_epochs": 3, "utkface_epochs": 3, "size": 32, "width": 0.25}
+    )
     claims, naming = CLAIMS, ("y", "s", "beta_y")
     Settings = HonestButCuriousSettings
     settings: HonestButCuriousSettings
