@@ -1,22 +1,20 @@
-"""The rows of the paper, and those that are measured beside them: by other recipes, along a frontier, and
-with other nets fitted on the releases."""
+"""The rows of the paper, and those that we measure beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache
 
 from leakrange.papers.targets import Row
 
 __all__ = ["RECIPES", "REFIT", "extended", "refit"]
 
 RECIPES = ("published", "warm", "logarithm")
-"""How the parameterized attack is trained: as published, with a warm start and a quicker G, or with a G that
-reads the logarithms of soft outputs."""
+"""How the parameterized attack is trained: as published; with a warm start and a quicker G; or as published,
+with a G that reads logarithms."""
 REFIT = "refit"
-"""The role of a row whose curiosity is that of the five nets of the overlearning baseline, fitted on the
-releases of a curious model."""
+"""The role of a row in which the five nets of the overlearning baseline read a curious model's releases."""
 FRONTIER = "frontier"
 FRONTIERS = (("4", "race-2", "gender"), ("1", "smiling", "male"))
 """Table, target and hidden attribute: both of two classes."""
@@ -24,7 +22,7 @@ BETAS = (0.7, 0.6, 0.5, 0.4, 0.3)
 """Of y, along a frontier; that of s is the rest."""
 
 
-@lru_cache(maxsize=4)
+@cache
 def extended(printed: tuple[Row, ...]) -> tuple[Row, ...]:
     """The ``printed`` rows, each followed by its twins of other recipes, and the rows of the frontiers, whose
     figures are those that the tables print."""
@@ -59,10 +57,10 @@ def _along(rows: Sequence[Row], table: str, y: str, s: str) -> list[Row]:
     return found
 
 
-@lru_cache(maxsize=1024)
+@cache  # rows are told apart by identity, so that each must have one such row for good
 def refit(row: Row) -> Row | None:
-    """The row that tells what five fresh nets, fitted on the releases of a curious model for its training
-    samples, read in those for the test samples; None for honest models, pruned ones, students, and points."""
+    """The row in which five nets read the releases of this row's model: fitted on those for its training
+    samples, judged on those for the test samples. None for honest and pruned models, students, and points."""
     curious = row["attack"] in ("parameterized", "regularized")
     if not curious or row["role"] or row["prune"] or row["data"] not in ("celeba", "utkface"):
         return None
