@@ -12,7 +12,7 @@ def main() -> None:
     """Read the environment and serve until told to stop."""
     settings = EdgeSettings()
     configure_logs("edge", settings.log_level)
-    serve(create_edge(settings), settings)
+    serve(lambda: create_edge(settings), settings)
 
 
 if __name__ == "__main__":

@@ -26,10 +26,10 @@ from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.providers.student import STUDENT
 from leakrange.registry import UnknownName
 from leakrange.service.logs import configure_logs
+from leakrange.service.parent import die_with
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.errors import LeakrangeError, NotFound
 from services.attacker.artifacts import find_whole
-from services.attacker.parent import die_with
 from services.attacker.settings import FleetSettings
 
 if TYPE_CHECKING:

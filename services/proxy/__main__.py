@@ -13,7 +13,13 @@ def main() -> None:
     """Serve until told to stop; requests under way are finished first."""
     settings = read_settings(ProxySettings, "proxy")
     configure_logs("proxy", settings.log_level)
-    serve(proxy(settings), settings, grace=round(settings.upstream_timeout), server_header=False)
+    serve(
+        lambda: proxy(settings),
+        settings,
+        workers=settings.workers,
+        grace=round(settings.upstream_timeout),
+        server_header=False,
+    )
 
 
 if __name__ == "__main__":

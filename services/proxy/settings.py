@@ -7,18 +7,22 @@ from typing import Annotated, Self
 from pydantic import AliasChoices, Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from leakrange.service.settings import ServiceSettings
+from leakrange.service.settings import ServiceSettings, WorkerCount
 
 Seconds = Annotated[float, Field(gt=0)]
 
 
 class ProxySettings(ServiceSettings):
-    """``LEAKRANGE_…``; host and port also as ``LEAKRANGE_PROXY_HOST`` and ``LEAKRANGE_PROXY_PORT``."""
+    """``LEAKRANGE_…``; host, port and workers also as ``LEAKRANGE_PROXY_…``."""
 
     model_config = SettingsConfigDict(env_prefix="LEAKRANGE_", extra="ignore", populate_by_name=True)
 
     host: str = Field("127.0.0.1", validation_alias=AliasChoices("LEAKRANGE_PROXY_HOST", "LEAKRANGE_HOST"))
     port: int = Field(8701, validation_alias=AliasChoices("LEAKRANGE_PROXY_PORT", "LEAKRANGE_PORT"))
+    workers: WorkerCount = Field(
+        1, validation_alias=AliasChoices("LEAKRANGE_PROXY_WORKERS", "LEAKRANGE_WORKERS")
+    )
+    """Processes that serve the port, one for each core that the proxy may have."""
     controller_url: str = "http://127.0.0.1:8700"
     """Where the files of obfuscators are."""
     redis_url: str = "redis://127.0.0.1:6379/0"

@@ -24,7 +24,7 @@ DECLARED = parties(behaviours())
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 IN_THE_IMAGE = {"host", "port", "models_dir", "releases_dir", "state_dir"}
 """Settings that the images give: what Compose mounts at these paths is what counts."""
-CHOSEN = {"log_level", "allowed_hosts", "withdraw_after", "migrate", "train_threads"}
+CHOSEN = {"log_level", "allowed_hosts", "withdraw_after", "migrate", "train_threads", "workers"}
 """Settings that Compose gives besides: none of them is anybody's secret or address."""
 
 by_name = pytest.mark.parametrize("party", DECLARED, ids=lambda party: party.name)

@@ -6,15 +6,15 @@ from __future__ import annotations
 import asyncio
 import hmac
 import time
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
 import orjson
 import structlog
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram
 from pydantic import SecretStr
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import leakrange
 from leakrange.service.bodies import Bodies
+from leakrange.service.exposition import Exposition
 from leakrange.wire.errors import (
     PROBLEM_BASE,
     Forbidden,
@@ -117,15 +118,23 @@ def create_app(
 
     Errors of `leakrange.wire.errors`, validation errors and unknown paths become problem details. ``GET
     /healthz`` says that the process lives. ``/readyz`` says that each check of ``ready`` passes within two
-    seconds (else 503, naming those that do not). ``/metrics`` is for Prometheus. ``registry`` holds the
+    seconds (else 503, naming those that do not). ``/metrics`` is for Prometheus, and tells of all workers
+    behind the port. ``registry`` holds the
     service's own metrics (``app.state.metrics``).
     """
     metrics = registry or CollectorRegistry()
+    exposition = Exposition(metrics)
+
+    @asynccontextmanager
+    async def living(app: FastAPI) -> AsyncIterator[None]:
+        async with exposition.shared(), lifespan(app) if lifespan else nullcontext():
+            yield
+
     app = FastAPI(
         title=f"Leakrange {party}",
         description=description,
         version=leakrange.__version__,
-        lifespan=lifespan,
+        lifespan=living,
         responses={
             "4XX": {
                 "description": "Problem details (RFC 9457)",
@@ -138,13 +147,11 @@ def create_app(
     app.add_middleware(Measure, registry=metrics)
     for error, handler in _HANDLERS.items():
         app.add_exception_handler(error, handler)
-    _add_health(app, party, ready or {}, metrics)
+    _add_health(app, party, ready or {}, exposition)
     return app
 
 
-def _add_health(
-    app: FastAPI, party: str, ready: Mapping[str, ReadyCheck], metrics: CollectorRegistry
-) -> None:
+def _add_health(app: FastAPI, party: str, ready: Mapping[str, ReadyCheck], exposition: Exposition) -> None:
     @app.get("/healthz", tags=["health"])
     async def healthz() -> Health:
         """The process lives."""
@@ -164,7 +171,7 @@ def _add_health(
 
     @app.get("/metrics", tags=["health"], include_in_schema=False)
     async def scrape() -> Response:
-        return Response(generate_latest(metrics), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        return Response(await exposition.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 async def _known(request: Request, error: LeakrangeError) -> Response:

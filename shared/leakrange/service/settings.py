@@ -8,7 +8,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
-__all__ = ["RandomSecret", "ServiceSettings", "read_settings"]
+__all__ = ["RandomSecret", "ServiceSettings", "WorkerCount", "read_settings"]
 
 T = TypeVar("T", bound=BaseSettings)
 
@@ -33,6 +33,8 @@ def _split(value: object) -> object:
 Names = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split)]
 Seconds = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
+WorkerCount = Annotated[int, Field(ge=1, le=256)]
+"""How many processes serve one port."""
 RandomSecret = Annotated[SecretStr, AfterValidator(_real_secret)]
 """A secret of which short and placeholder values are refused."""
 

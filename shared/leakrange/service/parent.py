@@ -7,6 +7,8 @@ import os
 import signal
 import sys
 
+__all__ = ["die_with"]
+
 PR_SET_PDEATHSIG = 1
 
 
