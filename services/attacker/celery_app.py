@@ -1,8 +1,9 @@
 """The Celery application: its settings, and the fleet's tasks on it.
 
-A message leaves its queue for good when a worker takes it, and a worker takes one only when it has nothing
-else to do. What is lost with a worker is sent again by the controller (`leakrange.jobs.job`). Results are
-files and news go to a stream, so there is no result backend.
+A worker takes a message only when it has nothing else to do. Redis forgets a message that is taken; RabbitMQ
+keeps it until the job is over, and delivers it again where the worker is gone. Either way the controller
+sends again what is lost (`leakrange.jobs.job`). Results are files and news go to a stream, so there is no
+result backend.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from kombu.entity import Exchange, Queue
 from redis.backoff import ExponentialBackoff
 from redis.retry import Retry
 
+from leakrange.service.broker import speaks_amqp
 from services.attacker.audit import audit
 from services.attacker.execution import Execution
 from services.attacker.fit import fit
@@ -29,21 +31,34 @@ from services.attacker.training import train
 TASKS: tuple[FleetTask, ...] = (probe, fit, train, audit)
 KILLED_AFTER = 30.0
 """Seconds from the exception that ends a task which takes too long to the signal that ends its process."""
+REDIS_DELIVERY: dict[str, Any] = {
+    "worker_disable_prefetch": True,
+    "broker_transport_options": {"socket_keepalive": True},
+}
+AMQP_DELIVERY: dict[str, Any] = {
+    # Acknowledged at the end, one for each process: no message waits at a worker that is busy. RabbitMQ takes
+    # back what is not acknowledged within its `consumer_timeout`; a second delivery is dropped for the lease.
+    "task_acks_late": True,
+    "worker_prefetch_multiplier": 1,
+    "broker_heartbeat": 30,
+}
 
 log = structlog.get_logger("leakrange.attacker")
 
 
 def create_celery(settings: FleetSettings) -> Celery:
     """The application with its tasks, each on the queue of its kind."""
-    app = Celery("leakrange", broker=settings.redis_url, set_as_current=False)
-    queues = [Queue(task.kind, Exchange(task.kind), task.kind, no_ack=True) for task in TASKS]  # type: ignore[no-untyped-call]
+    broker = settings.broker_url or settings.redis_url
+    amqp = speaks_amqp(broker)
+    app = Celery("leakrange", broker=broker, set_as_current=False)
+    # RabbitMQ would push all messages at once to whoever need not acknowledge them.
+    queues = [Queue(task.kind, Exchange(task.kind), task.kind, no_ack=not amqp) for task in TASKS]  # type: ignore[no-untyped-call]
     app.conf.update(
         accept_content=["json"],
         task_serializer="json",
         task_ignore_result=True,
         task_queues=queues,
-        worker_disable_prefetch=True,
-        broker_transport_options={"socket_keepalive": True},
+        **(AMQP_DELIVERY if amqp else REDIS_DELIVERY),
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         worker_hijack_root_logger=False,

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from leakrange.service.broker import BrokerUrl
 from leakrange.service.settings import RandomSecret
 
 Seconds = Annotated[float, Field(gt=0)]
@@ -22,6 +23,8 @@ class FleetSettings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="LEAKRANGE_", extra="ignore")
 
     redis_url: str = "redis://127.0.0.1:6379/0"
+    broker_url: BrokerUrl = ""
+    """Where messages about jobs come from; empty: from Redis. The same for the controller and all workers."""
     fleet_secret: RandomSecret | None = None
     """The controller's. A worker with the queue ``probe`` or ``audit`` derives its API keys from it and the
     key's name."""

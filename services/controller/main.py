@@ -43,7 +43,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
     """The application. Migrates the database (unless configured otherwise), resumes unfinished runs, and
     serves."""
     database = Database(settings.database_url)
-    fleet = Fleet(settings.redis_url)
+    fleet = Fleet(settings.redis_url, settings.broker_url)
     news = News(database)
 
     @asynccontextmanager
@@ -72,11 +72,12 @@ def controller(settings: ControllerSettings) -> FastAPI:
             await transport.close()
             await database.close()
 
+    broker = {"broker": fleet.ping_broker} if settings.broker_url else {}
     app = create_app(
         "controller",
         max_body=settings.max_body,
         lifespan=lifespan,
-        ready={"database": lambda: _ping(database), "redis": fleet.ping},
+        ready={"database": lambda: _ping(database), "redis": fleet.ping} | broker,
         description=DESCRIPTION,
     )
     app.state.settings = settings

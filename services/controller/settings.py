@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from leakrange.service.broker import BrokerUrl
 from leakrange.service.settings import RandomSecret, ServiceSettings
 
 
@@ -21,6 +22,8 @@ class ControllerSettings(ServiceSettings):
     migrate: bool = True
     """Bring the database to the newest revision at start; off where a job of its own does it."""
     redis_url: str = "redis://127.0.0.1:6379/0"
+    broker_url: BrokerUrl = ""
+    """Where messages to the fleet go; empty: to Redis, which keeps orders, leases and reports in any case."""
     fleet_secret: RandomSecret
     """The fleet's API keys are derived from it and from the key's name, which is all that a job tells."""
     models_dir: Path = Path("models")

@@ -119,17 +119,17 @@ class Worker:
 class Fleet:
     """A database of Redis, two folders, the workers that were started on them, and the controller's side."""
 
-    def __init__(self, redis_url: str, folder: Path) -> None:
-        self.redis_url, self.folder = redis_url, folder
+    def __init__(self, redis_url: str, folder: Path, broker_url: str = "") -> None:
+        self.redis_url, self.folder, self.broker_url = redis_url, folder, broker_url
         self.redis = redis.Redis.from_url(redis_url, decode_responses=True)
         self.redis.flushdb()
         self.releases, self.models = FolderStore(folder / "releases"), FolderStore(folder / "models")
         self.workers: list[Worker] = []
-        self._celery = Celery("leakrange", broker=redis_url, set_as_current=False)
+        self._celery = Celery("leakrange", broker=broker_url or redis_url, set_as_current=False)
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self._controller = ControllersSide(redis_url)
+        self._controller = ControllersSide(redis_url, broker_url)
         self._asked: dict[str, Future[JobReport]] = {}
         self._await(self._controller.start())
 
@@ -140,6 +140,7 @@ class Fleet:
         """What a worker is started with."""
         told = {
             "REDIS_URL": self.redis_url,
+            "BROKER_URL": self.broker_url,
             "FLEET_SECRET": FLEET_SECRET,
             "RELEASES_DIR": self.releases.root,
             "MODELS_DIR": self.models.root,
@@ -241,9 +242,9 @@ class Fleet:
 
 
 @contextmanager
-def fleet_on(redis_url: str, database: int, folder: Path) -> Iterator[Fleet]:
+def fleet_on(redis_url: str, database: int, folder: Path, broker_url: str = "") -> Iterator[Fleet]:
     """A fleet without workers, in a database of its own: what one test leaves does not meet the next."""
-    fleet = Fleet(redis_url.rpartition("/")[0] + f"/{database}", folder)
+    fleet = Fleet(redis_url.rpartition("/")[0] + f"/{database}", folder, broker_url)
     try:
         yield fleet
     finally:

@@ -15,7 +15,6 @@ from typing import cast
 
 import redis.asyncio as aioredis
 import structlog
-from celery import Celery
 from kombu.exceptions import OperationalError
 from pydantic import ValidationError
 from redis.exceptions import RedisError
@@ -30,6 +29,7 @@ from leakrange.jobs.job import (
     Order,
 )
 from leakrange.wire.errors import LeakrangeError, Unavailable
+from services.controller.range.queues import Queues
 
 log = structlog.get_logger("services.controller.fleet")
 LOOK_EVERY = 1.0
@@ -68,14 +68,14 @@ class _Pending:
 
 
 class Fleet:
-    """Sends jobs, waits for them, and sends them again when their worker died. One per controller."""
+    """Sends jobs, waits for them, and sends them again when their worker died. One per controller.
 
-    def __init__(self, redis_url: str) -> None:
+    ``broker_url`` is that of another broker than Redis, which keeps orders, leases and reports.
+    """
+
+    def __init__(self, redis_url: str, broker_url: str = "") -> None:
         self._redis = aioredis.Redis.from_url(redis_url, decode_responses=True)
-        self._celery = Celery("leakrange", broker=redis_url)
-        self._celery.conf.update(
-            task_serializer="json", broker_connection_retry_on_startup=True, task_ignore_result=True
-        )
+        self._queues = Queues(self._redis, redis_url, broker_url)
         self._pending: dict[str, _Pending] = {}
         self._loops: list[asyncio.Task[None]] = []
 
@@ -96,8 +96,8 @@ class Fleet:
         await asyncio.gather(*tasks, return_exceptions=True)
         for pending in self._pending.values():
             pending.done.cancel()
+        await self._queues.close()
         await self._redis.aclose()
-        await asyncio.to_thread(self._celery.close)
 
     async def ping(self) -> None:
         """Raise where Redis does not answer."""
@@ -105,6 +105,10 @@ class Fleet:
             await self._redis.ping()
         except RedisError as error:
             raise OSError(f"Redis does not answer: {error}") from error
+
+    async def ping_broker(self) -> None:
+        """Raise where another broker than Redis does not answer."""
+        await self._queues.ping()
 
     async def run(
         self,
@@ -190,14 +194,12 @@ class Fleet:
                 await self._redis.set(
                     ORDER.format(identity=identity), order.model_dump_json(), ex=ORDER_SECONDS
                 )
-                kind = order.job.kind
-                await asyncio.to_thread(
-                    self._celery.send_task, f"leakrange.{kind}", args=[identity], queue=kind
-                )
+                await self._queues.send(order.job.kind, identity)
                 return
             except (RedisError, OperationalError, OSError) as error:
                 if time.monotonic() > give_up:
-                    raise Unavailable(f"the fleet's broker (Redis) does not answer: {error}") from error
+                    name = "Redis" if isinstance(error, RedisError) else self._queues.name
+                    raise Unavailable(f"the fleet's broker ({name}) does not answer: {error}") from error
                 log.warning("broker unreachable", error=str(error))
                 await asyncio.sleep(1.0)
 
@@ -262,8 +264,7 @@ class Fleet:
         if not sent:
             return
         leases = await self._redis.mget([LEASE.format(identity=each.identity) for each in sent])
-        kinds = {each.order.job.kind for each in sent}
-        waiting = {kind: await self._redis.llen(kind) for kind in kinds}
+        waiting = await self._queues.waiting({each.order.job.kind for each in sent})
         now = time.monotonic()
         for pending, lease in zip(sent, leases, strict=True):
             if self._pending.get(pending.identity) is not pending:

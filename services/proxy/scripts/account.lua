@@ -1,3 +1,3 @@
 -- ARGV: prefix, key's id. The account as it is now, expired reservations given back.
-balance(ARGV[2])
+give_back_expired(ARGV[2], milliseconds())
 return redis.call('HGETALL', account_of(ARGV[2]))
