@@ -25,10 +25,10 @@ from leakrange.wire.schemas import Classes, GalleryEntry, ModelCard
 from leakrange.wire.tensors import (
     JSON,
     NPY,
-    decode_npy,
     encode_npy,
     media_type,
     npy_header,
+    npy_view,
     numeric_array,
     parse_json,
     release_array,
@@ -78,7 +78,14 @@ def query_digests(
     ``kind``."""
     named = hashlib.blake2b(key=secret, digest_size=32, person=b"query")
     named.update(repr((model, endpoint, kind, samples.shape[1:], samples.dtype.str)).encode())
-    return digest_each(named, (np.ascontiguousarray(sample).data for sample in samples))
+    return digest_each(named, _contents(samples))
+
+
+def _contents(samples: NDArray[Any]) -> Iterator[memoryview]:
+    """The bytes of each sample."""
+    whole = np.ascontiguousarray(samples).data.cast("B")
+    size = len(whole) // len(samples)
+    return (whole[begin : begin + size] for begin in range(0, len(whole), size))
 
 
 def pair_digests(secret: bytes, model: str, pairs: list[tuple[bytes, bytes]]) -> list[bytes]:
@@ -114,7 +121,7 @@ def transform_answer(
     threshold it does not decide.
     """
     with _nonsense():
-        raw = decode_npy(body) if media == NPY else numeric_array(_members(media, body, "values"), "values")
+        raw = npy_view(body) if media == NPY else numeric_array(_members(media, body, "values"), "values")
         clean = release_array(raw, max_samples=shape[0])
         if clean.shape != shape:
             raise InvalidInput(f"shape {clean.shape} instead of {shape}")

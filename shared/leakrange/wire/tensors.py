@@ -6,6 +6,7 @@ import base64
 import binascii
 import math
 import re
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -89,7 +90,16 @@ def npy_header(body: bytes | memoryview) -> tuple[tuple[int, ...], np.dtype[Any]
     offset = begin + int.from_bytes(start[8:begin], "little")
     if offset > len(start):
         raise MalformedBody(f"the npy header is longer than {MAX_HEADER} bytes, or than the body")
-    entries = _header_entries(start[begin:offset])
+    shape, dtype, fortran, size = _announced(start[begin:offset])
+    if size != len(body) - offset or len(shape) > MAX_SIDES:
+        raise MalformedBody(f"the npy header announces {shape} of {dtype}, {len(body) - offset} bytes came")
+    return shape, dtype, fortran, offset
+
+
+@lru_cache(maxsize=256)  # a client and a provider send few different ones
+def _announced(header: bytes) -> tuple[tuple[int, ...], np.dtype[Any], bool, int]:
+    """Shape, dtype, Fortran order and bytes of the data."""
+    entries = _header_entries(header)
     descr, order, sides = entries["descr"], entries["fortran_order"], entries["shape"].split(b",")
     if not _NUMBERS.fullmatch(descr):
         raise InvalidInput(
@@ -98,9 +108,7 @@ def npy_header(body: bytes | memoryview) -> tuple[tuple[int, ...], np.dtype[Any]
         )
     dtype = np.dtype(descr.decode())
     shape = tuple(int(side) for side in sides if side.strip())
-    if math.prod(shape) * dtype.itemsize != len(body) - offset or len(shape) > MAX_SIDES:
-        raise MalformedBody(f"the npy header announces {shape} of {dtype}, {len(body) - offset} bytes came")
-    return shape, dtype, order == b"True", offset
+    return shape, dtype, order == b"True", math.prod(shape) * dtype.itemsize
 
 
 _ENTRY = re.compile(
@@ -150,10 +158,15 @@ def npy_view(body: bytes | memoryview) -> NDArray[Any]:
 
 def encode_npy(array: NDArray[Any]) -> bytes:
     """An npy file (version 1.0) of ``array``, a number array."""
-    header = f"{{'descr': {array.dtype.str!r}, 'fortran_order': False, 'shape': {array.shape}, }}"
+    return _written_header(array.dtype.str, array.shape) + array.tobytes()
+
+
+@lru_cache(maxsize=256)
+def _written_header(descr: str, shape: tuple[int, ...]) -> bytes:
+    header = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}"
     padding = -(len(header) + 11) % 64
     text = header.encode() + b" " * padding + b"\n"
-    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + array.tobytes()
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
 
 
 def to_text(array: NDArray[Any]) -> str:
@@ -230,8 +243,11 @@ def release_array(values: NDArray[Any], *, max_samples: int) -> NDArray[np.float
         )
     if (length := math.prod(values.shape[1:])) > LONGEST_RELEASE:
         raise InvalidInput(f"a release of {length} numbers a sample; at most {LONGEST_RELEASE}")
-    with np.errstate(over="ignore"):
-        array = values.astype(np.float32)
+    if values.dtype == np.float32:
+        array = np.array(values, np.float32)  # a copy: a view would keep the whole body
+    else:
+        with np.errstate(over="ignore"):
+            array = values.astype(np.float32)
     if not np.isfinite(array).all():
         raise InvalidInput(
             "the values must be finite: NaN or infinity found", hint="check the model's outputs"

@@ -34,7 +34,7 @@ ANY_RELEASE: frozenset[Release] = frozenset({"logits", "softmax", "features", "s
 CLASS_SCORES: frozenset[Release] = frozenset({"logits", "softmax"})
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class ReleaseContext:
     """What a defence may know beside the values.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Annotated
 
-import numpy as np
 from pydantic import Field
 from typing_extensions import override
 
@@ -46,7 +45,7 @@ class CalibratedNoise(StickyOrFresh[CalibratedNoiseParameters]):
 
     It is the *input* of a query that is so protected, not the training data: m images of a person asked one
     by one are m answers, whose ε add up (basic composition: m·ε, m·δ), and so are repeats with fresh noise.
-    ``sticky`` seeds the noise with a keyed hash of the query (as `noise` does): a repeat is then the same
+    ``sticky`` makes the noise of a keyed hash of the query (as `noise` does): a repeat is then the same
     answer and costs nothing, for an attacker who cannot break the hash. Floats being discrete, the promise
     holds up to what Mironov (2012) reads from their lowest digits.
     """
@@ -70,7 +69,7 @@ class CalibratedNoise(StickyOrFresh[CalibratedNoiseParameters]):
     @override
     def apply(self, values: Values, context: ReleaseContext) -> Values:
         """(B, ...) -> (B, ...). Raises `ValueError` where sticky noise lacks its key or a sample's digest."""
-        noise = self.noise(_normal, values.shape, context)
+        noise = self.noise("gaussian", values.shape, context)
         return clip_norm(values, self.parameters.clip) + self.sigma * noise
 
     @override
@@ -78,7 +77,3 @@ class CalibratedNoise(StickyOrFresh[CalibratedNoiseParameters]):
         """What a Gaussian channel of power clip² carries."""
         variance = self.sigma**2
         return before.noisy(variance, gaussian_entropy(variance), self.parameters.clip**2)
-
-
-def _normal(generator: np.random.Generator, shape: tuple[int, ...]) -> Values:
-    return generator.standard_normal(shape)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,6 +14,7 @@ from leakrange.defences.output.base import (
     OutputDefence,
     Release,
     ReleaseContext,
+    Values,
     output_defences,
 )
 from leakrange.defences.stages import InvalidChain, begun, canonical, read_stage
@@ -100,26 +100,48 @@ class Chain:
         policy = self.digest()
         return tuple(f"{policy}:{index}".encode() for index in range(len(self.stages)))
 
+    @cached_property
+    def _plans(self) -> dict[tuple[Release, int], tuple[_Step, ...]]:
+        return {}
+
+    def _plan(self, release: Release, rank: int) -> tuple[_Step, ...]:
+        """What to run on such releases, found once: it costs more than running it. Raises `InvalidInput`."""
+        plan = self._plans.get((release, rank))
+        if plan is None:
+            if reason := self.refuse(release, rank):
+                raise InvalidInput(reason)
+            steps = zip(self.steps(release), self._places, strict=True)
+            plan = self._plans[release, rank] = tuple((stage, kind, place) for (stage, kind), place in steps)
+        return plan
+
     def apply(self, values: NDArray[np.floating[Any]], context: ReleaseContext) -> NDArray[np.float32]:
         """Run finite values (B, ...) through every stage; the result is finite too.
 
         Computed in float64, released in float32. Raises `InvalidInput` for a release kind, a rank or heads
         that a stage cannot take, so that nothing slips through undefended.
         """
-        if reason := self.refuse(context.release, values.ndim - 1):
-            raise InvalidInput(reason)
+        plan = self._plan(context.release, values.ndim - 1)
         heads = context.heads if context.release in CLASS_SCORES else ()
         if heads and sum(heads) != values.shape[1]:
             raise InvalidInput(f"{values.shape[1]} class scores are not those of {sum(heads)} classes")
-        current = np.asarray(values, dtype=np.float64)
-        for (stage, kind), place in zip(self.steps(context.release), self._places, strict=True):
-            told = dataclasses.replace(context, release=kind, stage=place)
-            if not stage.by_head:
+        current: Values = values.astype(np.float64)
+        for stage, kind, place in plan:
+            told = ReleaseContext(
+                kind, context.draw, context.sticky_key, context.digests, place, context.heads
+            )
+            if not stage.by_head or len(heads) < 2:
                 current = stage.apply(current, told)
                 continue
             parts = [stage.apply(part, told) for part in parted(current, heads)]
             heads = tuple(part.shape[1] for part in parts)  # a stage may keep fewer
             current = np.concatenate(parts, axis=1)
-        limits = np.finfo(np.float32)
-        # Adding 0 makes 0 of -0, whose sign would tell that of a value that was rounded to nothing.
-        return np.clip(current, limits.min, limits.max).astype(np.float32) + np.float32(0)
+        released = np.minimum(np.maximum(current, LEAST), MOST).astype(np.float32)
+        released += ZERO  # makes 0 of -0, whose sign would tell that of a value that was rounded to nothing
+        return released
+
+
+_Step = tuple[OutputDefence[Any], Release, bytes]
+"""A stage, the kind of what it gets, and its place in the policy."""
+MOST = float(np.finfo(np.float32).max)
+LEAST = -MOST
+ZERO = np.float32(0)

@@ -40,7 +40,7 @@ class Noise(StickyOrFresh[NoiseParameters]):
     not renormalised and may hold negative values; ``normalise`` after it brings it back to the simplex, and
     features back to length 1.
 
-    sticky: a keyed hash of the query seeds the noise, so that repeating a query gives the same answer and
+    sticky: a keyed hash of the query decides the noise, so that repeating a query gives the same answer and
     averaging gains nothing. The stage of the policy goes into the hash: were the same noise scaled by two
     policies, their two answers would give the clean value away.
     """
@@ -57,7 +57,7 @@ class Noise(StickyOrFresh[NoiseParameters]):
 
     def apply(self, values: Values, context: ReleaseContext) -> Values:
         """(B, ...) -> (B, ...). Raises `ValueError` where sticky noise lacks its key or a sample's digest."""
-        noise = self.noise(self._draw, values.shape, context)
+        noise = self.noise(self.parameters.kind, values.shape, context)
         if self.parameters.mode == "multiplicative":
             noise = noise * np.abs(values)
         return values + self.parameters.scale * noise
@@ -71,8 +71,3 @@ class Noise(StickyOrFresh[NoiseParameters]):
         if given.kind == "gaussian":
             return before.noisy(given.scale**2, gaussian_entropy(given.scale**2), before.power)
         return before.noisy(2.0 * given.scale**2, math.log2(2.0 * math.e * given.scale), before.power)
-
-    def _draw(self, generator: np.random.Generator, shape: tuple[int, ...]) -> Values:
-        if self.parameters.kind == "gaussian":
-            return generator.standard_normal(shape)
-        return generator.laplace(size=shape)

@@ -55,16 +55,18 @@ class Round(OutputDefence[RoundParameters]):
     @override
     def apply(self, values: Values, context: ReleaseContext) -> Values:
         """(B, ...) -> (B, ...)."""
+        up: float | Values
+        down: float | Values
+        # Only positive powers of ten: integer / power is then the float nearest to the decimal number.
         if self.parameters.decimals is not None:
-            places = np.full_like(values, self.parameters.decimals)
+            up, down = 10.0**self.parameters.decimals, 1.0
         else:
             assert self.parameters.figures is not None
             magnitude = np.abs(values)
             exponent = np.floor(np.log10(np.where(magnitude > 0, magnitude, 1.0)))
             # Beyond 1e-290 a power of ten overflows; such a value is nothing at float32 anyway.
             places = np.minimum(self.parameters.figures - 1 - exponent, 290)
-        # Only positive powers of ten: integer / power is then the float nearest to the decimal number.
-        up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
+            up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
         with np.errstate(over="ignore"):
             scaled = values * up / down
             rounded = np.rint(scaled) / up * down

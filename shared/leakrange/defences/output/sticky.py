@@ -1,21 +1,32 @@
-"""Noise that is drawn afresh for each answer, or decided by the query."""
+"""Noise that is drawn afresh for each answer, or decided by the query.
+
+Sticky noise is counter-based: a keyed hash of the query gives as many random bits as a sample needs, and its
+noise is a function of these bits alone. So the noise of a whole batch is computed at once, and that of one
+sample is the same wherever it stands.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from typing_extensions import override
 
 from leakrange.defences.output.base import OutputDefence, ReleaseContext, Values
 from leakrange.defences.stages import P
 
-__all__ = ["Draw", "StickyOrFresh", "sticky_noise"]
+__all__ = ["Law", "StickyOrFresh", "sticky_noise"]
 
-Draw = Callable[[np.random.Generator, tuple[int, ...]], Values]
-"""Draws noise of a shape from a generator."""
+Law = Literal["gaussian", "laplace"]
+"""Of noise around 0: Gaussian of deviation 1, or Laplace of scale 1."""
+
+NAME = b"leakrange sticky noise"
+RATE = 168
+"""Bytes that SHAKE128 takes in at once."""
+ULP = 2.0**-53
 
 
 class StickyOrFresh(OutputDefence[P]):
@@ -38,31 +49,63 @@ class StickyOrFresh(OutputDefence[P]):
         """True when sticky."""
         return self.sticky
 
-    def noise(self, draw: Draw, shape: tuple[int, ...], context: ReleaseContext) -> Values:
+    def noise(self, law: Law, shape: tuple[int, ...], context: ReleaseContext) -> Values:
         """Noise of ``shape`` (B, ...). Raises as `sticky_noise` does."""
         if self.sticky:
-            return sticky_noise(draw, shape, context)
-        return draw(context.draw, shape)
+            return sticky_noise(law, shape, context)
+        if law == "gaussian":
+            return context.draw.standard_normal(shape)
+        return context.draw.laplace(size=shape)
 
 
-def sticky_noise(draw: Draw, shape: tuple[int, ...], context: ReleaseContext) -> Values:
-    """Noise of ``shape`` (B, ...), each sample's seeded by a keyed hash of its query and of the stage of
-    the policy.
+def sticky_noise(law: Law, shape: tuple[int, ...], context: ReleaseContext) -> Values:
+    """Noise of ``shape`` (B, ...): that of each sample is decided by the secret key, the stage of the policy,
+    and the sample's query.
 
-    Repeating a query gives the same noise, so averaging gains nothing. Raises `ValueError` where the key or a
-    sample's digest is missing.
+    Repeating a query gives the same noise, so averaging gains nothing; without the key it cannot be told from
+    fresh noise. Raises `ValueError` where the key or a sample's digest is missing.
     """
     if not context.sticky_key:
         raise ValueError("sticky noise needs a secret key")
     if context.digests is None or len(context.digests) != shape[0]:
         raise ValueError(f"sticky noise needs one digest for each of the {shape[0]} samples")
-    rows = []
+    values = int(np.prod(shape[1:], dtype=np.int64))
+    if law == "laplace":
+        noise = _laplace(_words(context, values))
+    else:
+        noise = _gaussian(_words(context, values + values % 2))[:, :values]
+    return noise.reshape(shape)
+
+
+def _words(context: ReleaseContext, count: int) -> NDArray[np.uint64]:
+    """``count`` words of 64 random bits for each sample, (B, count)."""
+    assert context.digests is not None
+    # The key fills blocks of its own, as in KMAC (NIST SP 800-185): they are hashed once for the batch.
+    told = b"".join(len(each).to_bytes(8, "little") + each for each in (NAME, context.sticky_key))
+    keyed = hashlib.shake_128(told + bytes(-len(told) % RATE))
+    keyed.update(len(context.stage).to_bytes(8, "little") + context.stage)
+    stream = []
     for query in context.digests:
-        seed = hashlib.blake2b(
-            context.stage, key=context.sticky_key[:64], digest_size=16, person=b"sticky-noise"
-        )
-        seed.update(query)
-        # Philox takes the hash as its key as it is: half the time of seeding any other generator.
-        philox = np.random.Philox(key=int.from_bytes(seed.digest(), "little"))
-        rows.append(draw(np.random.Generator(philox), shape[1:]))
-    return np.stack(rows) if rows else np.empty(shape)
+        of_this = keyed.copy()
+        of_this.update(query)
+        stream.append(of_this.digest(8 * count))
+    return np.frombuffer(b"".join(stream), "<u8").reshape(len(stream), count)
+
+
+def _uniform(words: NDArray[np.uint64]) -> Values:
+    """Uniform in (0, 1], from the upper 53 bits."""
+    return np.asarray(((words >> np.uint64(11)) + np.uint64(1)) * ULP, np.float64)
+
+
+def _gaussian(words: NDArray[np.uint64]) -> Values:
+    """Two values of each two words, by Box and Muller (1958); (B, 2P) -> (B, 2P)."""
+    pairs = words.shape[1] // 2
+    uniform = _uniform(words)
+    radius = np.sqrt(-2.0 * np.log(uniform[:, :pairs]))
+    angle = 2.0 * np.pi * uniform[:, pairs:]
+    return np.concatenate((radius * np.cos(angle), radius * np.sin(angle)), axis=1)
+
+
+def _laplace(words: NDArray[np.uint64]) -> Values:
+    """A value of each word: an exponential one, and its sign by the lowest bit."""
+    return np.where(words & np.uint64(1), 1.0, -1.0) * np.log(_uniform(words))
