@@ -17,6 +17,7 @@ from services.proxy.configuration import (
     BINDINGS,
     KEY,
     KEYS,
+    LIMITS,
     POLICIES,
     Configuration,
     field,
@@ -39,7 +40,7 @@ class AccountStore:
         """Make a key: its account, the key itself, and whether it is new.
 
         The same id with the same key gives the account that is there. Raises `Conflict` for an id or a key
-        that is taken otherwise, `InvalidInput` for an unknown policy.
+        that is taken otherwise, `InvalidInput` for an unknown policy or limit.
         """
         key = wanted.key or new_key()
         mark = fingerprint(key)
@@ -50,7 +51,7 @@ class AccountStore:
             "created": time.time(),
             "spent": 0,
             "reserved": 0,
-            **{name: value for name, value in _limits(wanted).items() if value is not None},
+            **{name: value for name, value in _bounds(wanted).items() if value is not None},
         }
 
         async def write(pipeline: Pipeline) -> bool:
@@ -62,6 +63,7 @@ class AccountStore:
                 raise Conflict(f"there is a key with the id {id_!r}", hint="give another id", id=id_)
             if owner is not None:
                 raise Conflict("this key is in use under another id", hint="give another key")
+            await _check_limits(pipeline, wanted.limits)
             if wanted.policy is not None and not await pipeline.hexists(POLICIES, wanted.policy):
                 raise InvalidInput(f"there is no policy {wanted.policy!r}", hint="PUT the policy first")
             queue(pipeline)
@@ -72,7 +74,7 @@ class AccountStore:
                 pipeline.hset(BINDINGS, field(Binding(id_)), wanted.policy)
             return True
 
-        new = await self._configuration.change(write, KEY + id_, AUTH + mark, POLICIES)
+        new = await self._configuration.change(write, KEY + id_, AUTH + mark, POLICIES, LIMITS)
         return await self.get(id_), key, new
 
     async def get(self, id_: str) -> Account:
@@ -91,17 +93,18 @@ class AccountStore:
         return sorted([await self.get(id_) for id_ in ids], key=lambda account: (account.created, account.id))
 
     async def change(self, id_: str, wanted: KeyChange) -> Account:
-        """Change a key; raises `NotFound`."""
+        """Change a key; raises `NotFound`, or `InvalidInput` for an unknown limit."""
         asked = wanted.model_fields_set
 
         async def write(pipeline: Pipeline) -> None:
             mark = await pipeline.hget(KEY + id_, "hash")
             if mark is None:
                 raise NotFound(f"no key has the id {id_!r}")
+            await _check_limits(pipeline, wanted.limits or [])
             queue(pipeline)
             if "name" in asked and wanted.name is not None:
                 pipeline.hset(KEY + id_, "name", wanted.name)
-            for name, value in _limits(wanted).items():
+            for name, value in _bounds(wanted).items():
                 if name in asked:
                     if value is None:
                         pipeline.hdel(KEY + id_, name)
@@ -111,15 +114,25 @@ class AccountStore:
                 pipeline.hset(KEY + id_, "revoked", 1)
                 pipeline.delete(AUTH + text(mark))
 
-        await self._configuration.change(write, KEY + id_)
+        await self._configuration.change(write, KEY + id_, LIMITS)
         return await self.get(id_)
 
 
-def _limits(wanted: KeyRequest | KeyChange) -> dict[str, int | bytes | None]:
+async def _check_limits(pipeline: Pipeline, names: list[str]) -> None:
+    for name in names:
+        if not await pipeline.hexists(LIMITS, name):
+            raise InvalidInput(f"there is no limit {name!r}", hint="PUT the limit first")
+
+
+def _bounds(wanted: KeyRequest | KeyChange) -> dict[str, int | bytes | None]:
     """What bounds a key, by the field in which it is stored; None where nothing does."""
     lists = {"models": wanted.models, "endpoints": wanted.endpoints}
     stored = {name: None if each is None else orjson.dumps(sorted(set(each))) for name, each in lists.items()}
-    return {"budget": wanted.budget, **stored}
+    return {
+        "budget": wanted.budget,
+        **stored,
+        "limits": orjson.dumps(wanted.limits) if wanted.limits else None,
+    }
 
 
 def _account(id_: str, stored: dict[str, str], policy: str | None) -> Account:
@@ -131,6 +144,7 @@ def _account(id_: str, stored: dict[str, str], policy: str | None) -> Account:
         policy=policy,
         models=orjson.loads(stored["models"]) if "models" in stored else None,
         endpoints=orjson.loads(stored["endpoints"]) if "endpoints" in stored else None,
+        limits=orjson.loads(stored["limits"]) if "limits" in stored else [],
         revoked="revoked" in stored,
         created=float(stored["created"]),
         budget=budget,

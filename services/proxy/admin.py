@@ -1,4 +1,5 @@
-"""The admin API: policies, bindings, routes and keys, for the operator alone. PUTs may be repeated."""
+"""The admin API: policies, bindings, routes, limits and keys, for the operator alone. PUTs may be
+repeated."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ from leakrange.service.app import check_operator
 from leakrange.wire.errors import NotFound
 from leakrange.wire.schemas import Name
 from services.proxy.accounts import AccountStore
+from services.proxy.admin_limits import router as limits
 from services.proxy.admin_schemas import (
     Account,
     Accounts,
@@ -57,6 +59,7 @@ PolicyTable = Annotated[PolicyStore, Depends(_policies)]
 KeyTable = Annotated[AccountStore, Depends(_accounts)]
 
 router = APIRouter(prefix="/admin", tags=["admin"], dependencies=[Depends(_operator), KEY])
+router.include_router(limits)
 
 
 @router.get("/policies")
@@ -174,7 +177,7 @@ async def get_key(id: Name, store: KeyTable) -> Account:
 
 @router.patch("/keys/{id}")
 async def change_key(id: Name, body: KeyChange, store: KeyTable) -> Account:
-    """Change a key's name, budget, models or endpoints, or revoke it."""
+    """Change a key's name, budget, models, endpoints or limits, or revoke it."""
     return await store.change(id, body)
 
 

@@ -13,6 +13,13 @@ Budget = Annotated[int, Field(ge=0, le=10**12, strict=True)]
 """Samples."""
 
 
+def _distinct(names: list[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+Limits = Annotated[list[Name], Field(max_length=16), AfterValidator(_distinct)]
+
+
 def _known(endpoint: str) -> str:
     if endpoint not in ENDPOINTS:
         raise ValueError(f"there is no endpoint {endpoint[:40]!r}; there are: {', '.join(ENDPOINTS)}")
@@ -110,6 +117,8 @@ class KeyRequest(_Strict):
     endpoints: list[Endpoint] | None = None
     """All that the key may be used for. Whoever may fetch the ``artifact`` can compute undefended releases
     that no budget counts."""
+    limits: Limits = []
+    """What bounds the key beside its budget, by name: see ``/admin/limits``."""
     id: Name | None = None
     key: Annotated[str, Field(min_length=32, max_length=256, pattern=r"^[\x21-\x7e]+$")] | None = None
     """The caller's own secret. The same id and key again find the key that is there, unchanged."""
@@ -124,6 +133,7 @@ class KeyChange(_Strict):
     """The whole budget, spent samples included. null: unlimited."""
     models: list[Name] | None = None
     endpoints: list[Endpoint] | None = None
+    limits: Limits | None = None
     revoked: Literal[True] | None = None
 
 
@@ -135,24 +145,28 @@ class Account(_Strict):
     policy: str | None
     models: list[str] | None
     endpoints: list[str] | None
+    limits: list[str]
     revoked: bool
     created: float
     """Seconds since 1970."""
     budget: int | None
     spent: int
-    """Answered by the provider."""
+    """Answered, or being answered without an ``Idempotency-Key``: such samples are charged when the request
+    is admitted, and come back where the provider fails. What a proxy that is killed has in flight stays
+    spent, since the answer may have been sent."""
     reserved: int
-    """Being answered right now."""
+    """Being answered under an ``Idempotency-Key``. If the proxy is killed they come back, and a repeat is
+    answered."""
     remaining: int | None
-    """Neither spent nor reserved; None: unlimited."""
+    """Neither spent nor reserved; None: unlimited. Limits may leave less."""
     requests: int
     """Requests answered."""
     replays: int
     """Requests answered again from memory, at no cost."""
     refused: int
-    """Requests refused for want of budget."""
+    """Requests refused by the budget or a limit."""
     refunded: int
-    """Samples given back since the provider failed, or the proxy died."""
+    """Samples given back since the provider failed, or the proxy died with them reserved."""
 
 
 class NewKey(Account):

@@ -14,6 +14,7 @@ from redis.exceptions import WatchError
 
 from leakrange.defences.output import Chain
 from leakrange.wire.errors import Unauthenticated
+from services.proxy.limits import read_limit
 from services.proxy.redis_client import PREFIX, redis_errors
 from services.proxy.snapshot import Binding, KeyRecord, Snapshot
 
@@ -21,6 +22,7 @@ VERSION = PREFIX + "version"
 POLICIES = PREFIX + "policies"
 BINDINGS = PREFIX + "bindings"
 ROUTES = PREFIX + "routes"
+LIMITS = PREFIX + "limits"
 KEYS = PREFIX + "keys"
 AUTH = PREFIX + "auth:"
 KEY = PREFIX + "key:"
@@ -51,14 +53,15 @@ class Configuration:
     async def _read(self) -> None:
         async with self._redis.pipeline(transaction=True) as pipeline:
             pipeline.get(VERSION)
-            for stored in (POLICIES, BINDINGS, ROUTES):
+            for stored in (POLICIES, BINDINGS, ROUTES, LIMITS):
                 pipeline.hgetall(stored)
-            version, policies, bindings, routes = await pipeline.execute()
+            version, policies, bindings, routes, limits = await pipeline.execute()
         self.snapshot = Snapshot(
             version=_version(version),
             policies={name.decode(): Chain.parse(orjson.loads(spec)) for name, spec in policies.items()},
             bindings={read_binding(binding): name.decode() for binding, name in bindings.items()},
             routes={model.decode(): url.decode() for model, url in routes.items()},
+            limits={name.decode(): read_limit(orjson.loads(spec)) for name, spec in limits.items()},
         )
         self._keys.clear()
 
@@ -75,8 +78,10 @@ class Configuration:
             if found is None:
                 raise Unauthenticated("unknown API key")
             id_ = text(found)
-            models, endpoints = await self._redis.hmget(KEY + id_, "models", "endpoints")
-        record = KeyRecord(id_, _names(models), _names(endpoints))
+            stored = await self._redis.hmget(KEY + id_, "models", "endpoints", "limits")
+        models, endpoints = _names(stored[0]), _names(stored[1])
+        limits = tuple(orjson.loads(stored[2])) if stored[2] else ()
+        record = KeyRecord(id_, models, endpoints, limits)
         if self.snapshot is snapshot:  # else it may be older than the configuration that was read meanwhile
             if len(self._keys) >= MOST_KEYS:
                 self._keys.clear()

@@ -11,35 +11,25 @@ import orjson
 import structlog
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from leakrange.defences.output import Chain, Release
 from leakrange.service.app import bearer
 from leakrange.service.bodies import Lingering, has_body, switches_protocol
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, OBFUSCATORS, RELEASES, UPLOADS
 from leakrange.wire.errors import (
     BudgetExhausted,
-    Forbidden,
     InvalidInput,
     LeakrangeError,
     NotFound,
-    Unavailable,
-    UnknownModel,
 )
 from leakrange.wire.names import is_name
 from leakrange.wire.tensors import JSON, negotiate
 from leakrange.wire.turns import LARGE, give_back_memory, in_turns
+from services.proxy.budgeting import Budgeting
 from services.proxy.configuration import Configuration
 from services.proxy.exchange import Answer, Disconnected, MethodNotAllowed, Request
 from services.proxy.forward import Asked, Forward
 from services.proxy.free import Free
 from services.proxy.keys import fingerprint
-from services.proxy.ledger import (
-    Idempotency,
-    KeptAnswer,
-    Ledger,
-    Replay,
-    Reservation,
-    StaleConfiguration,
-)
+from services.proxy.ledger import Idempotency, KeptAnswer, Replay
 from services.proxy.metrics import Metrics
 from services.proxy.queries import Query
 from services.proxy.releases import Upload
@@ -54,9 +44,9 @@ class DataPath:
     """Answers everything under ``/v1``; the rest goes to ``app``.
 
     Order of a data request: key known, and with samples left where the body is large; body read and counted,
-    samples reserved, provider asked, release transformed, samples settled, answer sent. So what is refused
-    costs nothing, and what was sent has been paid. A client that goes away meanwhile is charged, for the
-    provider did answer.
+    samples charged, provider asked, release transformed, answer sent. So what is refused costs nothing, what
+    the provider does not answer is refunded, and what was sent has been paid. A client that goes away
+    meanwhile is charged, for the provider did answer.
     """
 
     def __init__(
@@ -66,12 +56,12 @@ class DataPath:
         settings: ProxySettings,
         metrics: Metrics,
         configuration: Configuration,
-        ledger: Ledger,
+        budgeting: Budgeting,
         free: Free,
         forward: Forward,
     ) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
-        self._configuration, self._ledger = configuration, ledger
+        self._configuration, self._budgeting = configuration, budgeting
         self._free, self._forward = free, forward
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -147,7 +137,7 @@ class DataPath:
         settings = self._settings
         repeat = _idempotency_key(request)
         if request.large:  # reading it costs more than asking whether it is worth it
-            await self._ledger.admit(mark, repeat)
+            await self._budgeting.admit(mark, repeat)
         body = await request.body(limit=settings.max_body, within=settings.upstream_timeout)
         idempotency = None
         if repeat is not None:
@@ -163,55 +153,21 @@ class DataPath:
             query = Query.read(endpoint, request, person, body, most=settings.max_samples)
             told = await in_turns(query, len(body))
             samples = told.samples
-        reserved, base, chain = await self._reserve(asked, samples, told.release)
-        if isinstance(reserved, Replay):
-            self._metrics.samples.labels("replayed").inc(samples)
-            headers = reserved.answer.headers | reserved.balance.headers() | {"Idempotency-Replayed": "true"}
-            return Answer(reserved.answer.status, reserved.answer.body, headers, "replayed")
+        paid = await self._budgeting.charge(asked, samples, told.release)
+        if isinstance(paid, Replay):
+            headers = paid.answer.headers | paid.balance.headers() | {"Idempotency-Replayed": "true"}
+            return Answer(paid.answer.status, paid.answer.body, headers, "replayed")
+        charge = paid.charge
         try:
             if isinstance(told, Upload):
-                answer = await self._forward.upload(asked, told, base, chain, reserved.key_id)
+                answer = await self._forward.upload(asked, told, paid.base, paid.chain, charge.key_id)
             else:
-                answer = await self._forward.query(asked, told, accept, base, chain)
-        except LeakrangeError:
-            await self._refund(reserved)
+                answer = await self._forward.query(asked, told, accept, paid.base, paid.chain)
+        except Exception:  # nothing was sent, whatever went wrong
+            await self._budgeting.refund(charge)
             raise
-        kept = KeptAnswer(answer.status, answer.headers, answer.body)
-        balance = await self._ledger.settle(reserved, kept)
-        self._metrics.samples.labels("answered").inc(samples)
-        return Answer(answer.status, answer.body, answer.headers | balance.headers())
-
-    async def _reserve(
-        self, asked: Asked, samples: int, release: Release | None
-    ) -> tuple[Reservation | Replay, str, Chain]:
-        """Reserve under the configuration that decides route and policy, read anew if it has changed."""
-        configuration, ledger = self._configuration, self._ledger
-        while True:
-            snapshot = configuration.snapshot
-            key = await configuration.key(asked.fingerprint)
-            try:
-                base = snapshot.route(key, asked.model, asked.endpoint)
-                chain = snapshot.chain(key.id, asked.model, asked.endpoint)
-                if release is not None and (reason := chain.refuse(release)):
-                    raise Forbidden(f"the policy of this request releases no {release}: {reason}")
-            except (UnknownModel, Forbidden):
-                if await configuration.refresh() is snapshot:
-                    raise
-                continue  # it was an old configuration that refused
-            try:
-                reserved = await ledger.reserve(
-                    asked.fingerprint, snapshot.version, samples, asked.idempotency
-                )
-                return reserved, base, chain
-            except StaleConfiguration:
-                await configuration.refresh()
-
-    async def _refund(self, reserved: Reservation) -> None:
-        self._metrics.samples.labels("refunded").inc(reserved.samples)
-        try:
-            await self._ledger.refund(reserved)
-        except Unavailable:
-            log.warning("refund left to expiry", key_id=reserved.key_id, samples=reserved.samples)
+        await self._budgeting.settle(charge, KeptAnswer(answer.status, answer.headers, answer.body))
+        return Answer(answer.status, answer.body, answer.headers | charge.balance.headers())
 
 
 def _allow(request: Request, *methods: str) -> None:

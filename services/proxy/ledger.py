@@ -1,10 +1,16 @@
-"""Budgets in samples: reserve before asking the provider, then settle or refund; each is one script."""
+"""Budgets in samples: charged before the provider is asked, refunded where it fails; each is one script.
+
+A request without an ``Idempotency-Key`` is charged at once. One with a key is reserved, and settled together
+with the answer that is kept for its repeats.
+"""
 
 from __future__ import annotations
 
 import itertools
+import math
 import secrets
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
@@ -18,11 +24,12 @@ from leakrange.wire.errors import (
     Unauthenticated,
     Unavailable,
 )
+from services.proxy.limits.base import NO_BOUNDS, Bounds
 from services.proxy.redis_client import PREFIX, redis_errors
 from services.proxy.script_runner import Script, ScriptRunner
 
-ADMIT, RESERVE, SETTLE, REFUND, ACCOUNT = (
-    Script(name) for name in ("admit", "reserve", "settle", "refund", "account")
+ADMIT, CHARGE, RESERVE, SETTLE, REFUND, ACCOUNT = (
+    Script(name) for name in ("admit", "charge", "reserve", "settle", "refund", "account")
 )
 
 
@@ -40,7 +47,8 @@ class Idempotency:
 
 @dataclass(frozen=True)
 class Balance:
-    """A key's budget in samples (None: unlimited) and how many are neither spent nor reserved."""
+    """What bounds a key most tightly: the samples that it allows in all (None: nothing bounds it), and how
+    many of them are left."""
 
     limit: int | None
     remaining: int
@@ -62,14 +70,18 @@ class KeptAnswer:
 
 
 @dataclass(frozen=True)
-class Reservation:
-    """Samples set aside for one request."""
+class Charge:
+    """Samples that one request has taken; they are spent, or reserved where it carries an
+    ``Idempotency-Key``."""
 
     key_id: str
     samples: int
     balance: Balance
-    idempotency: Idempotency | None
     name: str
+    idempotency: Idempotency | None = None
+    bounds: Bounds = NO_BOUNDS
+    told: Mapping[str, int] = field(default_factory=dict)
+    """What limits tell of the request, by their names."""
 
 
 @dataclass(frozen=True)
@@ -103,26 +115,53 @@ class Ledger:
         if outcome == b"unknown":
             raise Unauthenticated("unknown API key")
         if outcome == b"exhausted":
-            raise _exhausted(_balance(rest), unspent=int(rest[3]), asked=1)
+            raise _exhausted(rest, asked=1)
 
-    async def reserve(
-        self, fingerprint: str, version: str, samples: int, idempotency: Idempotency | None
-    ) -> Reservation | Replay:
-        """Set ``samples`` of the key aside, or find that the request was answered before.
+    async def charge(self, key_id: str, version: str, samples: int, bounds: Bounds = NO_BOUNDS) -> Charge:
+        """Spend ``samples`` of the key, and of whatever ``bounds`` it.
 
-        Raises `StaleConfiguration` when ``version`` is not the current one, `Unauthenticated`,
-        `BudgetExhausted`, `InFlight`, `Conflict` (the answer to the request was too large to keep) or
-        `InvalidInput` (the idempotency key belongs to another request). Then nothing was reserved.
+        Raises `StaleConfiguration` when ``version`` is not the current one, or `BudgetExhausted`. Then
+        nothing was charged.
         """
-        name = f"{self._process}-{next(self._count)}"
-        kept = (idempotency.key, idempotency.request) if idempotency else ("", "")
+        name = self._name()
         with redis_errors():
             outcome, *rest = await self._scripts.run(
-                RESERVE, PREFIX, fingerprint, version, samples, name, self._hold, *kept
+                CHARGE, PREFIX, key_id, version, samples, name, *bounds.arguments
+            )
+        if outcome == b"stale":
+            raise StaleConfiguration
+        if outcome == b"exhausted":
+            raise _exhausted(rest, asked=samples)
+        return Charge(key_id, samples, _balance(rest), name, None, bounds, _told(bounds, rest))
+
+    async def reserve(
+        self,
+        key_id: str,
+        version: str,
+        samples: int,
+        idempotency: Idempotency,
+        bounds: Bounds = NO_BOUNDS,
+    ) -> Charge | Replay:
+        """Set ``samples`` of the key aside, or find that the request was answered before.
+
+        Raises what `charge` raises, `InFlight`, `Conflict` (the answer to the request was too large to keep)
+        or `InvalidInput` (the idempotency key belongs to another request). Then nothing was reserved.
+        """
+        name = self._name()
+        with redis_errors():
+            outcome, *rest = await self._scripts.run(
+                RESERVE,
+                PREFIX,
+                key_id,
+                version,
+                samples,
+                name,
+                self._hold,
+                idempotency.key,
+                idempotency.request,
+                *bounds.arguments,
             )
         match outcome:
-            case b"unknown":
-                raise Unauthenticated("unknown API key")
             case b"stale":
                 raise StaleConfiguration
             case b"mismatch":
@@ -140,42 +179,59 @@ class Ledger:
                     "this request was answered, and its answer was too large to keep",
                     hint="ask for fewer samples under a new Idempotency-Key",
                 )
-        balance = _balance(rest)
-        if outcome == b"exhausted":
-            raise _exhausted(balance, unspent=int(rest[3]), asked=samples)
-        if outcome == b"replay":
-            status, headers, body = rest[3:]
-            return Replay(KeptAnswer(int(status), orjson.loads(headers), body), balance)
-        return Reservation(rest[0].decode(), samples, balance, idempotency, name)
+            case b"exhausted":
+                raise _exhausted(rest, asked=samples)
+            case b"replay":
+                status, headers, body = rest[3:]
+                return Replay(KeptAnswer(int(status), orjson.loads(headers), body), _balance(rest))
+        return Charge(key_id, samples, _balance(rest), name, idempotency, bounds, _told(bounds, rest))
 
-    async def settle(self, reservation: Reservation, answer: KeptAnswer) -> Balance:
-        """The provider answered: the samples are spent, and the answer is kept for repeats.
+    async def settle(self, charge: Charge, answer: KeptAnswer) -> None:
+        """The provider answered: what was reserved is spent, and the answer is kept for repeats. A charge
+        without an idempotency key is settled already.
 
         Must come before the answer is sent: what has been sent has been paid. Raises `Unavailable` where the
         answer took so long that its samples were given away; it must not be sent then.
         """
-        kept: list[Any] = ["", "", self._keep, "done", 0, b"", b""]
-        if idempotency := reservation.idempotency:
-            kept[:2] = idempotency.key, idempotency.request
-            if len(answer.body) <= self._keep_bytes:
-                kept[4:] = answer.status, orjson.dumps(answer.headers), answer.body
-            else:
-                kept[3] = "large"
+        if (idempotency := charge.idempotency) is None:
+            return
+        kept: tuple[Any, ...] = "large", 0, b"", b""
+        if len(answer.body) <= self._keep_bytes:
+            kept = "done", answer.status, orjson.dumps(answer.headers), answer.body
         with redis_errors():
-            outcome, *rest = await self._scripts.run(
-                SETTLE, PREFIX, reservation.key_id, reservation.samples, reservation.name, *kept
+            outcome, *_ = await self._scripts.run(
+                SETTLE,
+                PREFIX,
+                charge.key_id,
+                charge.samples,
+                charge.name,
+                idempotency.key,
+                idempotency.request,
+                self._keep,
+                *kept,
+                *charge.bounds.arguments,
             )
         if outcome == b"late":
             raise Unavailable("the provider took longer than the reservation of the samples", retry_after=1.0)
-        return _balance(rest)
 
-    async def refund(self, reservation: Reservation) -> None:
+    async def refund(self, charge: Charge) -> None:
         """The provider did not answer: the samples, and the idempotency key, are free again."""
-        kept = reservation.idempotency.key if reservation.idempotency else ""
+        kept = charge.idempotency.key if charge.idempotency else ""
+        spent = int(charge.idempotency is None)
         with redis_errors():
             await self._scripts.run(
-                REFUND, PREFIX, reservation.key_id, reservation.samples, reservation.name, kept
+                REFUND,
+                PREFIX,
+                charge.key_id,
+                charge.samples,
+                charge.name,
+                kept,
+                spent,
+                *charge.bounds.arguments,
             )
+
+    def _name(self) -> str:
+        return f"{self._process}-{next(self._count)}"
 
     async def account(self, key_id: str) -> dict[str, str]:
         """The stored fields of a key, its counts as they are now; empty where there is no such key."""
@@ -190,8 +246,24 @@ def _balance(rest: list[Any]) -> Balance:
     return Balance(None if rest[1] is None else int(rest[1]), int(rest[2]))
 
 
-def _exhausted(balance: Balance, *, unspent: int, asked: int) -> BudgetExhausted:
+def _told(bounds: Bounds, rest: list[Any]) -> Mapping[str, int]:
+    return {name: int(told) for name, told in zip(bounds.names, rest[3], strict=True) if told is not None}
+
+
+def _exhausted(rest: list[Any], *, asked: int) -> BudgetExhausted:
+    balance, unspent, limit, wait = _balance(rest), int(rest[3]), rest[4].decode(), int(rest[5])
     remaining = max(0, balance.remaining)
+    if limit:
+        return BudgetExhausted(
+            f"{asked} samples asked, and the limit {limit!r} leaves {remaining}",
+            hint="ask for fewer samples"
+            + (", or wait" if wait > 0 else f", or have the operator raise {limit!r}"),
+            headers=balance.headers(),
+            retry_after=math.ceil(wait / 1000) if wait > 0 else None,
+            asked=asked,
+            remaining=remaining,
+            limit=limit,
+        )
     # Others of the same key are being answered; should one of them fail, its samples come back.
     in_flight = unspent - balance.remaining
     return BudgetExhausted(

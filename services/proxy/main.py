@@ -13,11 +13,13 @@ from leakrange.service.bodies import SMALL_BODY
 from leakrange.wire.names import derived_secret
 from services.proxy.accounts import AccountStore
 from services.proxy.admin import router
+from services.proxy.budgeting import Budgeting
 from services.proxy.configuration import Configuration
 from services.proxy.data_path import DataPath
 from services.proxy.forward import Forward
 from services.proxy.free import Free
 from services.proxy.ledger import Ledger
+from services.proxy.limit_store import LimitStore
 from services.proxy.metrics import Metrics
 from services.proxy.openapi import described
 from services.proxy.policies import PolicyStore
@@ -68,6 +70,7 @@ def proxy(settings: ProxySettings) -> FastAPI:
     app.state.configuration = configuration
     app.state.policies = PolicyStore(configuration)
     app.state.accounts = AccountStore(redis, configuration, ledger)
+    app.state.limits = LimitStore(redis, configuration)
     app.include_router(router)
     app.include_router(described())
     # Added last, so outermost: the data path pays for nothing of the framework.
@@ -76,7 +79,7 @@ def proxy(settings: ProxySettings) -> FastAPI:
         settings=settings,
         metrics=metrics,
         configuration=configuration,
-        ledger=ledger,
+        budgeting=Budgeting(configuration, ledger, metrics),
         free=free,
         forward=forward,
     )

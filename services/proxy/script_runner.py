@@ -12,12 +12,14 @@ from typing import Any
 from redis.asyncio import Redis
 from redis.exceptions import NoScriptError, RedisError
 
+from services.proxy.limits import limit_kinds
+
 MOST_AT_ONCE = 64
 
 
 @dataclass(frozen=True)
 class Script:
-    """One of the scripts beside this module, with what they share before it."""
+    """One of the scripts beside this module, after what they share and the kinds of limit."""
 
     name: str
 
@@ -25,7 +27,10 @@ class Script:
     def source(self) -> str:
         """The Lua text."""
         folder = files("services.proxy") / "scripts"
-        return (folder / "shared.lua").read_text() + (folder / f"{self.name}.lua").read_text()
+        # A branch for each kind: only those that a request needs are made.
+        kinds = "\n".join(f"if name == '{kind}' then {limit_kinds[kind].script} end" for kind in limit_kinds)
+        shared = (folder / "shared.lua").read_text().replace("--KINDS", kinds)
+        return shared + (folder / f"{self.name}.lua").read_text()
 
     @cached_property
     def sha(self) -> str:

@@ -1,4 +1,4 @@
-"""Policies, bindings and routes as one consistent picture, and which policy holds for a request."""
+"""Policies, bindings, routes and limits as one consistent picture, and which policy holds for a request."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 from leakrange.defences.output import Chain
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, RELEASES, UPLOADS
 from leakrange.wire.errors import Forbidden, UnknownModel
+from services.proxy.limits import Limit
 
 UNTRANSFORMED: Mapping[str, str] = {
     ARTIFACT: "whoever has the model's file computes undefended outputs",
@@ -33,6 +34,7 @@ class KeyRecord:
     id: str
     models: frozenset[str] | None
     endpoints: frozenset[str] | None
+    limits: tuple[str, ...] = ()
 
     def may_use(self, model: str) -> bool:
         """Whether the key may use the model at all."""
@@ -47,6 +49,7 @@ class Snapshot:
     policies: Mapping[str, Chain] = field(default_factory=dict)
     bindings: Mapping[Binding, str] = field(default_factory=dict)
     routes: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, Limit] = field(default_factory=dict)
 
     def route(self, key: KeyRecord, model: str, endpoint: str | None) -> str:
         """The provider's base URL; raises `UnknownModel` where none is routed, `Forbidden` where the key may
@@ -76,6 +79,13 @@ class Snapshot:
                 f"a policy holds for what this key asks of {model!r}, and {UNTRANSFORMED[endpoint]}",
                 hint=f"where that is meant, the operator names {endpoint!r} among the key's endpoints",
             )
+
+    def limits_of(self, key: KeyRecord) -> list[tuple[str, Limit]]:
+        """The key's limits, each with its name. Raises `Forbidden` where one is gone: nothing must slip
+        through unbounded."""
+        if gone := [name for name in key.limits if name not in self.limits]:
+            raise Forbidden(f"the limit {gone[0]!r} of this key is gone")
+        return [(name, self.limits[name]) for name in key.limits]
 
     def chain(self, key: str, model: str, endpoint: str) -> Chain:
         """The policy bound most specifically; without any, releases go out as they are.

@@ -69,8 +69,11 @@ def test_without_redis_everything_is_503_and_it_recovers_alone(live: Range, tmp_
             store.wait()
 
 
-def test_redis_that_dies_while_the_provider_answers_withholds_the_answer(live: Range, tmp_path: Path) -> None:
-    """What cannot be settled is not sent: the reservation stays, and the budget is never overdrawn."""
+@pytest.mark.parametrize("headers", [{"Idempotency_Key": "k"}, {}], ids=["reserved", "charged"])
+def test_redis_that_dies_while_the_provider_answers(
+    live: Range, tmp_path: Path, headers: dict[str, str]
+) -> None:
+    """What cannot be settled is not sent; what was charged at once has been paid, and is."""
     store, port = start_redis(tmp_path)
     with serve(proxy(settings(f"redis://127.0.0.1:{port}/0"))) as url:
         alone = Range(url, live.provider, live.provider_url, live.client, "")
@@ -82,7 +85,12 @@ def test_redis_that_dies_while_the_provider_answers_withholds_the_answer(live: R
             store.wait()
 
         live.provider.before = die
-        problem(alone.post(key, "logits", encode_npy(pictures(2))), 503, "unavailable")
+        answer = alone.post(key, "logits", encode_npy(pictures(2)), **headers)
+        if headers:
+            problem(answer, 503, "unavailable")
+        else:
+            assert answer.status_code == 200
+            assert answer.headers["RateLimit-Remaining"] == "98"
         assert len(live.provider.data_requests()) == 1
 
 

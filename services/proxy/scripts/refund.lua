@@ -1,8 +1,22 @@
--- ARGV: prefix, key's id, samples, reservation, idempotency key's digest or ''
+-- ARGV: prefix, key's id, samples, reservation or charge, idempotency key's digest or '', whether it is spent,
+--       limits
 local id, samples = ARGV[2], tonumber(ARGV[3])
-if redis.call('ZREM', open_of(id), ARGV[4] .. ':' .. samples) == 1 then
+local undone = false
+if ARGV[6] == '1' then
+  undone = redis.call('EXISTS', account_of(id)) == 1
+  if undone then
+    redis.call('HINCRBY', account_of(id), 'spent', -samples)
+    redis.call('HINCRBY', account_of(id), 'requests', -1)
+  end
+elseif redis.call('ZREM', open_of(id), ARGV[4] .. ':' .. samples) == 1 then
   redis.call('HINCRBY', account_of(id), 'reserved', -samples)
+  redis.call('DEL', taken_of(id, ARGV[4]))
+  undone = true
+end
+if undone then
   redis.call('HINCRBY', account_of(id), 'refunded', samples)
+  local limits = limits_from(7)
+  if #limits > 0 then give(limits, {id = id, samples = samples, name = ARGV[4], now = milliseconds()}) end
 end
 if ARGV[5] ~= '' then
   local kept = kept_of(id, ARGV[5])

@@ -1,0 +1,84 @@
+"""Charges a request under the configuration that decides its route, its policy and its limits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+
+from leakrange.defences.output import Chain, Release
+from leakrange.wire.errors import Forbidden, Unavailable, UnknownModel
+from services.proxy.configuration import Configuration
+from services.proxy.forward import Asked
+from services.proxy.ledger import Charge, KeptAnswer, Ledger, Replay, StaleConfiguration
+from services.proxy.limits import Ask, Bounds
+from services.proxy.metrics import Metrics
+
+log = structlog.get_logger("leakrange.proxy")
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """A request that has been paid: its charge, and where it goes under which policy."""
+
+    charge: Charge
+    base: str
+    chain: Chain
+
+
+class Budgeting:
+    """Pays for requests, and gives back what providers did not answer."""
+
+    def __init__(self, configuration: Configuration, ledger: Ledger, metrics: Metrics) -> None:
+        self._configuration, self._ledger, self._metrics = configuration, ledger, metrics
+
+    async def admit(self, fingerprint: str, idempotency_key: str | None) -> None:
+        """Refuse a key that has nothing left, before its large body is read."""
+        await self._ledger.admit(fingerprint, idempotency_key)
+
+    async def charge(self, asked: Asked, samples: int, release: Release | None) -> Admitted | Replay:
+        """Charge the samples under the configuration that decides route and policy, read anew if it has
+        changed."""
+        configuration = self._configuration
+        while True:
+            snapshot = configuration.snapshot
+            key = await configuration.key(asked.fingerprint)
+            try:
+                base = snapshot.route(key, asked.model, asked.endpoint)
+                chain = snapshot.chain(key.id, asked.model, asked.endpoint)
+                limits = snapshot.limits_of(key)
+                if release is not None and (reason := chain.refuse(release)):
+                    raise Forbidden(f"the policy of this request releases no {release}: {reason}")
+            except (UnknownModel, Forbidden):
+                if await configuration.refresh() is snapshot:
+                    raise
+                continue  # it was an old configuration that refused
+            bounds = Bounds.of(limits, Ask(key.id, asked.model, asked.endpoint, samples))
+            try:
+                if asked.idempotency is None:
+                    charge = await self._ledger.charge(key.id, snapshot.version, samples, bounds)
+                else:
+                    found = await self._ledger.reserve(
+                        key.id, snapshot.version, samples, asked.idempotency, bounds
+                    )
+                    if isinstance(found, Replay):
+                        self._metrics.samples.labels("replayed").inc(samples)
+                        return found
+                    charge = found
+                return Admitted(charge, base, chain)
+            except StaleConfiguration:
+                await configuration.refresh()
+
+    async def settle(self, charge: Charge, answer: KeptAnswer) -> None:
+        """The provider answered; this comes before its answer is sent."""
+        await self._ledger.settle(charge, answer)
+        self._metrics.samples.labels("answered").inc(charge.samples)
+
+    async def refund(self, charge: Charge) -> None:
+        """The provider failed. Where Redis cannot be reached either, a reservation comes back by itself, and
+        what was charged at once stays spent."""
+        self._metrics.samples.labels("refunded").inc(charge.samples)
+        try:
+            await self._ledger.refund(charge)
+        except Unavailable:
+            log.warning("refund failed", key_id=charge.key_id, samples=charge.samples)

@@ -1,0 +1,99 @@
+"""What a kind of limit is, what it may know about a request, and the registry of all of them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from leakrange.registry import Registry, UnknownName
+from leakrange.wire.errors import InvalidInput
+
+__all__ = ["Ask", "Bounds", "Limit", "Samples", "limit_kinds", "read_limit"]
+
+Samples = Annotated[int, Field(ge=0, le=10**12, strict=True)]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a request asks for: so many ``samples`` of an endpoint of a model, for the key of that id."""
+
+    key: str
+    model: str
+    endpoint: str
+    samples: int
+
+
+class Limit(BaseModel):
+    """A limit; its fields are what the operator chooses.
+
+    ``script`` is the body of a Lua function that returns the three functions ``check``, ``take`` and
+    ``give``, as ``scripts/shared.lua`` describes them at ``counter``. Its state lies in the hash
+    ``limit_of(name)``, and in further Redis keys whose names begin with that and a colon.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    kind: ClassVar[str] = ""
+    summary: ClassVar[str] = ""
+    script: ClassVar[str] = "return counter()"
+
+    def concerns(self, ask: Ask) -> bool:  # noqa: ARG002 - subclasses may need it
+        """Whether it bounds such requests at all."""
+        return True
+
+    @abstractmethod
+    def fields(self, ask: Ask) -> Sequence[str | int]:
+        """What the script is given about the request, after the limit's kind and name."""
+
+    def spec(self) -> dict[str, Any]:
+        """The canonical form, which `read_limit` reads."""
+        return {"kind": self.kind, **self.model_dump(mode="json")}
+
+
+limit_kinds: Registry[type[Limit]] = Registry("kind of limit", "services.proxy.limits")
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The limits of one request, as the scripts take them."""
+
+    names: tuple[str, ...] = ()
+    arguments: tuple[str | int, ...] = (0,)
+
+    @classmethod
+    def of(cls, limits: Sequence[tuple[str, Limit]], ask: Ask) -> Bounds:
+        """Those of ``limits`` (name and limit) that concern what is asked."""
+        names, packed = [], list[str | int]()
+        for name, limit in limits:
+            if limit.concerns(ask):
+                fields = (limit.kind, name, *limit.fields(ask))
+                packed += (len(fields), *fields)
+                names.append(name)
+        return cls(tuple(names), (len(names), *packed)) if names else NO_BOUNDS
+
+
+NO_BOUNDS = Bounds()
+
+
+def read_limit(spec: dict[str, Any]) -> Limit:
+    """The limit that ``{"kind": ..., parameter: value, ...}`` describes; raises `InvalidInput` with all
+    mistakes."""
+    parameters = dict(spec)
+    kind = parameters.pop("kind", None)
+    try:
+        made = limit_kinds[str(kind)]
+    except UnknownName as error:
+        raise InvalidInput(str(error), mistakes=[{"path": "kind", "message": str(error)}]) from error
+    try:
+        return made.model_validate(parameters)
+    except ValidationError as error:
+        mistakes = [
+            {"path": ".".join(map(str, each["loc"])), "message": each["msg"]} for each in error.errors()[:50]
+        ]
+        raise InvalidInput(
+            f"{len(mistakes)} field(s) of a {kind} limit are wrong", mistakes=mistakes
+        ) from error
