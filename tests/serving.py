@@ -98,7 +98,7 @@ def proxy_process(redis_url: str, operator_key: str, **settings: float) -> Itera
 
 
 class Killable:
-    """A process that a test kills."""
+    """A process that a test ends."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -110,3 +110,8 @@ class Killable:
             self._process.kill()
             _, self._said = self._process.communicate()
         return self._said
+
+    def stop(self) -> int:
+        """SIGTERM; waits for the process to end, and gives its exit status."""
+        self._process.terminate()
+        return self._process.wait(timeout=30)

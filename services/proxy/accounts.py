@@ -63,7 +63,7 @@ class AccountStore:
                 raise Conflict(f"there is a key with the id {id_!r}", hint="give another id", id=id_)
             if owner is not None:
                 raise Conflict("this key is in use under another id", hint="give another key")
-            await _check_limits(pipeline, wanted.limits)
+            await _check_limits(pipeline, wanted.limits, wanted.counting)
             if wanted.policy is not None and not await pipeline.hexists(POLICIES, wanted.policy):
                 raise InvalidInput(f"there is no policy {wanted.policy!r}", hint="PUT the policy first")
             queue(pipeline)
@@ -93,14 +93,15 @@ class AccountStore:
         return sorted([await self.get(id_) for id_ in ids], key=lambda account: (account.created, account.id))
 
     async def change(self, id_: str, wanted: KeyChange) -> Account:
-        """Change a key; raises `NotFound`, or `InvalidInput` for an unknown limit."""
+        """Change a key; raises `NotFound`, or `InvalidInput` for an unknown limit, or limits
+        together with leased counting."""
         asked = wanted.model_fields_set
 
         async def write(pipeline: Pipeline) -> None:
             mark = await pipeline.hget(KEY + id_, "hash")
             if mark is None:
                 raise NotFound(f"no key has the id {id_!r}")
-            await _check_limits(pipeline, wanted.limits or [])
+            await _check_limits(pipeline, *await _becomes(pipeline, id_, wanted))
             queue(pipeline)
             if "name" in asked and wanted.name is not None:
                 pipeline.hset(KEY + id_, "name", wanted.name)
@@ -118,13 +119,29 @@ class AccountStore:
         return await self.get(id_)
 
 
-async def _check_limits(pipeline: Pipeline, names: list[str]) -> None:
+async def _becomes(pipeline: Pipeline, id_: str, wanted: KeyChange) -> tuple[list[str], str]:
+    """The limits and the counting that the key has after the change."""
+    stored = await pipeline.hmget(KEY + id_, "limits", "counting")
+    limits = orjson.loads(stored[0]) if stored[0] else []
+    counting = text(stored[1]) if stored[1] else "exact"
+    asked = wanted.model_fields_set
+    return (wanted.limits or []) if "limits" in asked else limits, (
+        (wanted.counting or "exact") if "counting" in asked else counting
+    )
+
+
+async def _check_limits(pipeline: Pipeline, names: list[str], counting: str) -> None:
+    if names and counting == "leased":
+        raise InvalidInput(
+            "limits are counted at every request, so leased counting takes none",
+            hint="count the key exactly, or give it no limits",
+        )
     for name in names:
         if not await pipeline.hexists(LIMITS, name):
             raise InvalidInput(f"there is no limit {name!r}", hint="PUT the limit first")
 
 
-def _bounds(wanted: KeyRequest | KeyChange) -> dict[str, int | bytes | None]:
+def _bounds(wanted: KeyRequest | KeyChange) -> dict[str, int | bytes | str | None]:
     """What bounds a key, by the field in which it is stored; None where nothing does."""
     lists = {"models": wanted.models, "endpoints": wanted.endpoints}
     stored = {name: None if each is None else orjson.dumps(sorted(set(each))) for name, each in lists.items()}
@@ -132,11 +149,14 @@ def _bounds(wanted: KeyRequest | KeyChange) -> dict[str, int | bytes | None]:
         "budget": wanted.budget,
         **stored,
         "limits": orjson.dumps(wanted.limits) if wanted.limits else None,
+        "counting": wanted.counting if wanted.counting == "leased" else None,
     }
 
 
 def _account(id_: str, stored: dict[str, str], policy: str | None) -> Account:
     counts = {name: int(stored.get(name, 0)) for name in _COUNTS}
+    held = int(stored.get("leased", 0))
+    taken = counts["spent"] + counts["reserved"] + held
     budget = int(stored["budget"]) if "budget" in stored else None
     return Account(
         id=id_,
@@ -145,10 +165,12 @@ def _account(id_: str, stored: dict[str, str], policy: str | None) -> Account:
         models=orjson.loads(stored["models"]) if "models" in stored else None,
         endpoints=orjson.loads(stored["endpoints"]) if "endpoints" in stored else None,
         limits=orjson.loads(stored["limits"]) if "limits" in stored else [],
+        counting="leased" if "counting" in stored else "exact",
         revoked="revoked" in stored,
         created=float(stored["created"]),
         budget=budget,
-        remaining=None if budget is None else max(0, budget - counts["spent"] - counts["reserved"]),
+        held=held,
+        remaining=None if budget is None else max(0, budget - taken),
         **counts,
     )
 

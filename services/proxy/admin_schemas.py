@@ -17,6 +17,7 @@ def _distinct(names: list[str]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+Counting = Literal["exact", "leased"]
 Limits = Annotated[list[Name], Field(max_length=16), AfterValidator(_distinct)]
 
 
@@ -119,6 +120,11 @@ class KeyRequest(_Strict):
     that no budget counts."""
     limits: Limits = []
     """What bounds the key beside its budget, by name: see ``/admin/limits``."""
+    counting: Counting = "exact"
+    """``exact``: the ledger is asked about every request. ``leased``: each proxy takes a block of the samples
+    and answers from it; not together with limits. What a proxy that is killed holds (what it used since it
+    last settled, and at most 4,096 more) counts as spent, and changes of the key take effect within a second.
+    Requests with an ``Idempotency-Key`` are always counted exactly."""
     id: Name | None = None
     key: Annotated[str, Field(min_length=32, max_length=256, pattern=r"^[\x21-\x7e]+$")] | None = None
     """The caller's own secret. The same id and key again find the key that is there, unchanged."""
@@ -134,6 +140,7 @@ class KeyChange(_Strict):
     models: list[Name] | None = None
     endpoints: list[Endpoint] | None = None
     limits: Limits | None = None
+    counting: Counting | None = None
     revoked: Literal[True] | None = None
 
 
@@ -146,6 +153,7 @@ class Account(_Strict):
     models: list[str] | None
     endpoints: list[str] | None
     limits: list[str]
+    counting: Counting
     revoked: bool
     created: float
     """Seconds since 1970."""
@@ -157,8 +165,10 @@ class Account(_Strict):
     reserved: int
     """Being answered under an ``Idempotency-Key``. If the proxy is killed they come back, and a repeat is
     answered."""
+    held: int
+    """Leased by proxies: spent since they last settled, or free to be spent there."""
     remaining: int | None
-    """Neither spent nor reserved; None: unlimited. Limits may leave less."""
+    """Neither spent, reserved nor held; None: unlimited. Limits may leave less."""
     requests: int
     """Requests answered."""
     replays: int

@@ -34,6 +34,9 @@ class Budgeting:
 
     async def admit(self, fingerprint: str, idempotency_key: str | None) -> None:
         """Refuse a key that has nothing left, before its large body is read."""
+        key = await self._configuration.key(fingerprint)
+        if key.leased and self._ledger.leases.holds(key.id):
+            return
         await self._ledger.admit(fingerprint, idempotency_key)
 
     async def charge(self, asked: Asked, samples: int, release: Release | None) -> Admitted | Replay:
@@ -55,7 +58,9 @@ class Budgeting:
                 continue  # it was an old configuration that refused
             bounds = Bounds.of(limits, Ask(key.id, asked.model, asked.endpoint, samples))
             try:
-                if asked.idempotency is None:
+                if asked.idempotency is None and key.leased and not limits:
+                    charge = await self._ledger.charge_leased(key.id, snapshot.version, samples)
+                elif asked.idempotency is None:
                     charge = await self._ledger.charge(key.id, snapshot.version, samples, bounds)
                 else:
                     found = await self._ledger.reserve(
@@ -68,6 +73,10 @@ class Budgeting:
                 return Admitted(charge, base, chain)
             except StaleConfiguration:
                 await configuration.refresh()
+
+    async def close(self) -> None:
+        """Settle what is leased; no charge may follow."""
+        await self._ledger.leases.close()
 
     async def settle(self, charge: Charge, answer: KeptAnswer) -> None:
         """The provider answered; this comes before its answer is sent."""

@@ -78,10 +78,10 @@ class Configuration:
             if found is None:
                 raise Unauthenticated("unknown API key")
             id_ = text(found)
-            stored = await self._redis.hmget(KEY + id_, "models", "endpoints", "limits")
+            stored = await self._redis.hmget(KEY + id_, "models", "endpoints", "limits", "counting")
         models, endpoints = _names(stored[0]), _names(stored[1])
         limits = tuple(orjson.loads(stored[2])) if stored[2] else ()
-        record = KeyRecord(id_, models, endpoints, limits)
+        record = KeyRecord(id_, models, endpoints, limits, leased=stored[3] == b"leased")
         if self.snapshot is snapshot:  # else it may be older than the configuration that was read meanwhile
             if len(self._keys) >= MOST_KEYS:
                 self._keys.clear()

@@ -24,6 +24,7 @@ from leakrange.wire.errors import (
     Unauthenticated,
     Unavailable,
 )
+from services.proxy.leases import Lease, Leases, StaleLease
 from services.proxy.limits.base import NO_BOUNDS, Bounds
 from services.proxy.redis_client import PREFIX, redis_errors
 from services.proxy.script_runner import Script, ScriptRunner
@@ -82,6 +83,8 @@ class Charge:
     bounds: Bounds = NO_BOUNDS
     told: Mapping[str, int] = field(default_factory=dict)
     """What limits tell of the request, by their names."""
+    lease: Lease | None = None
+    """What they were taken from."""
 
 
 @dataclass(frozen=True)
@@ -95,14 +98,16 @@ class Replay:
 class Ledger:
     """The accounts of all keys, in Redis. Every method raises `Unavailable` while Redis cannot be reached.
 
-    hold: seconds after which a reservation that was neither settled nor refunded is given back. keep: seconds
-    that an answer is kept for repeats, of at most keep_bytes.
+    hold: seconds after which a reservation that was neither settled nor refunded is given back. lease:
+    seconds after which what a silent proxy holds of leased budgets is spent. keep: seconds that an answer is
+    kept for repeats, of at most keep_bytes.
     """
 
-    def __init__(self, redis: Redis, *, hold: float, keep: float, keep_bytes: int) -> None:
+    def __init__(self, redis: Redis, *, hold: float, lease: float, keep: float, keep_bytes: int) -> None:
         self._hold, self._keep, self._keep_bytes = round(hold * 1000), round(keep * 1000), keep_bytes
         self._process, self._count = secrets.token_hex(8), itertools.count()
         self._scripts = ScriptRunner(redis)
+        self.leases = Leases(self._scripts, self._process, lease)
 
     async def admit(self, fingerprint: str, idempotency_key: str | None) -> None:
         """Refuse a key that has no sample left before it is known how many it asks, unless it repeats a
@@ -133,6 +138,15 @@ class Ledger:
         if outcome == b"exhausted":
             raise _exhausted(rest, asked=samples)
         return Charge(key_id, samples, _balance(rest), name, None, bounds, _told(bounds, rest))
+
+    async def charge_leased(self, key_id: str, version: str, samples: int) -> Charge:
+        """Spend ``samples`` of what this process holds of the key, which takes more where that is too little.
+        Raises what `charge` raises."""
+        try:
+            lease = await self.leases.charge(key_id, version, samples)
+        except StaleLease as error:
+            raise StaleConfiguration from error
+        return Charge(key_id, samples, Balance(lease.limit, lease.remaining), "", lease=lease)
 
     async def reserve(
         self,
@@ -216,6 +230,8 @@ class Ledger:
 
     async def refund(self, charge: Charge) -> None:
         """The provider did not answer: the samples, and the idempotency key, are free again."""
+        if charge.lease is not None and charge.lease.give(charge.samples):
+            return
         kept = charge.idempotency.key if charge.idempotency else ""
         spent = int(charge.idempotency is None)
         with redis_errors():

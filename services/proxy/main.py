@@ -40,12 +40,14 @@ def proxy(settings: ProxySettings) -> FastAPI:
     ledger = Ledger(
         redis,
         hold=settings.reservation_seconds,
+        lease=settings.lease_seconds,
         keep=settings.idempotency_seconds,
         keep_bytes=settings.idempotency_max_body,
     )
     configuration = Configuration(redis)
     # All proxies of a range share the operator key, so they draw the same sticky noise, restarted or not.
     secret = derived_secret(settings.operator_key.get_secret_value(), "proxy noise")
+    budgeting = Budgeting(configuration, ledger, metrics)
     free = Free(configuration, upstream, settings)
     forward = Forward(upstream, secret, settings.max_samples)
 
@@ -56,7 +58,10 @@ def proxy(settings: ProxySettings) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         async with upstream, redis:
-            yield
+            try:
+                yield
+            finally:
+                await budgeting.close()
 
     app = create_app(
         "proxy",
@@ -79,7 +84,7 @@ def proxy(settings: ProxySettings) -> FastAPI:
         settings=settings,
         metrics=metrics,
         configuration=configuration,
-        budgeting=Budgeting(configuration, ledger, metrics),
+        budgeting=budgeting,
         free=free,
         forward=forward,
     )

@@ -32,6 +32,8 @@ class ProxySettings(ServiceSettings):
     upstream_connections: Annotated[int, Field(ge=1)] = 256
     reservation_seconds: Seconds = 90.0
     """After that long, samples reserved by a proxy that died come back to their key."""
+    lease_seconds: Annotated[float, Field(ge=2)] = 10.0
+    """After that long, what a proxy that died held of leased budgets is spent."""
     idempotency_seconds: Seconds = 3600.0
     """How long the first answer to an ``Idempotency-Key`` is kept."""
     idempotency_max_body: Annotated[int, Field(ge=0)] = 4 * 1024 * 1024

@@ -35,6 +35,8 @@ class KeyRecord:
     models: frozenset[str] | None
     endpoints: frozenset[str] | None
     limits: tuple[str, ...] = ()
+    leased: bool = False
+    """Whether proxies take blocks of its samples, and answer from them without asking the ledger."""
 
     def may_use(self, model: str) -> bool:
         """Whether the key may use the model at all."""

@@ -4,6 +4,7 @@ local prefix = ARGV[1]
 
 local function account_of(id) return prefix .. 'key:' .. id end
 local function open_of(id) return prefix .. 'open:' .. id end
+local function leases_of(id) return prefix .. 'leases:' .. id end
 local function taken_of(id, name) return prefix .. 'taken:' .. id .. ':' .. name end
 local function kept_of(id, idempotency) return prefix .. 'kept:' .. id .. ':' .. idempotency end
 local function limit_of(name) return prefix .. 'limit:' .. name end
@@ -95,18 +96,38 @@ local function give_back_expired(id, now)
   redis.call('HINCRBY', account_of(id), 'refunded', samples)
 end
 
--- Budget (false: unlimited), samples neither spent nor reserved, samples not spent, samples spent, requests.
+-- Leases past their deadline belong to a proxy that died. What it held may have been answered: it is spent.
+local function spend_expired(id, now)
+  local leases = redis.call('HGETALL', leases_of(id))
+  for at = 1, #leases, 2 do
+    local held, deadline = string.match(leases[at + 1], '^(%d+) .- (%d+)$')
+    if tonumber(deadline) <= now then
+      redis.call('HDEL', leases_of(id), leases[at])
+      redis.call('HINCRBY', account_of(id), 'leased', -tonumber(held))
+      redis.call('HINCRBY', account_of(id), 'spent', held)
+    end
+  end
+end
+
+-- Budget (false: unlimited), samples that are free, samples not spent, samples spent, requests answered. What is
+-- not spent and not free is reserved for requests, or held by proxies.
 local function balance(id, now)
-  local account = redis.call('HMGET', account_of(id), 'budget', 'spent', 'reserved', 'requests')
-  if tonumber(account[3] or 0) > 0 then
-    give_back_expired(id, now or milliseconds())
-    account[3] = redis.call('HGET', account_of(id), 'reserved')
+  local function read()
+    return redis.call('HMGET', account_of(id), 'budget', 'spent', 'reserved', 'leased', 'requests')
+  end
+  local account = read()
+  local reserved, leased = tonumber(account[3] or 0), tonumber(account[4] or 0)
+  if reserved > 0 or leased > 0 then
+    now = now or milliseconds()
+    if reserved > 0 then give_back_expired(id, now) end
+    if leased > 0 then spend_expired(id, now) end
+    account = read()
   end
   local budget, spent = tonumber(account[1] or ''), tonumber(account[2] or 0)
-  local requests = tonumber(account[4] or 0)
+  local requests = tonumber(account[5] or 0)
   if not budget then return false, 0, 0, spent, requests end
   local unspent = budget - spent
-  return budget, unspent - tonumber(account[3] or 0), unspent, spent, requests
+  return budget, unspent - tonumber(account[3] or 0) - tonumber(account[4] or 0), unspent, spent, requests
 end
 
 -- Why `ask` cannot be met, as the scripts answer it; nil where it can, and the tightest total and its free
