@@ -30,16 +30,17 @@ endif
 # takes several times as long as importing them: it is made at install, and for our own code at the first start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types contracts deploy-lint unit test-slow federation-env reproduce reproduce-quick compose-env clean help
+.PHONY: demo test lint types contracts deploy-lint unit test-slow federation-env reproduce reproduce-quick compose-env kubernetes-env clean help
 
 help:
 	@echo "make demo       start a range, run scenarios/demo.yaml, stop, show the report"
-	@echo "make test       lint, types, import contracts, container files, all tests"
+	@echo "make test       lint, types, import contracts, container files and manifests, all tests"
 	@echo "make reproduce-quick  a few rows of every paper, under 20 minutes on 2 cores (needs LEAKRANGE_DATA)"
 	@echo "make reproduce  every table of every paper, as printed (needs LEAKRANGE_DATA; days, may be interrupted)"
 	@echo "make test-slow  what the papers claim, on real data (needs LEAKRANGE_DATA)"
 	@echo "make federation-env  install Flower into $(FEDERATION_VENV), for federations of several processes"
 	@echo "make compose-env  write .env with fresh random secrets for docker compose"
+	@echo "make kubernetes-env  write infra/kubernetes/base/secrets.env likewise"
 	@echo "make clean      remove what make made"
 
 demo: $(DEMO_READY)
@@ -61,7 +62,8 @@ contracts: $(TEST_READY)
 
 deploy-lint: $(TEST_READY)
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml infra/compose/gpu.yml
-	$(BIN)/hadolint infra/docker/Dockerfile
+	$(BIN)/hadolint infra/docker/Dockerfile*
+	$(BIN)/python infra/kubernetes/check.py
 
 unit: $(TEST_READY) $(FEDERATION_READY)
 	LEAKRANGE_FEDERATION_PYTHON=$(abspath $(FEDERATION_VENV))/bin/python $(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
@@ -94,6 +96,17 @@ compose-env:
 	  grep -q "^$$name=" .env || echo "$$name=$$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')" >> .env; \
 	done
 	@echo "every secret is in .env, each made at random; git ignores it"
+
+KUBERNETES_ENV := infra/kubernetes/base/secrets.env
+KUBERNETES_SECRETS := $(COMPOSE_SECRETS) REDIS_SCALER_PASSWORD RABBITMQ_PASSWORD
+
+kubernetes-env:
+	@umask 077; touch $(KUBERNETES_ENV); for name in $(KUBERNETES_SECRETS); do \
+	  grep -q "^$$name=" $(KUBERNETES_ENV) || echo "$$name=$$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')" >> $(KUBERNETES_ENV); \
+	done; \
+	grep -q "^RABBITMQ_URL=" $(KUBERNETES_ENV) || \
+	  sed -n 's|^RABBITMQ_PASSWORD=\(.*\)|RABBITMQ_URL=amqp://leakrange:\1@rabbitmq.leakrange.svc:5672/%2F|p' $(KUBERNETES_ENV) >> $(KUBERNETES_ENV)
+	@echo "every secret is in $(KUBERNETES_ENV), each made at random; git ignores it"
 
 federation-env: $(FEDERATION_READY)
 

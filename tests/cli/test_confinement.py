@@ -10,8 +10,8 @@ import httpx
 import pytest
 import redis
 
-from clients.cli.embedded.redis_server import USERS
 from leakrange.service.parties import RedisUser
+from leakrange.service.redis_users import USERS
 from tests.embedded import EmbeddedRange
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
-from importlib.resources import files
 from pathlib import Path
-from typing import get_args
 
 from clients.cli.embedded.state import StateFolder
 from clients.cli.exits import CliError, Exit
 from leakrange.service.parties import RedisUser
+from leakrange.service.redis_users import USERS, redis_users
 
-__all__ = ["USERS", "redis_command", "redis_url"]
-
-USERS: tuple[RedisUser, ...] = get_args(RedisUser)
+__all__ = ["redis_command", "redis_url"]
 
 
 def redis_url(folder: StateFolder, port: int, user: RedisUser) -> str:
@@ -30,10 +26,7 @@ def redis_command(folder: StateFolder, port: int) -> tuple[str, ...]:
     The settings go into files of the state folder, since command lines can be read by other users.
     """
     data = folder.redis
-    users = (files("leakrange.service") / "redis_users.conf").read_text()
-    for user in USERS:
-        hashed = hashlib.sha256(_password(folder, user).encode()).hexdigest()
-        users = users.replace(f"@{user.upper()}@", hashed)
+    users = redis_users({user: _password(folder, user) for user in USERS})
     settings = {
         "bind": "127.0.0.1",
         "port": str(port),

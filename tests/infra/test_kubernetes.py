@@ -1,0 +1,208 @@
+"""The promises of the Kubernetes manifests, read from what `kubectl kustomize` renders: who is there, what
+each is told and may do, and how many there are."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+
+from clients.edge.settings import EdgeSettings
+from services.attacker.celery_app import TASKS
+from services.attacker.settings import FleetSettings
+from services.controller.settings import ControllerSettings
+from services.provider.settings import ProviderSettings
+from services.proxy.settings import ProxySettings
+from tests.infra.manifests import (
+    COMPOSE,
+    DECLARED,
+    OVERLAYS,
+    QUEUES,
+    ROOT,
+    Made,
+    deployed,
+    of_kind,
+    pods,
+    selects,
+    told,
+)
+
+IN_THE_IMAGE = {"host", "port", "models_dir", "releases_dir", "state_dir"}
+CHOSEN = {"allowed_hosts", "migrate"}
+"""Settings that the manifests give besides: none of them is anybody's secret or address."""
+
+# Parties, and what they are told
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_every_party_is_there_and_is_told_what_is_declared(made: dict[str, list[Made]], overlay: str) -> None:
+    templates = pods(made[overlay])
+    stores = {"postgres", "redis", "migrate"} | ({"rabbitmq"} if overlay == "rabbitmq" else set())
+    assert templates.keys() - stores == {name for party in DECLARED.values() for name in deployed(party)}
+    for party in DECLARED.values():
+        for name in deployed(party):
+            given = {
+                each.removeprefix("LEAKRANGE_").lower(): value
+                for each, value in told(templates[name]).items()
+                if each.startswith("LEAKRANGE_")
+            }
+            declared = set(party.settings) - IN_THE_IMAGE
+            if name == "fleet-fit":
+                declared -= {"fleet_secret"}  # it asks nobody
+            if overlay == "rabbitmq" and "redis_url" in party.settings and party.name != "proxy":
+                declared |= {"broker_url"}
+                assert given["broker_url"] == "RABBITMQ_URL"
+            assert given.keys() - CHOSEN == declared, name
+            for secret in {"operator_key", "fleet_secret"} & given.keys():
+                assert given[secret] == f"LEAKRANGE_{secret.upper()}"
+            if party.redis is not None:
+                assert given["redis_url"].startswith(f"redis://{party.redis}:$(REDIS_PASSWORD)@redis:")
+                assert told(templates[name])["REDIS_PASSWORD"] == f"REDIS_{party.redis.upper()}_PASSWORD"
+            if party.behaviour is not None:
+                assert given["provider_name"] == party.behaviour
+
+
+def test_every_variable_is_a_setting(made: dict[str, list[Made]]) -> None:
+    settings = {
+        "controller": ControllerSettings,
+        "proxy": ProxySettings,
+        "provider": ProviderSettings,
+        "edge": EdgeSettings,
+        "attacker": FleetSettings,
+    }
+    for party in DECLARED.values():
+        for name in deployed(party):
+            for each in told(pods(made["rabbitmq"])[name]):
+                if each.startswith("LEAKRANGE_"):
+                    field = each.removeprefix("LEAKRANGE_").lower()
+                    assert field in settings[party.image].model_fields, (name, each)
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_each_mounts_what_it_is_declared_to_reach(made: dict[str, list[Made]], overlay: str) -> None:
+    for party in DECLARED.values():
+        for name in deployed(party):
+            [container] = pods(made[overlay])[name]["spec"]["containers"]
+            paths = {mount["mountPath"] for mount in container["volumeMounts"]} - {"/tmp", "/data/sets"}
+            folders = {each.removesuffix("_dir") for each in party.settings if each.endswith("_dir")}
+            assert paths == {f"/data/{folder}" for folder in folders}, name
+            writing = {m["mountPath"] for m in container["volumeMounts"] if not m.get("readOnly")}
+            assert ("/data/models" in writing) == (name == "fleet-train")
+
+
+def test_the_controller_finds_every_party(made: dict[str, list[Made]]) -> None:
+    given = told(pods(made["cpu"])["controller"])
+    services = of_kind(made["cpu"], "Service")
+    providers = json.loads(given["LEAKRANGE_PROVIDERS"])
+    assert providers == {
+        party.behaviour: f"http://{party.name}:8000" for party in DECLARED.values() if party.behaviour
+    }
+    named = {*providers.values(), given["LEAKRANGE_PROXY_URL"], given["LEAKRANGE_EDGE_URL"]}
+    for url in named:
+        name = url.removeprefix("http://").removesuffix(":8000")
+        assert services[name]["spec"]["ports"] == [{"name": "http", "port": 8000, "targetPort": "http"}]
+        assert selects({"matchLabels": services[name]["spec"]["selector"]}, pods(made["cpu"])[name])
+        assert told(pods(made["cpu"])[name])["LEAKRANGE_ALLOWED_HOSTS"] == name
+
+
+# Queues
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_each_queue_has_workers_of_its_own_scaled_by_its_length(
+    made: dict[str, list[Made]], overlay: str
+) -> None:
+    scaled = of_kind(made[overlay], "ScaledObject")
+    assert scaled.keys() == {f"fleet-{queue}" for queue in QUEUES}
+    for task in TASKS:
+        name = f"fleet-{task.kind}"
+        [container] = pods(made[overlay])[name]["spec"]["containers"]
+        assert container["command"][:5] == ["python", "-m", "services.attacker", "--queues", task.kind]
+        spec = scaled[name]["spec"]
+        assert spec["scaleTargetRef"] == {"name": name}
+        assert "replicas" not in of_kind(made[overlay], "Deployment")[name]["spec"]  # KEDA's to say
+        [trigger] = spec["triggers"]
+        key, kind = ("queueName", "rabbitmq") if overlay == "rabbitmq" else ("listName", "redis")
+        assert (trigger["type"], trigger["metadata"][key]) == (kind, task.kind)
+        # Who is told to end has the time that the longest job may take.
+        grace = pods(made[overlay])[name]["spec"]["terminationGracePeriodSeconds"]
+        assert grace > task.seconds
+
+
+def test_one_controller_one_pod_a_provider_and_several_proxies(made: dict[str, list[Made]]) -> None:
+    deployments, sets = of_kind(made["cpu"], "Deployment"), of_kind(made["cpu"], "StatefulSet")
+    assert deployments["controller"]["spec"]["replicas"] == 1
+    assert deployments["controller"]["spec"]["strategy"] == {"type": "Recreate"}
+    scaler = of_kind(made["cpu"], "HorizontalPodAutoscaler")["proxy"]["spec"]
+    assert scaler["minReplicas"] >= 2
+    for party in DECLARED.values():
+        if party.behaviour is not None:
+            assert sets[party.name]["spec"]["replicas"] == 1
+            assert party.name not in of_kind(made["cpu"], "HorizontalPodAutoscaler")
+    # A budget for what has one pod would keep its node from being drained for ever.
+    assert of_kind(made["cpu"], "PodDisruptionBudget").keys() == {"proxy", *(f"fleet-{q}" for q in QUEUES)}
+
+
+def test_the_gpu_overlay_gives_trainings_a_gpu_and_the_image_for_it(made: dict[str, list[Made]]) -> None:
+    with_gpu = {
+        name: pod["spec"]["containers"][0]["image"]
+        for name, pod in pods(made["gpu"]).items()
+        if "nvidia.com/gpu" in pod["spec"]["containers"][0]["resources"]["limits"]
+    }
+    gpu = yaml.safe_load((ROOT / "infra" / "compose" / "gpu.yml").read_text())["services"]
+    assert with_gpu == {"fleet-train": gpu["trainer"]["image"]}
+    assert not [pod for pod in pods(made["cpu"]).values() if "nvidia" in str(pod)]
+
+
+# Confinement
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_every_pod_is_confined_and_bounded(made: dict[str, list[Made]], overlay: str) -> None:
+    for name, pod in pods(made[overlay]).items():
+        spec = pod["spec"]
+        assert spec["automountServiceAccountToken"] is False, name
+        assert spec["enableServiceLinks"] is False, name
+        assert spec["securityContext"]["runAsNonRoot"] is True, name
+        assert spec["securityContext"]["runAsUser"] > 0, name
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
+        for container in [*spec["containers"], *spec.get("initContainers", [])]:
+            assert container["securityContext"] == {
+                "readOnlyRootFilesystem": True,
+                "allowPrivilegeEscalation": False,
+                "capabilities": {"drop": ["ALL"]},
+            }, name
+            assert container["resources"]["requests"].keys() == {"cpu", "memory"}, name
+            assert "memory" in container["resources"]["limits"], name
+        if name not in ("migrate", "rabbitmq"):
+            assert spec["containers"][0]["image"].removesuffix("-gpu") == _composed_image(name), name
+    assert (
+        of_kind(made[overlay], "Namespace")["leakrange"]["metadata"]["labels"][
+            "pod-security.kubernetes.io/enforce"
+        ]
+        == "restricted"
+    )
+
+
+def _composed_image(name: str) -> str:
+    service = {"fleet-train": "trainer"}.get(name, "attacker" if name.startswith("fleet-") else name)
+    return str(COMPOSE[service]["image"])
+
+
+def test_every_server_is_probed_where_it_answers(made: dict[str, list[Made]]) -> None:
+    for party in DECLARED.values():
+        for name in deployed(party):
+            [container] = pods(made["cpu"])[name]["spec"]["containers"]
+            if party.queues:
+                health = ["python", "-m", "services.attacker.healthcheck"]
+                assert container["livenessProbe"]["exec"]["command"] == health
+                # A worker says nothing while Redis is away, and must not lose hours of training for it.
+                assert (
+                    container["livenessProbe"]["failureThreshold"]
+                    * container["livenessProbe"]["periodSeconds"]
+                    >= 600
+                )
+            else:
+                assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
+                assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
