@@ -7,11 +7,11 @@ cap of the device. There is no timer, which would only delay a lone client.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,23 @@ from services.provider.metrics import ProviderMetrics
 
 Samples = NDArray[Any]
 Values = NDArray[np.float32]
+
+
+class Net(Protocol):
+    """What batches go through: samples (B, *shape) to float32 (B, N)."""
+
+    @property
+    def each(self) -> float:
+        """About how many seconds a sample takes."""
+
+    def short(self, samples: int) -> bool:
+        """Whether so many samples may be done `at_once`."""
+
+    def at_once(self, samples: Samples) -> Values:
+        """The values; nothing else happens meanwhile."""
+
+    async def apart(self, samples: Samples) -> Values:
+        """The values, while other things happen."""
 
 
 @dataclass(eq=False, slots=True)
@@ -44,25 +61,19 @@ class _Part:
 class Batcher:
     """The queue of one model and release, worked off in batches of at most ``cap`` samples.
 
-    ``run`` takes samples (B, *shape) and gives float32 (B, N), sample by sample. At most ``limit`` samples
-    wait; a request that finds the queue empty is always taken. A request of more than ``cap`` samples is
-    cut, and its parts take turns with the other requests.
+    Answers are given sample by sample. At most ``limit`` samples wait; a request that finds the queue empty
+    is always taken. A request of more than ``cap`` samples is cut, and its parts take turns with the other
+    requests.
     """
 
     def __init__(
-        self,
-        run: Callable[[Samples], Awaitable[Values]],
-        *,
-        cap: int,
-        limit: int,
-        metrics: ProviderMetrics,
-        model: str,
-        release: str,
+        self, net: Net, *, cap: int, limit: int, metrics: ProviderMetrics, model: str, release: str
     ) -> None:
-        self._run, self._cap, self._limit = run, cap, limit
+        self._net, self._cap, self._limit = net, cap, limit
         self._queue: deque[_Request] = deque()
         self._waiting = 0
-        self._worker: asyncio.Task[None] | None = None
+        self._working = False
+        self._apart: asyncio.Task[None] | None = None
         self._samples = metrics.samples.labels(model, release)
         self._batch_size = metrics.batch_size.labels(model, release)
         self._seconds = metrics.seconds.labels(model, release)
@@ -76,13 +87,15 @@ class Batcher:
             raise Unavailable(
                 f"{self._waiting} samples wait already; at most {self._limit}",
                 hint="ask again later, or send fewer requests at once",
-                retry_after=1.0,
+                retry_after=float(max(1, math.ceil(self._waiting * self._net.each))),
             )
-        request = _Request(samples, asyncio.get_running_loop().create_future())
+        loop = asyncio.get_running_loop()
+        request = _Request(samples, loop.create_future())
         self._count(len(samples))
         self._queue.append(request)
-        if self._worker is None:
-            self._worker = asyncio.create_task(self._work())
+        if not self._working:
+            self._working = True
+            loop.call_soon(self._work)  # soon: after the others that have come by now are in the queue
         try:
             return await request.answer
         finally:
@@ -92,22 +105,36 @@ class Batcher:
         self._waiting += samples
         self._gauge.set(self._waiting)
 
-    async def _work(self) -> None:
-        while parts := self._take():
-            begun = time.perf_counter()
-            batch = [part.request.samples[part.start : part.start + part.count] for part in parts]
-            try:
-                values = await self._run(batch[0] if len(batch) == 1 else np.concatenate(batch))
-            except Exception as error:  # those who wait must hear of it, and the queue goes on
-                for part in parts:
-                    if not part.request.answer.done():
-                        part.request.answer.set_exception(error)
-                continue
-            self._seconds.observe(time.perf_counter() - begun)
-            self._batch_size.observe(len(values))
-            self._samples.inc(len(values))
-            self._hand_out(parts, values)
-        self._worker = None
+    def _work(self) -> None:
+        """Do the next batch: now, or in a task if it takes long."""
+        parts = self._take()
+        if not parts:
+            self._working = False
+            return
+        begun = time.perf_counter()
+        try:
+            batch = _gathered(parts)
+            if not self._net.short(len(batch)):
+                self._apart = asyncio.create_task(self._wait(parts, batch))
+                return
+            self._end(parts, self._net.at_once(batch), begun)
+        except Exception as error:
+            _fail(parts, error)
+        asyncio.get_running_loop().call_soon(self._work)
+
+    async def _wait(self, parts: list[_Part], batch: Samples) -> None:
+        begun = time.perf_counter()
+        try:
+            self._end(parts, await self._net.apart(batch), begun)
+        except Exception as error:
+            _fail(parts, error)
+        self._work()
+
+    def _end(self, parts: list[_Part], values: Values, begun: float) -> None:
+        self._seconds.observe(time.perf_counter() - begun)
+        self._batch_size.observe(len(values))
+        self._samples.inc(len(values))
+        self._hand_out(parts, values)
 
     def _take(self) -> list[_Part]:
         """What is waiting, up to the cap. What is left of a long request goes behind the others."""
@@ -141,3 +168,15 @@ class Batcher:
                 found = request.values
             if request.done == len(request.samples) and not request.answer.done():
                 request.answer.set_result(found)
+
+
+def _gathered(parts: list[_Part]) -> Samples:
+    samples = [part.request.samples[part.start : part.start + part.count] for part in parts]
+    return samples[0] if len(samples) == 1 else np.concatenate(samples)
+
+
+def _fail(parts: list[_Part], error: Exception) -> None:
+    """Those who wait must hear of it, and the queue goes on."""
+    for part in parts:
+        if not part.request.answer.done():
+            part.request.answer.set_exception(error)

@@ -16,7 +16,7 @@ from fastapi.routing import APIRoute
 from numpy.typing import NDArray
 
 from leakrange.wire.schemas import MODEL_VERSION, ModelCard
-from leakrange.wire.tensors import JSON, NPY, encode_npy
+from leakrange.wire.tensors import NPY, encode_npy
 from leakrange.wire.turns import LARGE, give_back_memory, in_turns
 
 Handler = Callable[[Request], Awaitable[Response]]
@@ -53,10 +53,24 @@ def values_response(
     headers: dict[str, str] | None = None,
     **more: Any,
 ) -> Response:
-    """Values (B, N) as ``wanted``: npy, or JSON with what describes them, and with ``more`` beside."""
+    """The response with values (B, N) as ``wanted``: npy, or JSON with what describes them, and with ``more``
+    beside."""
     headers = {MODEL_VERSION: card.version, **(headers or {})}
+    content = values_bytes(card, release, values, wanted, **more)
+    return Response(content, media_type=wanted, headers=headers)
+
+
+def values_bytes(card: ModelCard, release: str, values: NDArray[Any], wanted: str, **more: Any) -> bytes:
+    """The body of that response."""
     if wanted == NPY:
-        return Response(encode_npy(values), media_type=NPY, headers=headers)
+        return encode_npy(values)
     answer = {"model": card.name, "version": card.version, "release": release, "values": values, **more}
-    content = orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
-    return Response(content, media_type=JSON, headers=headers)
+    return orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def version_header(card: ModelCard) -> tuple[bytes, bytes]:
+    """The header that tells users whether it is still the same model."""
+    return _VERSION, card.version.encode("latin-1")
+
+
+_VERSION = MODEL_VERSION.lower().encode()

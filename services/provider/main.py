@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 import torch
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
+from starlette.types import ASGIApp
 
 from leakrange.service.app import create_app
+from leakrange.service.garbage import sparing_what_lives
 from services.provider.decoding import DecodingProcess
+from services.provider.device import Device
+from services.provider.inference import Inference
 from services.provider.intake import Intake
 from services.provider.metrics import ProviderMetrics
 from services.provider.models import Models
@@ -24,25 +27,24 @@ from services.provider.store import Store
 from services.provider.verification import verification_routes
 
 
-def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None = None) -> FastAPI:
-    """The ASGI application; models and intake are opened by its lifespan. Providers of one process may share
-    the ``decoding``."""
+def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None = None) -> ASGIApp:
+    """The ASGI application: inference in front, the framework behind. Models and intake are opened by its
+    lifespan. Providers of one process may share the ``decoding``."""
     torch.set_num_threads(settings.threads)
     registry = CollectorRegistry()
     metrics = ProviderMetrics(registry)
     store = Store(settings.state_dir)
-    # One thread for all models, since one batch at a time is what a device does best. In the event loop
-    # itself, a large batch would hold up health checks, refusals and the reading of the next requests.
-    device = ThreadPoolExecutor(1, thread_name_prefix="device")
+    device = Device()
     models = Models(settings, store, device, metrics)
     intake = Intake(models, store, metrics, decoding or DecodingProcess())
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await store.open()
-        await models.restore()
-        yield
-        device.shutdown()
+        with sparing_what_lives():
+            await models.restore()
+            yield
+        device.close()
         await store.close()
 
     async def models_dir() -> None:
@@ -60,4 +62,4 @@ def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None
     app.include_router(native_routes(settings, models, intake))
     app.include_router(verification_routes(settings, models))
     app.include_router(operator_routes(settings.operator_key, models, intake))
-    return app
+    return Inference(app, settings, models, app.state.requests)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import structlog
 from numpy.typing import NDArray
 
 from leakrange.metrics import unit_length
+from leakrange.nets.folded import folded
 from leakrange.providers import artifact as artifacts
 from leakrange.providers.inference import logits_from, outputs
 from leakrange.wire.digests import digest
@@ -30,6 +30,7 @@ from leakrange.wire.names import PublicNames
 from leakrange.wire.pairs import sample_marks
 from leakrange.wire.schemas import Deployment, ModelCard
 from services.provider.batching import Batcher
+from services.provider.device import Device, Pass
 from services.provider.gallery import PersonGallery
 from services.provider.gallery_store import GalleryStore
 from services.provider.metrics import ProviderMetrics
@@ -55,7 +56,7 @@ class ServedModel:
         deployment: Deployment,
         artifact: artifacts.Artifact,
         version: str,
-        device: Executor,
+        device: Device,
         settings: ProviderSettings,
         metrics: ProviderMetrics,
     ) -> None:
@@ -73,17 +74,16 @@ class ServedModel:
             sha256=hashlib.sha256(self.public).hexdigest(),
             max_batch=settings.max_batch,
         )
-        self._device, self._head = device, partial(logits_from, artifact.classifier)
+        net = folded(artifact.classifier)
+        self._device, self._head = device, partial(logits_from, net)
         self._queues: dict[str, Batcher] = {}
         for release in self.card.releases:
             if release == "sample":
                 continue  # no net is asked for it
             kind = "features" if release == "score" else release
-            net = partial(outputs, artifact.classifier, kind=kind)
-            # The first pass is slow: no request should have to wait for it.
-            net(np.zeros((1, *self.card.input.shape), self.card.input.dtype))
+            example = np.zeros((1, *self.card.input.shape), self.card.input.dtype)
             self._queues[kind] = Batcher(
-                partial(_run, device, net),
+                Pass(device, partial(outputs, net, kind=kind), example),
                 cap=settings.batch,
                 limit=settings.queue,
                 metrics=metrics,
@@ -114,7 +114,7 @@ class ServedModel:
         """The logits (B, Y) that decide on an upload of samples or features (B, ...)."""
         if release == "sample":
             return await self.release("logits", self.card.input.nearest(values))
-        return await _run(self._device, self._head, values)
+        return await self._device.run(self._head, values)
 
     async def _pass(self, kind: str, samples: NDArray[Any]) -> NDArray[np.float32]:
         values = await self._queues[kind].answer(samples)
@@ -125,7 +125,7 @@ class Models:
     """All served models. Deployments are kept in the store and served again after a restart."""
 
     def __init__(
-        self, settings: ProviderSettings, store: Store, device: Executor, metrics: ProviderMetrics
+        self, settings: ProviderSettings, store: Store, device: Device, metrics: ProviderMetrics
     ) -> None:
         self._settings, self._store, self._device, self._metrics = settings, store, device, metrics
         self._galleries = GalleryStore(store)
@@ -241,12 +241,6 @@ class Models:
             await there.gallery.close()
         else:
             await self._galleries.delete_all(name)
-
-
-async def _run(
-    device: Executor, net: Callable[[NDArray[Any]], NDArray[np.float32]], samples: NDArray[Any]
-) -> NDArray[np.float32]:
-    return await asyncio.get_running_loop().run_in_executor(device, net, samples)
 
 
 def _enough(there: Deployment, wanted: Deployment) -> bool:

@@ -1,20 +1,20 @@
-"""The native API: what users and edge clients call. Inference and intake are bare routes (`hot_path`)."""
+"""The native API: what users and edge clients call. Inference is answered before (`inference`); intake is a
+bare route (`hot_path`)."""
 
 from __future__ import annotations
 
 import base64
 import re
-from functools import partial
 
 from fastapi import APIRouter, Request, Response
 
-from leakrange.wire.codecs import sample_steps
-from leakrange.wire.endpoints import ARTIFACT, RELEASES, UPLOADED, UPLOADS, check_upload
+from leakrange.wire.endpoints import ARTIFACT, UPLOADED, UPLOADS, check_upload
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.releases import ReleaseKind, upload_steps
 from leakrange.wire.schemas import Decisions, ModelCard, Releases
-from leakrange.wire.tensors import JSON, negotiate
-from services.provider.hot_path import BareRoute, Handler, read_body, values_response
+from leakrange.wire.tensors import JSON
+from services.provider.hot_path import BareRoute, Handler, read_body
+from services.provider.inference import ANSWERED
 from services.provider.intake import Intake
 from services.provider.models import Models
 from services.provider.openapi import FILE, OUTPUTS, SAMPLES, VALUES
@@ -49,14 +49,13 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
             return Response(status_code=304, headers=headers)
         return Response(served.public, headers=headers, media_type="application/octet-stream")
 
-    for endpoint, kind in RELEASES.items():
-        if kind == "score":
-            continue  # pairs are compared by routes of their own
+    for endpoint in ANSWERED:
         router.add_api_route(
             f"/{{model}}/{endpoint}",
-            _inference(settings, models, endpoint, kind),
+            _answered_before,
             methods=["POST"],
             name=endpoint,
+            description=f"The {endpoint} of one or more samples.",
             response_model=Releases,
             route_class_override=BareRoute,
             openapi_extra=SAMPLES,
@@ -74,16 +73,8 @@ def native_routes(settings: ProviderSettings, models: Models, intake: Intake) ->
     return router
 
 
-def _inference(settings: ProviderSettings, models: Models, endpoint: str, kind: ReleaseKind) -> Handler:
-    async def infer(request: Request) -> Response:
-        served = models.answering(request.path_params["model"], endpoint)
-        wanted = negotiate(request.headers.get("accept"))
-        read = partial(sample_steps, spec=served.card.input, most=settings.max_batch)
-        samples = await read_body(request, read)
-        return values_response(served.card, kind, await served.release(kind, samples), wanted)
-
-    infer.__doc__ = f"The {endpoint} of one or more samples."
-    return infer
+async def _answered_before(_request: Request) -> Response:
+    raise NotImplementedError("`Inference` answers before the framework; the route is for the document")
 
 
 def _outputs(settings: ProviderSettings, models: Models, intake: Intake) -> Handler:

@@ -16,23 +16,41 @@ from services.provider.metrics import ProviderMetrics
 
 
 class Net:
-    """Notes its batches, and gives each sample's number and twice that, which tells whose answer it is."""
+    """Notes its batches, and gives each sample's number and twice that, which tells whose answer it is.
+    Batches of up to ``quick`` samples are done at once."""
 
-    def __init__(self, *, fails_on: int | None = None) -> None:
+    each = 2.5
+
+    def __init__(self, *, fails_on: int | None = None, quick: int = 0) -> None:
+        self.quick = quick
         self.batches: list[list[int]] = []
         self.running = 0
         self.fails_on = fails_on
         self.gate: asyncio.Event | None = None
         self.begun = asyncio.Event()
 
-    async def __call__(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+    def short(self, samples: int) -> bool:
+        return samples <= self.quick
+
+    async def apart(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
         assert self.running == 0, "two batches at once"
         self.running += 1
+        numbers = self.note(images)
+        await (self.gate.wait() if self.gate else asyncio.sleep(0))
+        self.running -= 1
+        return self.values(numbers)
+
+    def at_once(self, images: NDArray[np.uint8]) -> NDArray[np.float32]:
+        assert self.running == 0, "two batches at once"
+        return self.values(self.note(images))
+
+    def note(self, images: NDArray[np.uint8]) -> NDArray[np.uint32]:
         numbers = images.reshape(len(images), 4).view(np.uint32)[:, 0]
         self.batches.append(numbers.tolist())
         self.begun.set()
-        await (self.gate.wait() if self.gate else asyncio.sleep(0))
-        self.running -= 1
+        return numbers
+
+    def values(self, numbers: NDArray[np.uint32]) -> NDArray[np.float32]:
         if self.fails_on in numbers:
             raise RuntimeError("the net failed")
         return np.stack([numbers, 2 * numbers], axis=1).astype(np.float32)
@@ -57,11 +75,12 @@ async def arrive(queue: Batcher, start: int, count: int, later: int) -> tuple[in
 @given(
     st.integers(1, 20),
     st.lists(st.tuples(st.integers(1, 60), st.integers(0, 12)), min_size=1, max_size=30),
+    st.integers(0, 20),
 )
 def test_every_request_gets_its_own_answer_in_batches_up_to_the_cap(
-    cap: int, requests: list[tuple[int, int]]
+    cap: int, requests: list[tuple[int, int]], quick: int
 ) -> None:
-    net = Net()
+    net = Net(quick=quick)
 
     async def run() -> list[tuple[int, int, NDArray[np.float32]]]:
         queue = batcher(net, cap=cap)
@@ -95,8 +114,9 @@ async def test_what_waits_goes_together_and_nobody_waits_for_more() -> None:
     assert net.batches == [[0], list(range(1, 9)), [9, 10, 11]]
 
 
-async def test_a_long_request_takes_turns_with_short_ones() -> None:
-    net = Net()
+@pytest.mark.parametrize("quick", [0, 4])
+async def test_a_long_request_takes_turns_with_short_ones(quick: int) -> None:
+    net = Net(quick=quick)
     queue = batcher(net, cap=4)
     order: list[str] = []
 
@@ -118,7 +138,7 @@ async def test_a_full_queue_refuses_and_then_goes_on() -> None:
     await asyncio.sleep(0)
     with pytest.raises(Unavailable, match="10 samples wait") as refused:
         await queue.answer(samples(50, 1))
-    assert refused.value.headers["Retry-After"] == "1"
+    assert refused.value.headers["Retry-After"] == "25"  # 10 samples of 2.5 s each
     labels = {"model": "m", "release": "logits"}
     assert registry.get_sample_value("leakrange_provider_waiting", labels) == 10
     assert registry.get_sample_value("leakrange_provider_refused_total", labels) == 1
@@ -133,8 +153,9 @@ async def test_an_empty_queue_takes_a_request_longer_than_its_limit() -> None:
     assert len(await batcher(Net(), cap=4, limit=10).answer(samples(0, 50))) == 50
 
 
-async def test_a_failing_batch_fails_its_requests_and_no_others() -> None:
-    net = Net(fails_on=5)
+@pytest.mark.parametrize("quick", [0, 4])
+async def test_a_failing_batch_fails_its_requests_and_no_others(quick: int) -> None:
+    net = Net(fails_on=5, quick=quick)
     queue = batcher(net, cap=4)
     results: Any = await asyncio.gather(
         queue.answer(samples(0, 4)),

@@ -17,7 +17,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as some
 from numpy.typing import NDArray
 
+from leakrange.wire.codecs import decoded_size, sample_steps
 from leakrange.wire.errors import BodyTooLarge, InvalidInput, LeakrangeError, MalformedBody, UnsupportedMedia
+from leakrange.wire.numbers import finish
 from leakrange.wire.pairs import sample_marks
 from leakrange.wire.rows import CSV
 from leakrange.wire.samples import SampleSpec
@@ -251,3 +253,23 @@ def test_no_bytes_break_the_reader(name: str, kind: str, body: bytes) -> None:
     for start in (b"", HEADER, b"0,1\n", as_wav(QUIET)[:60]):
         with contextlib.suppress(LeakrangeError):
             decode_samples(kind, start + body, spec=SPECS[name], most=MOST)
+
+
+def test_bytes_that_fit_are_read_where_they_are() -> None:
+    spec = SampleSpec.picture(4, 5, 3)
+    samples = np.arange(2 * 4 * 5 * 3, dtype=np.uint8).reshape(2, 4, 5, 3)
+    body = encode_npy(samples)
+    found = finish(sample_steps(NPY, body, spec=spec, most=2))
+    assert np.shares_memory(found, np.frombuffer(body, np.uint8))
+    np.testing.assert_array_equal(found, samples)
+    turned = io.BytesIO()
+    np.save(turned, np.asfortranarray(samples))
+    np.testing.assert_array_equal(finish(sample_steps(NPY, turned.getvalue(), spec=spec, most=2)), samples)
+
+
+def test_a_small_file_of_a_large_picture_counts_as_what_it_holds() -> None:
+    spec = SampleSpec.picture(300, 200, 3)
+    assert decoded_size("image/png", b"x" * 90, spec) == 180_000
+    assert decoded_size(NPY, b"x" * 90, spec) == 90
+    parts = b"--b\r\n\r\npicture\r\n--b\r\n\r\npicture\r\n--b--\r\n"
+    assert decoded_size("multipart/form-data; boundary=b", parts, spec) == 2 * 180_000

@@ -56,7 +56,7 @@ def outputs(
     device = next(classifier.parameters()).device
     with torch.inference_mode():
         for start in range(0, len(samples), batch):
-            part = np.ascontiguousarray(samples[start : start + batch])
+            part = np.require(samples[start : start + batch], requirements=("C", "W"))  # as torch wants it
             x = to_input(torch.from_numpy(part).to(device), spec)
             values = classifier.features(x) if kind == "features" else classifier(x)
             if kind == "softmax":

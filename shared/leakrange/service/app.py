@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
@@ -34,7 +35,7 @@ from leakrange.wire.errors import (
 from leakrange.wire.problems import PROBLEM, problem_response
 from leakrange.wire.schemas import Health
 
-__all__ = ["bearer", "check_operator", "create_app"]
+__all__ = ["HUNG_UP", "RequestMetrics", "bearer", "check_operator", "create_app"]
 
 ReadyCheck = Callable[[], Awaitable[None]]
 log = structlog.get_logger("leakrange.service.app")
@@ -56,21 +57,47 @@ def check_operator(header: str | None, key: SecretStr) -> None:
         raise Forbidden("this endpoint is for the operator of the range alone")
 
 
-class Measure:
-    """Count requests and time them by method, route and status; log each at debug level, a 5xx at error
-    level."""
+class RequestMetrics:
+    """Requests, counted and timed by method, route and status."""
 
-    def __init__(self, app: ASGIApp, registry: CollectorRegistry) -> None:
-        self.app = app
+    def __init__(self, registry: CollectorRegistry) -> None:
         labels = ("method", "route", "status")
-        self.requests = Counter("leakrange_requests", "Requests answered", labels, registry=registry)
-        self.seconds = Histogram(
+        self._requests = Counter("leakrange_requests", "Requests answered", labels, registry=registry)
+        self._seconds = Histogram(
             "leakrange_request_seconds",
             "Time to answer",
             ("method", "route"),
             registry=registry,
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
         )
+        self._found: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+
+    def answered(self, method: str, route: str, path: str, status: int, begun: float) -> None:
+        """Note a request that began at ``begun`` (`time.perf_counter`); log it at debug level, a 5xx at
+        error level. ``route`` is a pattern: paths hold names that users choose, and labels must stay few."""
+        seconds = time.perf_counter() - begun
+        method = method if method in _METHODS else "OTHER"
+        found = self._found.get((method, route, status))
+        if found is None:  # kept, for looking them up costs more than counting
+            found = self._requests.labels(method, route, status), self._seconds.labels(method, route)
+            self._found[method, route, status] = found
+        found[0].inc()
+        found[1].observe(seconds)
+        if status < 400 and not _debugging():
+            return
+        note = log.error if status >= 500 else log.info if status >= 400 else log.debug
+        note("request", method=method, path=path[:200], status=status, ms=round(seconds * 1e3, 2))
+
+
+def _debugging() -> bool:
+    return logging.getLogger("leakrange.service.app").isEnabledFor(logging.DEBUG)
+
+
+class Measure:
+    """Notes each request in `RequestMetrics`."""
+
+    def __init__(self, app: ASGIApp, metrics: RequestMetrics) -> None:
+        self.app, self._metrics = app, metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -87,16 +114,8 @@ class Measure:
         try:
             await self.app(scope, receive, watched)
         finally:
-            seconds = time.perf_counter() - begun
-            # The route's pattern, not the path: paths hold names that users choose, and labels must stay few.
             route = getattr(scope.get("route"), "path", None) or "(none)"
-            method = scope["method"] if scope["method"] in _METHODS else "OTHER"
-            self.requests.labels(method, route, status).inc()
-            self.seconds.labels(method, route).observe(seconds)
-            note = log.error if status >= 500 else log.info if status >= 400 else log.debug
-            note(
-                "request", method=method, path=scope["path"][:200], status=status, ms=round(seconds * 1e3, 2)
-            )
+            self._metrics.answered(scope["method"], route, scope["path"], status, begun)
 
 
 HUNG_UP = 499
@@ -120,7 +139,7 @@ def create_app(
     /healthz`` says that the process lives. ``/readyz`` says that each check of ``ready`` passes within two
     seconds (else 503, naming those that do not). ``/metrics`` is for Prometheus, and tells of all workers
     behind the port. ``registry`` holds the
-    service's own metrics (``app.state.metrics``).
+    service's own metrics (``app.state.metrics``), also `RequestMetrics` (``app.state.requests``).
     """
     metrics = registry or CollectorRegistry()
     exposition = Exposition(metrics)
@@ -143,8 +162,9 @@ def create_app(
         },
     )
     app.state.metrics = metrics
+    requests = app.state.requests = RequestMetrics(metrics)
     app.add_middleware(Bodies, limit=max_body)
-    app.add_middleware(Measure, registry=metrics)
+    app.add_middleware(Measure, metrics=requests)
     for error, handler in _HANDLERS.items():
         app.add_exception_handler(error, handler)
     _add_health(app, party, ready or {}, exposition)

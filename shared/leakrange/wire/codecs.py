@@ -7,6 +7,7 @@ rounded to 8 bits. A body is always a batch: its samples are counted before the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, Final
 
@@ -29,6 +30,7 @@ __all__ = [
     "checked_count",
     "checked_shape",
     "count_steps",
+    "decoded_size",
     "json_values",
     "npy_values",
     "sample_steps",
@@ -97,6 +99,14 @@ def sample_steps(content_type: str | None, body: bytes, *, spec: SampleSpec, mos
     return values
 
 
+def decoded_size(content_type: str | None, body: bytes, spec: SampleSpec) -> int:
+    """Bytes of a body, or those of the pictures in it, whichever is more: a small file may hold a large
+    picture."""
+    kind = media_type(content_type)
+    files = 1 if kind in PICTURES else body.count(b"\r\n--") if kind == MULTIPART else 0
+    return max(len(body), files * math.prod(spec.shape))
+
+
 def count_steps(content_type: str | None, body: bytes, *, most: int) -> Generator[None, None, int]:
     """How many samples a request holds, from its headers where they tell; errors as of `sample_steps`."""
     kind = media_type(content_type)
@@ -135,8 +145,11 @@ def checked_shape(found: tuple[int, ...], spec: SampleSpec, before: tuple[int, .
 
 
 def npy_values(body: bytes, spec: SampleSpec) -> Reading:
-    """The numbers of an npy body in the canonical form, a new array of the shape that it has."""
+    """The numbers of an npy body in the canonical form, of the shape that it has: a new array, or the body
+    itself, read only, where its bytes are in that form."""
     array = npy_view(body)
+    if spec.dtype == "uint8" and array.dtype == np.uint8 and array.flags.c_contiguous:
+        return array
     made = np.empty(array.shape, spec.dtype)
     rows = max(1, BLOCK * len(array) // max(1, array.size))
     for begin in range(0, len(array), rows):

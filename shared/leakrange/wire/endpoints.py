@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -73,6 +74,7 @@ UPLOADED: tuple[ReleaseKind, ...] = ENDPOINTS[UPLOADS].takes
 """The kinds that a device uploads, since a provider can decide on them."""
 
 
+@cache
 def endpoints_of(service: Service) -> tuple[str, ...]:
     """The names of a service's endpoints."""
     return tuple(name for name, endpoint in ENDPOINTS.items() if service in endpoint.services)

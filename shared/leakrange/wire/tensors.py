@@ -35,6 +35,8 @@ __all__ = [
 JSON = "application/json"
 NPY = "application/x-npy"
 MAX_HEADER = 4096
+KEPT_HEADERS = 256
+"""Headers of which the meaning is kept."""
 MAX_SIDES = 32
 MAX_DEPTH = 64
 """JSON that is nested deeper is refused."""
@@ -48,6 +50,7 @@ def media_type(content_type: str | None) -> str:
     return (content_type or "").split(";", 1)[0].strip().lower()
 
 
+@lru_cache(KEPT_HEADERS)
 def negotiate(accept: str | None) -> str:
     """`JSON` or `NPY`, whichever ``Accept`` weighs more (JSON at a tie); raises `NotAcceptable` where it
     allows neither."""
@@ -96,7 +99,7 @@ def npy_header(body: bytes | memoryview) -> tuple[tuple[int, ...], np.dtype[Any]
     return shape, dtype, fortran, offset
 
 
-@lru_cache(maxsize=256)  # a client and a provider send few different ones
+@lru_cache(KEPT_HEADERS)
 def _announced(header: bytes) -> tuple[tuple[int, ...], np.dtype[Any], bool, int]:
     """Shape, dtype, Fortran order and bytes of the data."""
     entries = _header_entries(header)
@@ -161,7 +164,7 @@ def encode_npy(array: NDArray[Any]) -> bytes:
     return _written_header(array.dtype.str, array.shape) + array.tobytes()
 
 
-@lru_cache(maxsize=256)
+@lru_cache(KEPT_HEADERS)
 def _written_header(descr: str, shape: tuple[int, ...]) -> bytes:
     header = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}"
     padding = -(len(header) + 11) % 64

@@ -1,0 +1,82 @@
+"""Where nets run: in a thread of the device, or in the event loop where a pass is short."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Device", "Pass"]
+
+Samples = NDArray[Any]
+Values = NDArray[np.float32]
+
+SHORT = 0.01
+"""Seconds that a pass may hold up the event loop: health checks, refusals, the reading of other requests.
+
+Handing a batch to a thread and back costs two switches of the interpreter, which is as long as a small net
+takes for an image; and while both threads want the interpreter, each waits for the other.
+"""
+SLOWER = 1.05
+"""By how much a longer pass raises the estimate: one that was interrupted must not count for what it took."""
+
+
+class Device:
+    """One thread for all models, since one batch at a time is what a device does best."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="device")
+        self._running = 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing runs in the thread."""
+        return self._running == 0
+
+    async def run(self, net: Callable[[Samples], Values], samples: Samples) -> Values:
+        """``net(samples)`` in the thread."""
+        self._running += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, net, samples)
+        finally:
+            self._running -= 1
+
+    def close(self) -> None:
+        """End the thread, after what it has been given."""
+        self._thread.shutdown()
+
+
+class Pass:
+    """Passes of samples (B, *shape) through one net of a device, which gives (B, N)."""
+
+    def __init__(self, device: Device, net: Callable[[Samples], Values], example: Samples) -> None:
+        self._device, self._net = device, net
+        net(example)  # the first pass is slow: no request should have to wait for it
+        begun = time.perf_counter()
+        net(example)
+        self._each = (time.perf_counter() - begun) / len(example)
+
+    @property
+    def each(self) -> float:
+        """About how many seconds a sample takes."""
+        return self._each
+
+    def short(self, samples: int) -> bool:
+        """Whether so many samples may go through the net in the event loop itself."""
+        return self._device.idle and samples * self._each <= SHORT
+
+    def at_once(self, samples: Samples) -> Values:
+        """The values, computed here and now."""
+        begun = time.perf_counter()
+        values = self._net(samples)
+        self._each = min((time.perf_counter() - begun) / len(samples), self._each * SLOWER)
+        return values
+
+    async def apart(self, samples: Samples) -> Values:
+        """The values, computed in the device's thread."""
+        return await self._device.run(self.at_once, samples)
