@@ -22,8 +22,9 @@ __all__ = ["Databases"]
 class Databases:
     """Gives empty databases; those for repositories were migrated once and are emptied for each test."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, *, killed: bool = False) -> None:
+        """``killed``: PostgreSQL is going to be, and has to keep what it has committed until then."""
+        self.folder, self._killed = folder, killed
         self._postgres: str | None = None
         self._server: Any = None
         self._migrated: set[str] = set()
@@ -35,18 +36,28 @@ class Databases:
             # A folder of its own: run as root, the server opens every folder above its data to everybody.
             self._postgres = tempfile.mkdtemp(prefix="leakrange-postgres-", dir="/tmp")
             self._server = pgserver.get_server(self._postgres, cleanup_mode="stop")
-            for setting in ("fsync", "full_page_writes", "synchronous_commit"):
-                self.execute(f"ALTER SYSTEM SET {setting} = off")  # nothing here has to outlive a power cut
+            unneeded = ["fsync", "full_page_writes"]  # nothing here has to outlive a power cut
+            for setting in unneeded if self._killed else [*unneeded, "synchronous_commit"]:
+                self.execute(f"ALTER SYSTEM SET {setting} = off")
             self.execute("SELECT pg_reload_conf()")
         return self._postgres
 
+    def kill(self) -> None:
+        """End the PostgreSQL server at once, without writing anything down first."""
+        import psutil
+
+        process = psutil.Process(self._server.get_pid())
+        process.send_signal(signal.SIGQUIT)
+        process.wait()
+
+    def start_again(self) -> None:
+        """Start the server that was killed, on the same data and socket."""
+        self._server.ensure_postgres_running()
+
     def stop(self) -> None:
         if self._server is not None:
-            import psutil
-
-            process = psutil.Process(self._server.get_pid())
-            process.send_signal(signal.SIGQUIT)  # at once, without writing anything down first
-            process.wait()
+            if self._server.get_pid() is not None:
+                self.kill()
             self._server.cleanup()
             shutil.rmtree(self._postgres, ignore_errors=True)
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from leakrange.jobs.job import AuditJob, FitJob, JobReport, ProbeJob, TrainJob
+from leakrange.store.engine import DatabaseAway
 from leakrange.wire.errors import LeakrangeError
 from services.controller.range.fleet import Fleet
 from services.controller.range.journal import Journal
@@ -38,6 +39,8 @@ class Dispatch:
 
         try:
             return await self._fleet.run(job, watch, before_sending=dispatch)
+        except DatabaseAway:
+            raise  # the job has not failed
         except LeakrangeError as error:
             await self._journal.job_failed(identity, job.kind, f"{what}: {error.detail}")
             raise

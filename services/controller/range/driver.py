@@ -17,6 +17,7 @@ from leakrange.attacks.kinds import kind_of
 from leakrange.attacks.kinds.trial import Uploaded
 from leakrange.scenario.plan import Plan, PlannedStream, PlannedTrial
 from leakrange.scenario.results import TrialResult
+from leakrange.store.engine import DatabaseAway
 from leakrange.wire.errors import LeakrangeError, StorageFull
 from services.controller.range.asking import Asking
 from services.controller.range.context import RunContext
@@ -69,6 +70,8 @@ class Driver:
             result = await self._judged(trial)
         except StorageFull:
             raise  # what is paid for could not be kept: the run ends
+        except DatabaseAway:
+            raise  # nothing can be recorded: the run is begun again once it is back
         except LeakrangeError as error:
             await self._context.accounts.check()  # which ends the run, and not this trial alone
             result = trial.result.model_copy(update={"state": "failed", "error": error.detail})

@@ -95,7 +95,7 @@ class ModelKeeper:
             self._ended.clear()
             try:
                 wait = await self.withdraw_unused()
-            except SQLAlchemyError as error:
+            except (SQLAlchemyError, LeakrangeError) as error:
                 log.warning("cannot look for models to withdraw", error=str(error))
                 wait = RETRY
             try:

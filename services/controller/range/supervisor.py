@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import structlog
 
 from leakrange.scenario.plan import Plan
-from leakrange.store.engine import Database
+from leakrange.store.engine import Database, DatabaseAway
 from leakrange.store.events import Events
 from leakrange.store.jobs import Jobs
 from leakrange.store.runs import FINAL, Runs
@@ -23,7 +24,9 @@ from services.controller.settings import ControllerSettings
 
 log = structlog.get_logger("services.controller.supervisor")
 RECORD_EVERY = 2.0
-"""Seconds between tries to write down the end of a run while the disk is full."""
+"""Seconds between tries to write down the end of a run while the disk is full or the database away."""
+AGAIN_AFTER = 1.0
+"""Seconds until a run is begun again that the database server left in the middle."""
 CLOSE_WITHIN = 5.0
 """Seconds for which the end of a run that is cancelled or has failed waits for the proxy's accounts."""
 
@@ -90,13 +93,7 @@ class Supervisor:
     async def _drive(self, run: str, driven: _Driven) -> None:
         journal = Journal(run, self._database, self._news)
         try:
-            async with self._database.read() as session:
-                plan = Plan.stored(await Runs(session).plan(run))
-            if not await journal.begin(plan):
-                return  # cancelled before it began
-            driven.driver = Driver(run, plan, self._parties, journal, self._settings)
-            await driven.driver.execute()
-            await journal.finish()
+            await self._carry_out(run, driven, journal)
         except Exception as error:
             # Whatever it is, the run must not hang as "running": it fails with the reason, and the log has
             # the traceback.
@@ -104,12 +101,30 @@ class Supervisor:
             await self._wind_up(run, driven.driver)
             await self._fail(run, journal, _reason(error))
 
+    async def _carry_out(self, run: str, driven: _Driven, journal: Journal) -> None:
+        """Drive the run to its end. Where the database server goes away, the run is begun again with what is
+        recorded, as after a restart of the controller."""
+        while True:
+            try:
+                async with self._database.read() as session:
+                    plan = Plan.stored(await Runs(session).plan(run))
+                if await journal.begin(plan):  # else it was cancelled before it began
+                    driven.driver = Driver(run, plan, self._parties, journal, self._settings)
+                    await driven.driver.execute()
+                    await journal.finish()
+                return
+            except Exception as error:
+                if not any(isinstance(each, DatabaseAway) for each in _all_of(error)):
+                    raise
+                log.warning("the database is away: the run goes on when it is back", run=run, exc_info=error)
+            await asyncio.sleep(AGAIN_AFTER)
+
     async def _fail(self, run: str, journal: Journal, reason: str) -> None:
-        """Record that a run has failed. Even while the disk is full, the API reports it as failed."""
+        """Record that a run has failed. The API reports that even while it cannot be written down."""
         while True:
             try:
                 await journal.fail(reason)
-            except StorageFull as error:
+            except (StorageFull, DatabaseAway) as error:
                 log.error("the end of a run cannot be recorded yet", run=run, reason=error.detail)
                 self.unrecorded[run] = reason
                 self._news.announce(run)
@@ -136,7 +151,15 @@ class Supervisor:
             log.error("a run's end could not be recorded: a restart goes on with it", run=run, exc_info=error)
 
 
+def _all_of(error: BaseException) -> Iterator[BaseException]:
+    """What went wrong, each by itself."""
+    if isinstance(error, BaseExceptionGroup):
+        for each in error.exceptions:
+            yield from _all_of(each)
+    else:
+        yield error
+
+
 def _reason(error: BaseException) -> str:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    error = next(_all_of(error))
     return error.detail if isinstance(error, LeakrangeError) else f"{type(error).__name__}: {error}"

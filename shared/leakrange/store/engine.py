@@ -4,7 +4,8 @@ SQLite lets a transaction begin as a reader and fails it at once, without waitin
 after somebody else has written. So transactions that write say so from the start (`Database.write`, ``BEGIN
 IMMEDIATE``) and queue up; readers never wait.
 
-A full disk and a damaged file raise errors of `leakrange.wire.errors`, which name the place.
+A full disk and a damaged file raise errors of `leakrange.wire.errors`, which name the place. A PostgreSQL
+server that does not answer raises `DatabaseAway`: what was asked may or may not have been done.
 
 A task that is cancelled in the middle of a transaction ends it first. A statement that is given up half-way
 would leave its SQLite connection open, with the lock on the database, until the garbage collector closes it.
@@ -13,26 +14,43 @@ would leave its SQLite connection open, with the lock on the database, until the
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import orjson
 from sqlalchemy import Connection, ExceptionContext, event, make_url
-from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, create_async_engine
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, create_async_engine
 
 from leakrange.store.sqlite_errors import raise_told
-from leakrange.wire.errors import StorageFull
+from leakrange.wire.errors import StorageFull, Unavailable
 
-__all__ = ["Database", "create_engine"]
+__all__ = ["Database", "DatabaseAway", "create_engine"]
 
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
 BUSY_TIMEOUT_MS = 30_000
 DISK_FULL = "53100"
 """PostgreSQL's error code for a full disk."""
+NOT_NOW = ("57P01", "57P02", "57P03")
+"""PostgreSQL's error codes of a server that shuts down, has crashed, or is only starting."""
+WAIT_FOR = 3.0
+"""Seconds for which a server that does not answer is asked again, before it is `DatabaseAway`."""
 T = TypeVar("T")
+
+
+class DatabaseAway(Unavailable):
+    """The database server does not answer, or went away in the middle of a transaction."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(
+            f"the database server does not answer: {str(error).strip() or type(error).__name__}",
+            hint="start it again; runs in progress wait for it and go on",
+            retry_after=1.0,
+        )
 
 
 def _dumps(value: Any) -> str:
@@ -73,8 +91,21 @@ def create_engine(url: str) -> AsyncEngine:
 
 
 def _told_by_postgresql(context: ExceptionContext) -> None:
-    if getattr(context.original_exception, "sqlstate", None) == DISK_FULL:
-        raise StorageFull(f"the disk of the database server is full: {context.original_exception}")
+    error = context.original_exception
+    code = getattr(error, "sqlstate", None)
+    if code == DISK_FULL:
+        raise StorageFull(f"the disk of the database server is full: {error}")
+    # A cancellation ends the connection, too, and stays one.
+    if isinstance(error, Exception) and (context.is_disconnect or code in NOT_NOW):
+        raise DatabaseAway(error)
+
+
+def _away(error: Exception) -> bool:
+    """Whether a connection could not be made because the server is not there: the driver says that in its own
+    words."""
+    if isinstance(error, DBAPIError):
+        return error.connection_invalidated
+    return isinstance(error, OSError | DatabaseAway) or getattr(error, "sqlstate", None) in NOT_NOW
 
 
 def _open_sqlite(dialect: Any, _record: Any, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
@@ -137,7 +168,8 @@ class Database:
         """A session in one transaction that may write. Keep it short: on SQLite other writers wait for it."""
         async with (
             self._turn,
-            AsyncSession(self.engine, expire_on_commit=False) as session,
+            self._connected(self.engine) as connection,
+            AsyncSession(connection, expire_on_commit=False) as session,
             session.begin(),
         ):
             yield session
@@ -146,9 +178,29 @@ class Database:
     @asynccontextmanager
     async def read(self) -> AsyncIterator[AsyncSession]:
         """A session that only reads, from one consistent snapshot on SQLite."""
-        async with AsyncSession(self._reader, expire_on_commit=False) as session:
+        async with (
+            self._connected(self._reader) as connection,
+            AsyncSession(connection, expire_on_commit=False) as session,
+        ):
             yield session
         await asyncio.sleep(0)
+
+    @asynccontextmanager
+    async def _connected(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+        """A connection that works; a server that restarts is waited for, a short while."""
+        give_up = time.monotonic() + WAIT_FOR
+        async with AsyncExitStack() as stack:
+            while True:
+                try:
+                    connection = await stack.enter_async_context(engine.connect())
+                    break
+                except Exception as error:
+                    if not _away(error):
+                        raise
+                    if time.monotonic() > give_up:
+                        raise DatabaseAway(error) from error
+                await asyncio.sleep(0.1)
+            yield connection
 
     async def close(self) -> None:
         """Close all connections."""
