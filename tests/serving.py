@@ -66,13 +66,20 @@ def serving(app: Any, settings: ServiceSettings | None = None) -> Iterator[str]:
         listener.close()
 
 
-@contextmanager
-def proxy_process(redis_url: str, operator_key: str, **settings: float) -> Iterator[tuple[str, Killable]]:
-    """A defence proxy in a process of its own, ready; gives its URL. It is killed at the block's end, if not
-    before."""
+def free_port() -> int:
+    """A port that nobody listened on a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def proxy_process(
+    redis_url: str, operator_key: str, *, port: int = 0, **settings: float
+) -> Iterator[tuple[str, Killable]]:
+    """A defence proxy in a process of its own, ready, on that port or a free one; gives its URL. It is killed
+    at the block's end, if not before."""
+    port = port or free_port()
     told = {"REDIS_URL": redis_url, "OPERATOR_KEY": operator_key, "PROXY_PORT": port, **settings}
     environment = os.environ | {f"LEAKRANGE_{name.upper()}": str(value) for name, value in told.items()}
     process = subprocess.Popen(
@@ -103,6 +110,15 @@ class Killable:
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
         self._said: bytes | None = None
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def terminate(self, within: float = 20.0) -> int:
+        """SIGTERM; the exit status of the process, once it has ended."""
+        self._process.terminate()
+        return self._process.wait(within)
 
     def kill(self) -> bytes:
         """SIGKILL; what the process wrote to its standard error while it lived."""

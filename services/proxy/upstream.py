@@ -16,6 +16,7 @@ from leakrange.wire.schemas import MODEL_VERSION, ModelCard
 from leakrange.wire.tensors import JSON, media_type
 from leakrange.wire.turns import LARGE
 from services.proxy.failures import refused, unavailable, unusable
+from services.proxy.interim import PatientResponse
 from services.proxy.metrics import Metrics
 from services.proxy.settings import ProxySettings
 
@@ -61,6 +62,7 @@ class Upstream:
             timeout=aiohttp.ClientTimeout(total=self._settings.upstream_timeout, sock_connect=5.0),
             headers={"Accept-Encoding": "identity", "User-Agent": "leakrange-proxy"},
             cookie_jar=aiohttp.DummyCookieJar(),
+            response_class=PatientResponse,
         )
 
     async def __aexit__(self, *_: object) -> None:
