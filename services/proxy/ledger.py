@@ -205,7 +205,8 @@ class Ledger:
         without an idempotency key is settled already.
 
         Must come before the answer is sent: what has been sent has been paid. Raises `Unavailable` where the
-        answer took so long that its samples were given away; it must not be sent then.
+        answer took so long that its samples were given away, or where the account is gone. It must not be
+        sent then.
         """
         if (idempotency := charge.idempotency) is None:
             return
@@ -226,7 +227,11 @@ class Ledger:
                 *charge.bounds.arguments,
             )
         if outcome == b"late":
-            raise Unavailable("the provider took longer than the reservation of the samples", retry_after=1.0)
+            raise Unavailable(
+                "the samples of this answer are not set aside any more: the provider took too long, or the"
+                " ledger has lost its data",
+                retry_after=1.0,
+            )
 
     async def refund(self, charge: Charge) -> None:
         """The provider did not answer: the samples, and the idempotency key, are free again."""

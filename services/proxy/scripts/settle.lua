@@ -3,6 +3,8 @@
 local id, samples = ARGV[2], tonumber(ARGV[3])
 local kept, limits = kept_of(id, ARGV[5]), limits_from(12)
 local ask = {id = id, samples = samples, name = ARGV[4], now = milliseconds()}
+-- Redis lost its data while the provider was asked: nobody can pay, and the answer may not go out.
+if redis.call('HEXISTS', account_of(id), 'hash') == 0 then return {'late'} end
 if redis.call('ZREM', open_of(id), ARGV[4] .. ':' .. samples) == 1 then
   redis.call('HINCRBY', account_of(id), 'reserved', -samples)
   redis.call('DEL', taken_of(id, ARGV[4]))

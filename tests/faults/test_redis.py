@@ -1,0 +1,68 @@
+"""Redis that loses what it held: jobs are found again from SQL, and no answer goes out unpaid."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+import httpx
+import numpy as np
+import pytest
+import redis
+
+from clients.cli.embedded.process import kill_group
+from leakrange.wire.tensors import encode_npy
+from tests.embedded import EmbeddedRange, wait_for
+from tests.proxy.conftest import Range, pictures, problem, values
+from tests.proxy.servers import Gate, clean
+from tests.range.conftest import Controller, job, scenario, significant
+
+LEDGER = b"leakrange:proxy:"
+"""How all keys begin that the proxy writes."""
+
+
+@pytest.mark.timeout(900)
+def test_a_run_whose_queues_and_orders_are_lost_is_done_all_the_same(embedded_range: EmbeddedRange) -> None:
+    controller = Controller(embedded_range)
+    run = controller.start(scenario("queues-lost", defences=significant(4), chunk=4))
+    controller.until(run, job("probe"))
+    attacker = embedded_range.pid("attacker-1")
+    assert attacker is not None
+    with redis.Redis.from_url(embedded_range.redis_url("operator")) as broker:
+        kill_group(attacker, signal.SIGSTOP)
+        try:
+            wait_for(lambda: broker.llen("probe") > 0, "a chunk to wait in the queue", 30)
+            lost = [name for name in broker.scan_iter(count=1000) if not name.startswith(LEDGER)]
+            assert any(name.startswith(b"leakrange:order:") for name in lost)
+            broker.delete(*lost)
+        finally:
+            kill_group(attacker, signal.SIGCONT)
+    over = controller.finished(run)
+    over.check(2)
+    assert over.view["jobs"]["probe"]["total"] == 48
+    assert over.account("attacker", "honest-s0.figures-4.q0")["spent"] == 192
+    controller.client.close()
+
+
+def test_an_answer_whose_account_was_lost_meanwhile_is_not_given_out(live: Range) -> None:
+    """It could not be paid any more; asked again with a new account, it is paid once."""
+    key, gate = live.key(10), Gate()
+    live.provider.before = gate
+    answers: list[httpx.Response] = []
+    sent = encode_npy(pictures(3))
+    asking = threading.Thread(
+        target=lambda: answers.append(live.post(key, "logits", sent, Idempotency_Key="a"))
+    )
+    asking.start()
+    assert gate.waiting.acquire(timeout=10)
+    with redis.Redis.from_url(live.redis_url) as client:
+        client.flushall()
+    gate.open()
+    asking.join()
+    problem(answers[0], 503, "unavailable")
+    live.admin("PUT", "/routes/digits", {"upstream": live.provider_url})
+    live.key(10, key=key)
+    again = live.post(key, "logits", sent, Idempotency_Key="a")
+    np.testing.assert_array_equal(values(again), clean("logits", pictures(3)))
+    account = live.account()
+    assert (account["spent"], account["reserved"]) == (3, 0)
