@@ -18,6 +18,7 @@ from leakrange.registry import UnknownName
 from leakrange.wire.calling import RETRIED, Tries
 from leakrange.wire.errors import LeakrangeError
 from services.attacker.lease import leased
+from services.attacker.memory import out_of_memory
 from services.attacker.reports import Reporter
 from services.attacker.settings import FleetSettings
 from services.attacker.task import Cancelled, FleetTask, JobContext
@@ -84,6 +85,9 @@ class Execution:
             raise  # nothing can be reported either; the controller finds the job without a lease
         except Exception as error:
             log.error("job failed", identity=identity, kind=task.kind, exc_info=error)
+            if (lacking := out_of_memory(error)) is not None:
+                message, data = _told(lacking, order.attempt)
+                return reporter.make("failed", message, **data)
             return reporter.make("failed", f"{type(error).__name__}: {error}")
 
     def _again(self, error: Exception, identity: str, stored: bytes, order: Order) -> dict[str, Any] | None:

@@ -30,6 +30,7 @@ from leakrange.service.parent import die_with
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.errors import LeakrangeError, NotFound
 from services.attacker.artifacts import find_whole
+from services.attacker.memory import LESS_TO_TRAIN, out_of_memory
 from services.attacker.settings import FleetSettings
 
 if TYPE_CHECKING:
@@ -64,7 +65,12 @@ def main() -> None:
             os._exit(0)
         _, status = os.waitpid(child, 0)
         if status != 0:
-            say({"failed": f"the training process died: {_how(status)}", "hint": "is there enough memory?"})
+            say(
+                {
+                    "failed": f"the training process died: {_how(status)}",
+                    "hint": f"if it ran out of memory, {LESS_TO_TRAIN}",
+                }
+            )
 
 
 def _private_output() -> Say:
@@ -104,6 +110,8 @@ def _guarded(work: Callable[[], None]) -> dict[str, Any] | None:
         return {"failed": str(error)}
     except Exception as error:
         log.error("training failed", exc_info=error)
+        if (reason := out_of_memory(error)) is not None:
+            return {"failed": reason.detail, "hint": LESS_TO_TRAIN}
         return {"failed": f"{type(error).__name__}: {error}"}
     return None
 

@@ -286,7 +286,11 @@ class Fleet:
             self._send_again(pending)
             return
         del self._pending[pending.identity]
-        reason = f"given up: {pending.deaths} workers died of it (out of memory?)"
+        reason = (
+            f"given up: {pending.deaths} workers died of it, maybe for want of memory; give the workers more,"
+            " start them with a smaller --concurrency, or take a smaller 'chunk' in the scenario, and run it"
+            " again"
+        )
         pending.done.set_exception(JobFailed(reason, identity=pending.identity))
 
 

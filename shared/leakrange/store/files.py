@@ -11,26 +11,28 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from leakrange.store.claims import overstated
 from leakrange.wire.disk import room_in
 from leakrange.wire.errors import DamagedFile, InvalidInput, NotFound
 
 __all__ = ["FolderStore", "get_array", "get_arrays", "joined", "put_array", "put_arrays", "whole"]
 
 log = structlog.get_logger("leakrange.store.files")
+T = TypeVar("T")
 
 _UNREADABLE = (
     *(ValueError, EOFError, KeyError, TypeError, NotImplementedError, RuntimeError, OverflowError),
-    *(MemoryError, OSError, SyntaxError, tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error),
+    *(OSError, SyntaxError, tokenize.TokenError, struct.error, zipfile.BadZipFile, zlib.error),
 )
-"""What NumPy, zipfile and zlib raise for damaged bytes."""
+"""What NumPy, zipfile and zlib raise for damaged bytes, besides `MemoryError`; see `_read`."""
 _SUFFIX = r"(\.[a-z0-9]{1,16}){0,2}"
 _NAME = re.compile(rf"[0-9a-f]{{16,64}}{_SUFFIX}(/[a-z0-9][a-z0-9_-]{{0,63}}{_SUFFIX})?")
 
@@ -117,13 +119,26 @@ def put_array(store: FolderStore, name: str, array: NDArray[Any]) -> None:
 
 def get_array(store: FolderStore, name: str) -> NDArray[Any]:
     """The array; raises `NotFound`, or `DamagedFile` where the content is no npy of numbers, which is then
-    set aside (nothing is unpickled)."""
+    set aside (nothing is unpickled), or `MemoryError` for a whole one that does not fit."""
+    return _read(store, name, _array)
+
+
+def _array(content: bytes) -> NDArray[Any]:
+    array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    return array
+
+
+def _read(store: FolderStore, name: str, read: Callable[[bytes], T]) -> T:
     content = store.get(name)
     try:
-        array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+        try:
+            return read(content)
+        except MemoryError:
+            if not overstated(content):
+                raise  # the file is whole, and may not be set aside: there is no memory for it
+            raise ValueError("it claims to be larger than it is") from None
     except _UNREADABLE as error:
         raise store.damaged(name) from error
-    return array
 
 
 def joined(store: FolderStore, chunks: list[list[str]]) -> NDArray[np.float32]:
@@ -150,14 +165,14 @@ def put_arrays(store: FolderStore, name: str, arrays: Mapping[str, NDArray[Any]]
 def get_arrays(store: FolderStore, name: str) -> dict[str, NDArray[Any]]:
     """The named arrays; raises `NotFound`, or `DamagedFile` where the content is no npz of numbers, which is
     then set aside (nothing is unpickled)."""
-    content = store.get(name)
-    try:
-        with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise ValueError("one array, not an npz")
-            return {key: archive[key] for key in archive.files}
-    except _UNREADABLE as error:
-        raise store.damaged(name) from error
+    return _read(store, name, _arrays)
+
+
+def _arrays(content: bytes) -> dict[str, NDArray[Any]]:
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise ValueError("one array, not an npz")
+        return {key: archive[key] for key in archive.files}
 
 
 def whole(store: FolderStore, name: str) -> bool:
