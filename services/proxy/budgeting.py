@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
-from leakrange.defences.output import Chain, Release
+from leakrange.defences.output import Chain
 from leakrange.wire.errors import Forbidden, Unavailable, UnknownModel
+from leakrange.wire.turns import apart
 from services.proxy.configuration import Configuration
-from services.proxy.forward import Asked
+from services.proxy.forward import Asked, Forward
 from services.proxy.ledger import Charge, KeptAnswer, Ledger, Replay, StaleConfiguration
 from services.proxy.limits import Ask, Bounds
 from services.proxy.metrics import Metrics
+from services.proxy.queries import Query
+from services.proxy.releases import Upload
+from services.proxy.sketches import sketches
 
 log = structlog.get_logger("leakrange.proxy")
 
@@ -29,8 +35,12 @@ class Admitted:
 class Budgeting:
     """Pays for requests, and gives back what providers did not answer."""
 
-    def __init__(self, configuration: Configuration, ledger: Ledger, metrics: Metrics) -> None:
+    def __init__(
+        self, configuration: Configuration, ledger: Ledger, metrics: Metrics, forward: Forward, secret: bytes
+    ) -> None:
+        """``secret`` keys the sketches of samples."""
         self._configuration, self._ledger, self._metrics = configuration, ledger, metrics
+        self._forward, self._secret = forward, secret
 
     async def admit(self, fingerprint: str, idempotency_key: str | None) -> None:
         """Refuse a key that has nothing left, before its large body is read."""
@@ -39,10 +49,10 @@ class Budgeting:
             return
         await self._ledger.admit(fingerprint, idempotency_key)
 
-    async def charge(self, asked: Asked, samples: int, release: Release | None) -> Admitted | Replay:
-        """Charge the samples under the configuration that decides route and policy, read anew if it has
-        changed."""
-        configuration = self._configuration
+    async def charge(self, asked: Asked, told: Query | Upload) -> Admitted | Replay:
+        """Charge what a request asks, under the configuration that decides route and policy, read anew if it
+        has changed."""
+        configuration, samples, release = self._configuration, told.samples, told.release
         while True:
             snapshot = configuration.snapshot
             key = await configuration.key(asked.fingerprint)
@@ -56,7 +66,10 @@ class Budgeting:
                 if await configuration.refresh() is snapshot:
                     raise
                 continue  # it was an old configuration that refused
-            bounds = Bounds.of(limits, Ask(key.id, asked.model, asked.endpoint, samples))
+            sketched: Sequence[str] = ()
+            if any(limit.sketched for _, limit in limits):
+                sketched = await self._sketches(asked, told, base)
+            bounds = Bounds.of(limits, Ask(key.id, asked.model, asked.endpoint, samples, sketched))
             try:
                 if asked.idempotency is None and key.leased and not limits:
                     charge = await self._ledger.charge_leased(key.id, snapshot.version, samples)
@@ -70,9 +83,18 @@ class Budgeting:
                         self._metrics.samples.labels("replayed").inc(samples)
                         return found
                     charge = found
+                for name, limit in limits:
+                    if (number := charge.told.get(name)) is not None:
+                        chain = limit.defend(chain, number, samples)
                 return Admitted(charge, base, chain)
             except StaleConfiguration:
                 await configuration.refresh()
+
+    async def _sketches(self, asked: Asked, told: Query | Upload, base: str) -> Sequence[str]:
+        seen = await self._forward.seen(asked, told, base)
+        if isinstance(told, Query) and told.pairs:
+            seen = seen.reshape(-1, *seen.shape[2:])
+        return await apart(partial(sketches, seen, self._secret), seen.nbytes)
 
     async def close(self) -> None:
         """Settle what is leased; no charge may follow."""

@@ -148,12 +148,10 @@ class DataPath:
             content_type, release = request.headers.get("content-type"), request.headers.get("x-release")
             read = Upload.read(content_type, release, body, max_samples=settings.max_samples)
             told = await in_turns(read, len(body))
-            samples = len(told.values)
         else:
             query = Query.read(endpoint, request, person, body, most=settings.max_samples)
             told = await in_turns(query, len(body))
-            samples = told.samples
-        paid = await self._budgeting.charge(asked, samples, told.release)
+        paid = await self._budgeting.charge(asked, told)
         if isinstance(paid, Replay):
             headers = paid.answer.headers | paid.balance.headers() | {"Idempotency-Replayed": "true"}
             return Answer(paid.answer.status, paid.answer.body, headers, "replayed")

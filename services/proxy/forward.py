@@ -59,15 +59,15 @@ class Forward:
         if query.content_type:
             headers["Content-Type"] = query.content_type
         release = query.release
-        defended = release is not None and bool(chain.stages)
+        defended = release is not None and chain.transforms
         naming = None
         if defended and chain.needs_digests:
-            seen = await self._seen(asked, query, base)
+            seen = await self.seen(asked, query, base)
             naming = query.naming(self._secret, asked.model, seen)
         check = partial(query.check, most=self._most)
         reply = await self._ask(asked, base, query.method, query.place, headers, query.body, check)
         if release is None:
-            seen = await self._seen(asked, query, base)
+            seen = await self.seen(asked, query, base)
             return Answer.json({"person": query.person, "images": len(set(sample_marks(seen)))})
         if reply.media != accept:
             raise unusable()
@@ -115,7 +115,7 @@ class Forward:
     async def upload(self, asked: Asked, upload: Upload, base: str, chain: Chain, account: str) -> Answer:
         """The decisions on an upload of ``account``, which leaves transformed."""
         body, upstream = asked.body, self._upstream
-        if chain.stages:
+        if chain.transforms:
 
             def transform() -> bytes:
                 digests = None
@@ -183,8 +183,12 @@ class Forward:
             request = f"{asked.fingerprint}:{asked.idempotency.key}:{asked.idempotency.request}".encode()
         return Noise(self._secret, request)
 
-    async def _seen(self, asked: Asked, query: Query, base: str) -> NDArray[Any]:
-        """The samples as the model sees them."""
+    async def seen(self, asked: Asked, told: Query | Upload, base: str) -> NDArray[Any]:
+        """The samples (B, ...), or pairs of them (B, 2, ...), as the model sees them; of an upload the
+        values."""
+        if isinstance(told, Upload):
+            return told.values
+        query = told
 
         async def decoded(fresh: bool) -> NDArray[Any]:
             card = await self._upstream.card(base, asked.model, fresh=fresh)

@@ -63,7 +63,7 @@ class Free:
         try:
             snapshot.route(key, model, ARTIFACT)
         except Forbidden:
-            defended = snapshot.defended(key.id, model)
+            defended = snapshot.defended(key, model)
             card = await (upstream.told(base, model) if defended else upstream.card(base, model, fresh=True))
             return card.model_dump(mode="json") | {"sha256": "", "parameters": 0}
         return (await upstream.card(base, model, fresh=True)).model_dump(mode="json")

@@ -47,9 +47,9 @@ def proxy(settings: ProxySettings) -> FastAPI:
     configuration = Configuration(redis)
     # All proxies of a range share the operator key, so they draw the same sticky noise, restarted or not.
     secret = derived_secret(settings.operator_key.get_secret_value(), "proxy noise")
-    budgeting = Budgeting(configuration, ledger, metrics)
     free = Free(configuration, upstream, settings)
     forward = Forward(upstream, secret, settings.max_samples)
+    budgeting = Budgeting(configuration, ledger, metrics, forward, secret)
 
     async def redis_answers() -> None:
         with redis_errors():

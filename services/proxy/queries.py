@@ -57,6 +57,11 @@ class Query:
         return RELEASES.get(self.endpoint)
 
     @property
+    def pairs(self) -> bool:
+        """Whether each of its samples is a pair of them."""
+        return self.endpoint == "verification" and self.person is None
+
+    @property
     def method(self) -> str:
         """The HTTP method by which the provider is asked."""
         return "PUT" if self.endpoint == GALLERY else "POST"
@@ -75,8 +80,7 @@ class Query:
     def decoded(self, spec: SampleSpec, most: int) -> Reading:
         """The samples (B, *shape) or pairs (B, 2, *shape) as a model of ``spec`` sees them: all encodings of
         one sample are one query. A step at a time. Raises what the body deserves."""
-        pairs = self.endpoint == "verification" and self.person is None
-        steps = pair_steps if pairs else sample_steps
+        steps = pair_steps if self.pairs else sample_steps
         return steps(self.content_type, self.body, spec=spec, most=most)
 
     def check(self, card: ModelCard, most: int) -> Generator[None, None, None]:

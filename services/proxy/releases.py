@@ -187,6 +187,11 @@ class Upload:
     release: Release
     values: NDArray[np.float32]
 
+    @property
+    def samples(self) -> int:
+        """How many it uploads."""
+        return len(self.values)
+
     @classmethod
     def read(
         cls, content_type: str | None, release: str | None, body: bytes, *, max_samples: int

@@ -66,17 +66,20 @@ class Snapshot:
             self.check_untransformed(key, model, endpoint)
         return self.routes[model]
 
-    def defended(self, key: str, model: str) -> bool:
-        """Whether a policy transforms anything that the key asks of the model, or would if it were there."""
+    def defended(self, key: KeyRecord, model: str) -> bool:
+        """Whether a policy or a limit transforms anything that the key asks of the model, or would if it were
+        there."""
         try:
-            return any(self.chain(key, model, endpoint).stages for endpoint in (*RELEASES, UPLOADS))
+            if any(limit.transforms for _, limit in self.limits_of(key)):
+                return True
+            return any(self.chain(key.id, model, endpoint).transforms for endpoint in (*RELEASES, UPLOADS))
         except Forbidden:
             return True
 
     def check_untransformed(self, key: KeyRecord, model: str, endpoint: str) -> None:
         """Raise `Forbidden` where a policy holds that ``endpoint`` would get around, unless the operator
         named the key's endpoints."""
-        if key.endpoints is None and self.defended(key.id, model):
+        if key.endpoints is None and self.defended(key, model):
             raise Forbidden(
                 f"a policy holds for what this key asks of {model!r}, and {UNTRANSFORMED[endpoint]}",
                 hint=f"where that is meant, the operator names {endpoint!r} among the key's endpoints",

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from leakrange.defences.output import Chain
 from leakrange.registry import Registry, UnknownName
 from leakrange.wire.errors import InvalidInput
 
@@ -25,6 +26,8 @@ class Ask:
     model: str
     endpoint: str
     samples: int
+    sketches: Sequence[str] = ()
+    """Of its samples, where a limit is ``sketched``."""
 
 
 class Limit(BaseModel):
@@ -40,6 +43,10 @@ class Limit(BaseModel):
     kind: ClassVar[str] = ""
     summary: ClassVar[str] = ""
     script: ClassVar[str] = "return counter()"
+    sketched: ClassVar[bool] = False
+    """Whether it needs sketches of the samples."""
+    transforms: ClassVar[bool] = False
+    """Whether `defend` changes what is released."""
 
     def concerns(self, ask: Ask) -> bool:  # noqa: ARG002 - subclasses may need it
         """Whether it bounds such requests at all."""
@@ -48,6 +55,10 @@ class Limit(BaseModel):
     @abstractmethod
     def fields(self, ask: Ask) -> Sequence[str | int]:
         """What the script is given about the request, after the limit's kind and name."""
+
+    def defend(self, chain: Chain, told: int, samples: int) -> Chain:  # noqa: ARG002 - likewise
+        """The policy of a request of so many ``samples``, where the script's ``take`` ``told`` a number."""
+        return chain
 
     def spec(self) -> dict[str, Any]:
         """The canonical form, which `read_limit` reads."""

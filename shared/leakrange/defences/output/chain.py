@@ -52,6 +52,11 @@ class Chain:
         return digest(self.spec())
 
     @property
+    def transforms(self) -> bool:
+        """Whether it may change values at all."""
+        return bool(self.stages)
+
+    @property
     def deterministic(self) -> bool:
         """Whether asking again gives the same answer."""
         return all(stage.deterministic for _, stage in self.stages)
