@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import leakrange
-from clients.cli.commands import embedded_range, keys, listings, runs, scenarios
+from clients.cli.commands import embedded_range, keys, limits, listings, runs, scenarios
 from clients.cli.commands.audit import audit
 from clients.cli.commands.federation import federation
 from clients.cli.commands.reproduce import reproduce
@@ -43,6 +43,7 @@ app.add_typer(scenarios.scenario, name="scenario")
 app.add_typer(listings.data, name="data")
 app.add_typer(listings.models, name="models")
 app.add_typer(keys.keys, name="keys")
+app.add_typer(limits.limits, name="limits")
 app.add_typer(audit, name="audit")
 app.add_typer(federation, name="federation")
 app.command()(reproduce)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -18,6 +19,13 @@ from leakrange.wire.names import is_name
 __all__ = ["keys"]
 
 keys = typer.Typer(help="API keys of the defence proxy.", no_args_is_help=True)
+
+
+class Counting(StrEnum):
+    """How the ledger counts a key's samples."""
+
+    EXACT = "exact"
+    LEASED = "leased"
 
 
 @keys.callback()
@@ -45,6 +53,19 @@ def create(
             " the policy of a model holds for it neither artifact nor the list of the gallery)",
         ),
     ] = None,
+    limits: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--limit", metavar="NAME,...", help="what bounds it beside its budget (repeatable): see limits"
+        ),
+    ] = None,
+    counting: Annotated[
+        Counting,
+        typer.Option(
+            help="leased: each proxy takes a block of the samples and answers from it, which is faster; what"
+            " a killed proxy holds counts as spent, and there may be no limits"
+        ),
+    ] = Counting.EXACT,
     state: State = None,
     url: Url = None,
     as_json: AsJson = False,
@@ -57,6 +78,10 @@ def create(
         body["models"] = _listed("--models", models, _model)
     if endpoints is not None:
         body["endpoints"] = _listed("--endpoints", endpoints, _endpoint)
+    if limits is not None:
+        body["limits"] = _listed("--limit", limits, _limit)
+    if counting is not Counting.EXACT:
+        body["counting"] = counting.value
     created = connect(state, url).operate_proxy("POST", "/admin/keys", body).json()
     if as_json:
         print_json(created)
@@ -77,6 +102,10 @@ def _listed(option: str, given: list[str], mistake: Callable[[str], str | None])
         if told := mistake(value):
             raise CliError(f"{option} {','.join(given)}: {told}", code=Exit.USAGE)
     return values
+
+
+def _limit(name: str) -> str | None:
+    return None if is_name(name) else f"{name!r} is no limit's name"
 
 
 def _model(name: str) -> str | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 import orjson
@@ -93,6 +93,19 @@ class Proxy(_Party):
         """Create or replace a policy."""
         await self._ask("PUT", f"/admin/policies/{name}", {"chain": chain})
 
+    async def put_limit(self, name: str, kind: str, **parameters: Any) -> None:
+        """Create or change a limit, which keys name."""
+        await self._ask("PUT", f"/admin/limits/{name}", {"kind": kind, **parameters})
+
+    async def limit(self, name: str) -> dict[str, Any]:
+        """A limit, and in ``used`` what is counted under it; raises `NotFound`."""
+        found: dict[str, Any] = orjson.loads((await self._ask("GET", f"/admin/limits/{name}")).body)
+        return found
+
+    async def delete_limit(self, name: str) -> None:
+        """Delete a limit that no key names, and what is counted under it; raises `Conflict` otherwise."""
+        await self._ask("DELETE", f"/admin/limits/{name}")
+
     async def put_route(self, model: str, upstream: str) -> None:
         """Send requests for ``model`` to the provider at ``upstream``."""
         await self._ask("PUT", f"/admin/routes/{model}", {"upstream": upstream})
@@ -120,12 +133,15 @@ class Proxy(_Party):
         models: list[str],
         endpoints: list[str],
         key: str | None = None,
+        limits: Sequence[str] = (),
+        counting: Literal["exact", "leased"] = "exact",
     ) -> str:
         """Make sure that a key of that name exists; returns the key itself: ``key``, or what `secret`
         says.
 
         ``endpoints`` are the only ones that it may use: a key that may fetch the artifact needs no
-        releases.
+        releases. ``limits`` bound it beside its budget (`put_limit`); ``counting`` is "leased" where proxies
+        may take blocks of its samples.
         """
         secret = key or self.secret(name)
         await self._ask(
@@ -139,6 +155,8 @@ class Proxy(_Party):
                 "policy": policy,
                 "models": models,
                 "endpoints": endpoints,
+                "limits": list(limits),
+                "counting": counting,
             },
         )
         return secret

@@ -1,0 +1,105 @@
+"""``limits list``, ``put``, ``delete``: what bounds API keys of the defence proxy beside their budgets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from clients.cli.connection import connect
+from clients.cli.console import note, print_json, print_table
+from clients.cli.exits import CliError, Exit
+from clients.cli.options import AsJson, State, Url
+from leakrange.wire.names import is_name
+
+__all__ = ["limits"]
+
+limits = typer.Typer(help="What bounds API keys beside their budgets.", no_args_is_help=True)
+Limit = Annotated[str, typer.Argument(metavar="NAME", help="the limit's name; keys name it with --limit")]
+
+
+@limits.command("list")
+def list_limits(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
+    """List the limits that there are, and the kinds with their parameters."""
+    found = connect(state, url).operate_proxy("GET", "/admin/limits", None).json()
+    if as_json:
+        print_json(found)
+        return
+    print_table(
+        ("limit", "kind", "parameters"),
+        [(one["name"], one["kind"], _parameters(one)) for one in found["limits"]],
+        empty="no limits yet: 'leakrange limits put' makes one",
+    )
+    note("")
+    print_table(
+        ("kind", "parameters", "what it allows"),
+        [(kind["kind"], _named(kind), kind["summary"]) for kind in found["kinds"]],
+        empty="no kinds",
+    )
+
+
+@limits.command("put")
+def put(
+    name: Limit,
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="'leakrange limits list' shows the kinds")],
+    parameters: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="PARAMETER=VALUE...",
+            help="e.g. samples=100 seconds=60; a part of one with a point: costs.features=10",
+        ),
+    ] = None,
+    state: State = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Create or change a limit. What is counted under it stays, unless its kind changes."""
+    body: dict[str, Any] = {"kind": kind}
+    for given in parameters or []:
+        path, equals, value = given.partition("=")
+        if not equals or not path:
+            raise CliError(f"{given!r} is not PARAMETER=VALUE", code=Exit.USAGE)
+        _set(body, path.split("."), _value(value), given)
+    made = connect(state, url).operate_proxy("PUT", _path(name), body).json()
+    if as_json:
+        print_json(made)
+        return
+    note(f"limit {name!r}: {made['kind']}, {_parameters(made)}; keys name it with --limit {name}")
+
+
+@limits.command("delete")
+def delete(name: Limit, state: State = None, url: Url = None) -> None:
+    """Delete a limit that no key names, and what is counted under it."""
+    connect(state, url).operate_proxy("DELETE", _path(name), None)
+    note(f"limit {name!r} is deleted")
+
+
+def _path(name: str) -> str:
+    if not is_name(name):
+        raise CliError(f"{name!r} is no limit's name: letters, digits, '.', '_' and '-'", code=Exit.USAGE)
+    return f"/admin/limits/{name}"
+
+
+def _set(body: dict[str, Any], path: list[str], value: Any, given: str) -> None:
+    for part in path[:-1]:
+        body = body.setdefault(part, {})
+        if not isinstance(body, dict):
+            raise CliError(f"{given!r}: {part} has a value already", code=Exit.USAGE)
+    body[path[-1]] = value
+
+
+def _value(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+
+
+def _parameters(limit: dict[str, Any]) -> str:
+    told = {name: value for name, value in limit.items() if name not in ("name", "kind")}
+    return ", ".join(f"{name}={orjson.dumps(value).decode()}" for name, value in told.items())
+
+
+def _named(kind: dict[str, Any]) -> str:
+    return ", ".join(name if name in kind["required"] else f"[{name}]" for name in kind["parameters"])
