@@ -32,23 +32,24 @@ class _Connection:
     """An event loop and a client session for as long as the process lives: connections are kept open."""
 
     def __init__(self, timeout: float) -> None:
-        self._runner = asyncio.Runner()
+        # An `asyncio.Runner` prints the array that a query returned, to restore the handler of SIGINT.
+        self._loop = asyncio.new_event_loop()
         self._timeout = timeout
         self._transport: AiohttpTransport | None = None
         self._device: tuple[Enrolments, Device, Obfuscators] | None = None
 
     def query(self, job: ProbeJob, key: str, samples: NDArray[Any]) -> NDArray[np.float32]:
-        return self._runner.run(self._query(job, key, samples))
+        return self._loop.run_until_complete(self._query(job, key, samples))
 
     def compute(
         self, job: ProbeJob, key: str, samples: NDArray[Any], chain: DefenceChain
     ) -> NDArray[np.float32]:
         """What a device with the downloaded model lets out; the model is fetched where it is not here."""
-        return self._runner.run(self._compute(job, key, samples, chain))
+        return self._loop.run_until_complete(self._compute(job, key, samples, chain))
 
     def bound(self, job: ProbeJob, key: str, chain: DefenceChain) -> DefenceChain:
         """The job's chain with its trained obfuscators; they are fetched where they are not here."""
-        return self._runner.run(self._bound(job, key, chain)) if chain.artifacts else chain
+        return self._loop.run_until_complete(self._bound(job, key, chain)) if chain.artifacts else chain
 
     async def _bound(self, job: ProbeJob, key: str, chain: DefenceChain) -> DefenceChain:
         _, _, obfuscators = self._as_device()
@@ -80,8 +81,8 @@ class _Connection:
         if self._device is not None:
             self._device[1].close()
         if self._transport is not None:
-            self._runner.run(self._transport.close())
-        self._runner.close()
+            self._loop.run_until_complete(self._transport.close())
+        self._loop.close()
 
 
 def _device(transport: AiohttpTransport) -> tuple[Enrolments, Device, Obfuscators]:
