@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -48,8 +48,11 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
-def start_redis(folder: Path, port: int = 0) -> tuple[subprocess.Popen[bytes], int]:
-    """Start a server without persistence in ``folder`` and wait until it answers.
+def start_redis(
+    folder: Path, port: int = 0, environment: Mapping[str, str] | None = None
+) -> tuple[subprocess.Popen[bytes], int]:
+    """Start a server without persistence in ``folder``, with that added to its environment, and wait until it
+    answers.
 
     ``port`` 0 takes a free one; if somebody else takes it between choosing and binding, another is tried.
     """
@@ -64,6 +67,7 @@ def start_redis(folder: Path, port: int = 0) -> tuple[subprocess.Popen[bytes], i
             process = subprocess.Popen(
                 [get_binary_path(), "--port", str(chosen), "--bind", "127.0.0.1", *no_persistence],
                 cwd=folder,
+                env=os.environ | (environment or {}),
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 preexec_fn=_die_with_parent if sys.platform == "linux" else None,

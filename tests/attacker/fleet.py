@@ -192,6 +192,10 @@ class Fleet:
         self._asked[identity] = asyncio.run_coroutine_threadsafe(self._controller.run(job), self._loop)
         return identity
 
+    def heard(self, identity: str, seconds: float = 60.0) -> JobReport:
+        """The report by which the controller's side knows the end of a job; raises what it was told of."""
+        return self._asked[identity].result(seconds)
+
     def cancel(self, identity: str) -> None:
         """As the controller cancels a job that nobody waits for any more."""
         self._asked.pop(identity).cancel()

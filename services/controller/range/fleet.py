@@ -209,12 +209,21 @@ class Fleet:
         entries = await self._redis.xrevrange(REPORTS, count=1)
         return str(entries[0][0]) if entries else "0-0"
 
+    async def _still(self, position: str) -> str:
+        """The place to read on from; the beginning, where another stream has taken the place of the one that
+        was read: Redis lost its data, and its clock, which numbers the entries, went back."""
+        return "0-0" if _number(await self._newest()) < _number(position) else position
+
     async def _listen(self, position: str) -> None:
+        interrupted = False
         while True:
             try:
+                if interrupted:
+                    position, interrupted = await self._still(position), False
                 answer = await self._redis.xread({REPORTS: position}, count=500, block=1000)
             except (RedisError, OSError) as error:
                 log.warning("report stream unreachable", error=str(error))
+                interrupted = True
                 await asyncio.sleep(1.0)
                 continue
             streams = cast("list[tuple[str, list[tuple[str, dict[str, str]]]]]", answer or [])
@@ -292,6 +301,10 @@ class Fleet:
             " again"
         )
         pending.done.set_exception(JobFailed(reason, identity=pending.identity))
+
+
+def _number(entry: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in entry.split("-"))
 
 
 def _seen(done: asyncio.Future[JobReport]) -> None:
