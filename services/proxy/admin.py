@@ -29,6 +29,7 @@ from services.proxy.admin_schemas import (
     RouteBody,
     Routes,
 )
+from services.proxy.admin_shadows import router as shadows
 from services.proxy.configuration import Configuration
 from services.proxy.openapi import KEY
 from services.proxy.policies import PolicyStore
@@ -60,6 +61,7 @@ KeyTable = Annotated[AccountStore, Depends(_accounts)]
 
 router = APIRouter(prefix="/admin", tags=["admin"], dependencies=[Depends(_operator), KEY])
 router.include_router(limits)
+router.include_router(shadows)
 
 
 @router.get("/policies")

@@ -18,6 +18,7 @@ from services.proxy.limits import Ask, Bounds
 from services.proxy.metrics import Metrics
 from services.proxy.queries import Query
 from services.proxy.releases import Upload
+from services.proxy.shadows import Shadow
 from services.proxy.sketches import sketches
 
 log = structlog.get_logger("leakrange.proxy")
@@ -30,6 +31,7 @@ class Admitted:
     charge: Charge
     base: str
     chain: Chain
+    shadow: Shadow | None = None
 
 
 class Budgeting:
@@ -76,17 +78,21 @@ class Budgeting:
                 elif asked.idempotency is None:
                     charge = await self._ledger.charge(key.id, snapshot.version, samples, bounds)
                 else:
-                    found = await self._ledger.reserve(
+                    reserved = await self._ledger.reserve(
                         key.id, snapshot.version, samples, asked.idempotency, bounds
                     )
-                    if isinstance(found, Replay):
+                    if isinstance(reserved, Replay):
                         self._metrics.samples.labels("replayed").inc(samples)
-                        return found
-                    charge = found
+                        return reserved
+                    charge = reserved
                 for name, limit in limits:
                     if (number := charge.told.get(name)) is not None:
                         chain = limit.defend(chain, number, samples)
-                return Admitted(charge, base, chain)
+                shadow = None
+                if (found := snapshot.shadow(key.id, asked.model, asked.endpoint)) is not None:
+                    binding, policy = found
+                    shadow = Shadow(binding, policy, snapshot.policies[policy])
+                return Admitted(charge, base, chain, shadow)
             except StaleConfiguration:
                 await configuration.refresh()
 

@@ -21,6 +21,7 @@ from services.proxy.snapshot import Binding, KeyRecord, Snapshot
 VERSION = PREFIX + "version"
 POLICIES = PREFIX + "policies"
 BINDINGS = PREFIX + "bindings"
+SHADOWS = PREFIX + "shadows"
 ROUTES = PREFIX + "routes"
 LIMITS = PREFIX + "limits"
 KEYS = PREFIX + "keys"
@@ -53,13 +54,14 @@ class Configuration:
     async def _read(self) -> None:
         async with self._redis.pipeline(transaction=True) as pipeline:
             pipeline.get(VERSION)
-            for stored in (POLICIES, BINDINGS, ROUTES, LIMITS):
+            for stored in (POLICIES, BINDINGS, ROUTES, LIMITS, SHADOWS):
                 pipeline.hgetall(stored)
-            version, policies, bindings, routes, limits = await pipeline.execute()
+            version, policies, bindings, routes, limits, shadows = await pipeline.execute()
         self.snapshot = Snapshot(
             version=_version(version),
             policies={name.decode(): Chain.parse(orjson.loads(spec)) for name, spec in policies.items()},
             bindings={read_binding(binding): name.decode() for binding, name in bindings.items()},
+            shadows={read_binding(binding): name.decode() for binding, name in shadows.items()},
             routes={model.decode(): url.decode() for model, url in routes.items()},
             limits={name.decode(): read_limit(orjson.loads(spec)) for name, spec in limits.items()},
         )

@@ -160,7 +160,7 @@ class DataPath:
             if isinstance(told, Upload):
                 answer = await self._forward.upload(asked, told, paid.base, paid.chain, charge.key_id)
             else:
-                answer = await self._forward.query(asked, told, accept, paid.base, paid.chain)
+                answer = await self._forward.query(asked, told, accept, paid.base, paid.chain, paid.shadow)
         except Exception:  # nothing was sent, whatever went wrong
             await self._budgeting.refund(charge)
             raise

@@ -30,6 +30,7 @@ from services.proxy.releases import (
     query_digests,
     transform_answer,
 )
+from services.proxy.shadows import Compared, Shadow, Shadows, compare
 from services.proxy.upstream import Reply, Upstream
 
 
@@ -48,13 +49,22 @@ class Asked:
 class Forward:
     """Asks providers. The proxy words their failures and refusals itself. The caller reserves the samples."""
 
-    def __init__(self, upstream: Upstream, secret: bytes, most: int) -> None:
+    def __init__(self, upstream: Upstream, secret: bytes, most: int, shadows: Shadows) -> None:
         """``secret`` keys the noise; ``most`` samples are taken in one request."""
         self._upstream, self._secret, self._most = upstream, secret, most
+        self._shadows = shadows
 
-    async def query(self, asked: Asked, query: Query, accept: str, base: str, chain: Chain) -> Answer:
+    async def query(
+        self,
+        asked: Asked,
+        query: Query,
+        accept: str,
+        base: str,
+        chain: Chain,
+        shadow: Shadow | None = None,
+    ) -> Answer:
         """The release of a query, or the entry of an enrolment. Without a policy, the body of a release
-        passes as it is."""
+        passes as it is. A ``shadow`` is computed after it."""
         headers = {"Accept": accept}
         if query.content_type:
             headers["Content-Type"] = query.content_type
@@ -74,11 +84,35 @@ class Forward:
         if not defended:
             if await apart(partial(answered_rows, reply.media, reply.body), len(reply.body)) != query.samples:
                 raise unusable()
+            if shadow is not None:
+                self._follow(asked, query, base, shadow, reply, reply.body)
             return Answer(200, reply.body, {"Content-Type": accept})
         digests = naming(reply.template) if naming is not None else None
         context = self._noise(asked).context(chain, release, digests)
         body = await self._defended(asked, query, base, chain, context, reply)
+        if shadow is not None:
+            self._follow(asked, query, base, shadow, reply, body)
         return Answer(200, body, {"Content-Type": accept})
+
+    def _follow(
+        self, asked: Asked, query: Query, base: str, shadow: Shadow, reply: Reply, sent: bytes
+    ) -> None:
+        release, chain = query.release, shadow.chain
+        assert release is not None
+
+        async def work() -> Compared:
+            digests = None
+            if chain.needs_digests:
+                seen = await self.seen(asked, query, base)
+                digests = query.naming(self._secret, asked.model, seen)(reply.template)
+            heads: tuple[int, ...] = ()
+            if chain.by_head:
+                heads = tuple((await self._upstream.told(base, asked.model)).heads or ())
+            context = replace(self._noise(asked).context(chain, release, digests), heads=heads)
+            compared = partial(compare, chain, reply.media, reply.body, sent, context)
+            return await apart(compared, len(reply.body))
+
+        self._shadows.follow(shadow, work)
 
     async def _defended(
         self, asked: Asked, query: Query, base: str, chain: Chain, context: ReleaseContext, reply: Reply

@@ -25,6 +25,7 @@ from services.proxy.openapi import described
 from services.proxy.policies import PolicyStore
 from services.proxy.redis_client import connect, redis_errors
 from services.proxy.settings import ProxySettings
+from services.proxy.shadows import Shadows
 from services.proxy.upstream import Upstream
 
 DESCRIPTION = """Stands between API keys and providers: authenticates, counts budgets in samples, and
@@ -48,7 +49,8 @@ def proxy(settings: ProxySettings) -> FastAPI:
     # All proxies of a range share the operator key, so they draw the same sticky noise, restarted or not.
     secret = derived_secret(settings.operator_key.get_secret_value(), "proxy noise")
     free = Free(configuration, upstream, settings)
-    forward = Forward(upstream, secret, settings.max_samples)
+    shadows = Shadows(redis, registry)
+    forward = Forward(upstream, secret, settings.max_samples, shadows)
     budgeting = Budgeting(configuration, ledger, metrics, forward, secret)
 
     async def redis_answers() -> None:
@@ -62,6 +64,7 @@ def proxy(settings: ProxySettings) -> FastAPI:
                 yield
             finally:
                 await budgeting.close()
+                await shadows.close()
 
     app = create_app(
         "proxy",
@@ -75,6 +78,7 @@ def proxy(settings: ProxySettings) -> FastAPI:
     app.state.configuration = configuration
     app.state.policies = PolicyStore(configuration)
     app.state.accounts = AccountStore(redis, configuration, ledger)
+    app.state.shadows = shadows
     app.state.limits = LimitStore(redis, configuration)
     app.include_router(router)
     app.include_router(described())

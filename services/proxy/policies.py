@@ -13,6 +13,7 @@ from services.proxy.configuration import (
     KEY,
     POLICIES,
     ROUTES,
+    SHADOWS,
     Configuration,
     field,
     queue,
@@ -44,7 +45,8 @@ class PolicyStore:
                 raise NotFound(f"there is no policy {name!r}")
             bound = [
                 read_binding(binding)._asdict()
-                for binding, policy in (await pipeline.hgetall(BINDINGS)).items()
+                for table in (BINDINGS, SHADOWS)
+                for binding, policy in (await pipeline.hgetall(table)).items()
                 if text(policy) == name
             ]
             if bound:
@@ -52,10 +54,10 @@ class PolicyStore:
             queue(pipeline)
             pipeline.hdel(POLICIES, name)
 
-        await self._configuration.change(write, POLICIES, BINDINGS)
+        await self._configuration.change(write, POLICIES, BINDINGS, SHADOWS)
 
-    async def put_binding(self, binding: Binding, policy: str) -> None:
-        """Let a policy hold for a key, model or endpoint.
+    async def put_binding(self, binding: Binding, policy: str, table: str = BINDINGS) -> None:
+        """Let a policy hold for a key, model or endpoint; or be a shadow there (``table`` SHADOWS).
 
         Raises `InvalidInput` for an unknown policy or key, or a policy that means nothing on the endpoint's
         releases.
@@ -70,16 +72,16 @@ class PolicyStore:
             kind = RELEASES.get(binding.endpoint or "")
             if kind is not None and (reason := Chain.parse(orjson.loads(stored)).refuse(kind)):
                 raise InvalidInput(f"the policy {policy!r} cannot hold for {binding.endpoint}: {reason}")
-            there = await pipeline.hget(BINDINGS, field(binding))
+            there = await pipeline.hget(table, field(binding))
             if there is None or text(there) != policy:
                 queue(pipeline)
-                pipeline.hset(BINDINGS, field(binding), policy)
+                pipeline.hset(table, field(binding), policy)
 
-        await self._configuration.change(write, POLICIES, BINDINGS)
+        await self._configuration.change(write, POLICIES, table)
 
-    async def delete_binding(self, binding: Binding) -> None:
-        """Delete a binding; raises `NotFound`."""
-        await self._delete(BINDINGS, field(binding), "binding")
+    async def delete_binding(self, binding: Binding, table: str = BINDINGS) -> None:
+        """Delete a binding, or a shadow; raises `NotFound`."""
+        await self._delete(table, field(binding), "binding" if table == BINDINGS else "shadow")
 
     async def put_route(self, model: str, upstream: str) -> None:
         """Send requests for a model to a provider."""

@@ -50,6 +50,8 @@ class Snapshot:
     version: str = "0"
     policies: Mapping[str, Chain] = field(default_factory=dict)
     bindings: Mapping[Binding, str] = field(default_factory=dict)
+    shadows: Mapping[Binding, str] = field(default_factory=dict)
+    """Policies that are computed and counted beside those that hold."""
     routes: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[str, Limit] = field(default_factory=dict)
 
@@ -97,19 +99,31 @@ class Snapshot:
 
         Raises `Forbidden` where the bound policy is gone: nothing must slip through undefended.
         """
-        for binding in (
-            Binding(key, model, endpoint),
-            Binding(key, model),
-            Binding(key),
-            Binding(None, model, endpoint),
-            Binding(None, model),
-            Binding(),
-        ):
+        for binding in _matching(key, model, endpoint):
             if (name := self.bindings.get(binding)) is not None:
                 if name not in self.policies:
                     raise Forbidden(f"the policy {name!r} of this request is gone")
                 return self.policies[name]
         return _NOTHING
+
+    def shadow(self, key: str, model: str, endpoint: str) -> tuple[Binding, str] | None:
+        """The shadow bound most specifically, and its policy's name."""
+        for binding in _matching(key, model, endpoint) if self.shadows else ():
+            if (name := self.shadows.get(binding)) is not None:
+                return (binding, name) if name in self.policies else None
+        return None
+
+
+def _matching(key: str, model: str, endpoint: str) -> tuple[Binding, ...]:
+    """All bindings that would hold for a request, the most specific first."""
+    return (
+        Binding(key, model, endpoint),
+        Binding(key, model),
+        Binding(key),
+        Binding(None, model, endpoint),
+        Binding(None, model),
+        Binding(),
+    )
 
 
 _NOTHING = Chain()

@@ -1,0 +1,104 @@
+"""The admin API of shadow policies."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BaseModel
+
+from leakrange.wire.schemas import Name
+from services.proxy.admin_schemas import BindingBody, Endpoint
+from services.proxy.configuration import SHADOWS, Configuration
+from services.proxy.policies import PolicyStore
+from services.proxy.shadows import Shadow, Shadows
+from services.proxy.snapshot import Binding
+
+
+class ShadowFigures(BindingBody):
+    """A shadow, and what it would have made of the answers that it was computed beside."""
+
+    requests: int
+    samples: int
+    values: int
+    changed: int
+    """Values that differ from those that were sent."""
+    decisions: int
+    """Samples whose largest value would have been another one."""
+    distance: float | None
+    """Mean over samples of the Euclidean distance from what was sent; None before the first."""
+    cpu_seconds: float
+    failed: int
+    """Requests of which it made nothing: the policy cannot take their release, say."""
+    skipped: int
+    """Requests that it was too slow for."""
+
+
+class ShadowList(BaseModel):
+    """All shadows."""
+
+    shadows: list[ShadowFigures]
+
+
+def _configuration(request: Request) -> Configuration:
+    configuration: Configuration = request.app.state.configuration
+    return configuration
+
+
+def _policies(request: Request) -> PolicyStore:
+    store: PolicyStore = request.app.state.policies
+    return store
+
+
+def _shadows(request: Request) -> Shadows:
+    shadows: Shadows = request.app.state.shadows
+    return shadows
+
+
+Store = Annotated[PolicyStore, Depends(_policies)]
+
+router = APIRouter(prefix="/shadows")
+
+
+@router.get("")
+async def list_shadows(
+    live: Annotated[Configuration, Depends(_configuration)], shadows: Annotated[Shadows, Depends(_shadows)]
+) -> ShadowList:
+    """All shadows with their figures."""
+    snapshot = await live.refresh()
+    ordered = sorted(snapshot.shadows.items(), key=lambda item: [part or "" for part in item[0]])
+    bound = [Shadow(each, policy, snapshot.policies[policy]) for each, policy in ordered]
+    figures = await asyncio.gather(*(shadows.figures(each) for each in bound))
+    return ShadowList(shadows=[_told(each, counted) for each, counted in zip(bound, figures, strict=True)])
+
+
+@router.put("")
+async def put_shadow(body: BindingBody, store: Store) -> BindingBody:
+    """Let a policy be computed and counted, and never sent, beside the one that holds: for a key, a model,
+    one endpoint of a model, or (none of them) all. Each policy has figures of its own."""
+    await store.put_binding(Binding(body.key, body.model, body.endpoint), body.policy, SHADOWS)
+    return body
+
+
+@router.delete("", status_code=204)
+async def delete_shadow(
+    store: Store,
+    key: Annotated[Name | None, Query()] = None,
+    model: Annotated[Name | None, Query()] = None,
+    endpoint: Annotated[Endpoint | None, Query()] = None,
+) -> None:
+    """Delete the shadow of exactly these. Its figures go on where the same policy is bound there again."""
+    await store.delete_binding(Binding(key, model, endpoint), SHADOWS)
+
+
+def _told(shadow: Shadow, figures: dict[str, float]) -> ShadowFigures:
+    counts = {name: round(value) for name, value in figures.items() if name not in ("distance", "seconds")}
+    samples = counts["samples"]
+    return ShadowFigures(
+        **shadow.binding._asdict(),
+        policy=shadow.policy,
+        **counts,
+        distance=figures["distance"] / samples if samples else None,
+        cpu_seconds=figures["seconds"],
+    )
