@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from leakrange.data.spans import span_of
 from leakrange.defences.chain import DefenceChain
+from leakrange.defences.questions import questions
 from leakrange.jobs.job import ProbeJob
 from leakrange.store.files import FolderStore, put_array, whole
 from leakrange.wire.client import NativeClient
@@ -114,18 +115,14 @@ def probe(job: ProbeJob, context: JobContext) -> dict[str, Any]:
     """Ask for the releases of the span's samples, or of pairs of them, or compute them where the defence
     changes the model; store them, float32 (samples, ...)."""
     key = derived_key(job.account, context.settings)
-    data, chosen = span_of(job.span)
-    if job.pairs is not None:
-        chosen = chosen[np.array(job.pairs)]
-    connection, samples = _connection(context.settings.request_timeout), data.values[chosen]
+    connection = _connection(context.settings.request_timeout)
     chain = connection.bound(job, key, DefenceChain.parse(job.defence))
     begun = time.perf_counter()
     if chain.changes_model:
-        released = connection.compute(job, key, samples, chain)
+        data, chosen = span_of(job.span)
+        released = connection.compute(job, key, data.values[chosen], chain)
     else:
-        draw = np.random.default_rng(int(job.identity(), 16))  # a repeat sends the same samples
-        samples = np.ascontiguousarray(chain.obfuscate(samples, data.spec, draw))
-        released = connection.query(job, key, samples)
+        released = connection.query(job, key, questions(job, chain))
     seconds = time.perf_counter() - begun
     put_array(context.releases, f"{job.identity()}.npy", released.astype(np.float32))
-    return {"samples": len(samples), "seconds": round(seconds, 4)}
+    return {"samples": len(released), "seconds": round(seconds, 4)}

@@ -22,6 +22,8 @@ from leakrange.wire.transport import AiohttpTransport
 from services.controller.audits.endpoints import router as audits
 from services.controller.audits.service import AuditService
 from services.controller.catalogue.endpoints import router as catalogue
+from services.controller.load.endpoints import router as load
+from services.controller.load.service import LoadService
 from services.controller.obfuscators import router as obfuscators
 from services.controller.page.endpoints import router as page
 from services.controller.range.fleet import Fleet
@@ -54,6 +56,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
         parties = _parties(settings, database, fleet, transport)
         supervisor = Supervisor(settings, database, news, parties)
         app.state.runs = service = RunService(database, parties.releases, news, supervisor)
+        app.state.load = LoadService(database, parties.releases, supervisor)
         app.state.audits = examiner = AuditService(
             database, fleet, parties.proxy, transport, parties.releases, settings
         )
@@ -83,6 +86,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
     app.state.settings = settings
     app.state.database = database
     app.include_router(runs)
+    app.include_router(load)
     app.include_router(audits)
     app.include_router(catalogue)
     app.include_router(obfuscators)

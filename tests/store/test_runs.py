@@ -11,6 +11,7 @@ from leakrange.jobs.session import SessionReply
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.jobs import Jobs
+from leakrange.store.loads import Loads
 from leakrange.store.runs import Runs
 from leakrange.store.served import ServedModels
 from leakrange.store.tables import Base, Event, Job, Run, Trial, Truth
@@ -109,6 +110,7 @@ async def test_deleting_a_run_leaves_nothing_of_it(database: Database) -> None:
             await Truths(session).add(each, "u", told(1))
             await Ledger(session).open(each, "k", policy="p", budget=1)
             await ServedModels(session).add(each, "m", "honest")
+            await Loads(session).put(each, "part", {})
     async with database.write() as session:
         await session.delete(await Runs(session).get(run_id))
     async with database.read() as session:

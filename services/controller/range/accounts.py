@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from typing import Literal
 
 import structlog
 
@@ -62,6 +64,8 @@ class Accounts:
         models: list[str],
         endpoints: list[str],
         key: str | None = None,
+        limits: Sequence[str] = (),
+        counting: Literal["exact", "leased"] = "exact",
     ) -> str:
         """The key of that name, created where needed, with ``budget`` samples of what is served as
         ``models``, at ``endpoints``. A digest among these models lets it fetch an obfuscator. It is ``key``,
@@ -69,7 +73,14 @@ class Accounts:
         # First, so that the run's ledger has every key that was used, however the run ends.
         await self._journal.open_account(name, policy=policy, budget=budget)
         return await self._proxy.put_key(
-            name, budget=budget, policy=policy, models=models, endpoints=endpoints, key=key
+            name,
+            budget=budget,
+            policy=policy,
+            models=models,
+            endpoints=endpoints,
+            key=key,
+            limits=limits,
+            counting=counting,
         )
 
     async def close(self, *, within: float | None = None) -> None:

@@ -16,6 +16,7 @@ from leakrange.wire.keys import api_key
 from leakrange.wire.names import upload_name
 from services.controller.range.context import RunContext
 from services.controller.range.together import together
+from services.controller.range.under_load import UnderLoad
 from services.controller.range.uploaded import reconstructed_as, session_stored
 
 DEVICE = [ARTIFACT, UPLOADS]
@@ -27,6 +28,8 @@ class Asking:
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
+        load = context.plan.load
+        self._under_load = UnderLoad(context, load) if load is not None else None
 
     async def stream(self, stream: PlannedStream) -> list[str]:
         """Carry out every session of a stream; the identities of its stored releases, in order."""
@@ -111,11 +114,20 @@ class Asking:
             )
 
     async def probe(self, probe: PlannedProbe) -> list[str]:
-        """Carry out every chunk of a probe; the identities of its stored releases, in order."""
+        """Carry out every chunk of a probe; the identities of its stored releases, in order. In a run under
+        load the fleet does what asks nobody, or with obfuscators of its own."""
+        try:
+            return await self._probe(probe)
+        finally:
+            self._context.offers.ended(probe.id)
+
+    async def _probe(self, probe: PlannedProbe) -> list[str]:
         context = self._context
         model, policy = context.models[probe.model], context.policies[probe.defence]
         files = await context.ready(model, probe.local)
         samples = 0 if probe.downloads else sum(span.stop - span.start for span in probe.spans)
+        if self._under_load is not None and not probe.downloads and not files:
+            return await self._under_load.probe(probe, model, policy)
         name = f"{context.run}.{probe.by}.{probe.id}"
         await context.accounts.key(
             name,

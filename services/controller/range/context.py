@@ -6,11 +6,13 @@ import asyncio
 from typing import Any
 
 from leakrange.defences.chain import DefenceChain
+from leakrange.scenario.asked_by import roles
 from leakrange.scenario.plan import Plan, PlannedModel
 from services.controller.range.accounts import Accounts
 from services.controller.range.dispatch import Dispatch
 from services.controller.range.journal import Journal
 from services.controller.range.models import Models
+from services.controller.range.offers import Offers
 from services.controller.range.parties import Parties
 from services.controller.range.together import Once, together
 from services.controller.settings import ControllerSettings
@@ -42,6 +44,8 @@ class RunContext:
         self.dispatch = Dispatch(parties.fleet, journal)
         self.own = Models(parties, journal, self.once, self.dispatch)
         self.accounts = Accounts(parties.proxy, journal)
+        self.offers = Offers(plan.load)
+        self.roles = roles(plan) if plan.load is not None else {}
 
     async def ready(self, model: PlannedModel, local: list[Any]) -> dict[str, str]:
         """Have the model served, and the obfuscators trained that the chain ``local`` of its users' devices

@@ -22,6 +22,7 @@ from leakrange.wire.errors import LeakrangeError, StorageFull
 from services.controller.range.asking import Asking
 from services.controller.range.context import RunContext
 from services.controller.range.journal import Journal
+from services.controller.range.offers import Offers
 from services.controller.range.parties import Parties
 from services.controller.range.together import together
 from services.controller.range.trial import ReadyTrial
@@ -45,6 +46,11 @@ class Driver:
         """Identities of the jobs that wait or run in the fleet, to be dropped when the run is cancelled."""
         return self._context.dispatch.in_fleet
 
+    @property
+    def offers(self) -> Offers:
+        """What waits for load users."""
+        return self._context.offers
+
     async def execute(self) -> None:
         """Carry out the plan. A trial that cannot be finished is recorded as failed, with the reason."""
         context, plan = self._context, self._context.plan
@@ -55,11 +61,14 @@ class Driver:
         await context.journal.expect([(each.artifact, "train", {"model": each.id}) for each in plan.trained])
         for policy in plan.policies:
             await context.parties.proxy.put_policy(policy.name, policy.chain)
+        left = [trial for trial in plan.trials if trial.result.id not in judged]
+        context.offers.expect(
+            name for trial in left for names in trial.needs.probes.values() for name in names
+        )
         try:
             async with asyncio.TaskGroup() as group:
-                for trial in plan.trials:
-                    if trial.result.id not in judged:
-                        group.create_task(self._trial(trial))
+                for trial in left:
+                    group.create_task(self._trial(trial))
         finally:
             await context.once.end()
         await context.dispatch.drop()

@@ -19,6 +19,7 @@ from services.controller.range.accounts import Accounts
 from services.controller.range.driver import Driver
 from services.controller.range.journal import Journal
 from services.controller.range.news import News
+from services.controller.range.offers import Offers
 from services.controller.range.parties import Parties
 from services.controller.settings import ControllerSettings
 
@@ -54,6 +55,11 @@ class Supervisor:
         driven = self._driven[run] = _Driven()
         driven.task = asyncio.create_task(self._drive(run, driven), name=f"run {run}")
         driven.task.add_done_callback(lambda task: self._ended(run, task))
+
+    def offers(self, run: str) -> Offers | None:
+        """What a run offers load users; None for one that is over, or has not begun."""
+        driven = self._driven.get(run)
+        return driven.driver.offers if driven is not None and driven.driver is not None else None
 
     async def resume(self) -> None:
         """Continue every unfinished run."""

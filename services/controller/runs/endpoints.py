@@ -41,9 +41,10 @@ _YAML = {"type": "string", "description": "a scenario; GET /v1/scenario/schema g
         }
     },
 )
-async def start(request: Request, service: Service, response: Response) -> Accepted:
-    """Take a scenario (YAML or JSON), check it, and begin to run it. All mistakes are told at once (422)."""
-    accepted = await service.start(await request.body())
+async def start(request: Request, service: Service, response: Response, load: bool = False) -> Accepted:
+    """Take a scenario (YAML or JSON), check it, and begin to run it. All mistakes are told at once (422).
+    With ``load``, load users ask what the fleet would."""
+    accepted = await service.start(await request.body(), load=load)
     response.headers["Location"] = accepted.url
     return accepted
 

@@ -15,7 +15,9 @@ from leakrange.metrics import entropy_bits, entropy_histogram, softmax
 from leakrange.scenario.plan import Plan, PlannedModel
 from leakrange.scenario.results import ModelResult, RunResults, TrialResult
 from leakrange.scenario.summary import summarise
+from leakrange.scenario.under_load import Loaded, LoadPart
 from leakrange.store.files import FolderStore, get_array, whole
+from leakrange.store.loads import Loads
 from leakrange.store.models import Models
 from leakrange.store.runs import Runs
 from leakrange.store.tables import LedgerEntry, Run
@@ -34,6 +36,7 @@ class Record:
     figures: dict[str, dict[str, Any]]
     accounts: Sequence[LedgerEntry]
     notes: dict[str, str]
+    loads: dict[str, dict[str, Any]]
 
 
 async def read_record(session: AsyncSession, run_id: str) -> Record:
@@ -53,7 +56,15 @@ async def read_record(session: AsyncSession, run_id: str) -> Record:
         except NotFound:
             continue  # not trained yet
     trials = await Trials(session).of_run(run_id)
-    return Record(run, plan, trials, figures, await Ledger(session).of_run(run_id), notes)
+    return Record(
+        run,
+        plan,
+        trials,
+        figures,
+        await Ledger(session).of_run(run_id),
+        notes,
+        await Loads(session).of_run(run_id),
+    )
 
 
 def gather(record: Record, releases: FolderStore) -> RunResults:
@@ -90,7 +101,16 @@ def gather(record: Record, releases: FolderStore) -> RunResults:
             for account in record.accounts
         ],
         seconds=run.seconds,
+        load=loaded(plan, record.loads),
     )
+
+
+def loaded(plan: Plan, parts: dict[str, dict[str, Any]]) -> Loaded | None:
+    """What was seen in a run under load; None for any other run."""
+    if plan.load is None:
+        return None
+    seen = {name: LoadPart.model_validate(part) for name, part in parts.items()}
+    return Loaded(spec=plan.load.model_dump(mode="json"), parts=seen)
 
 
 def _outputs(plan: Plan, model: PlannedModel, releases: FolderStore) -> np.ndarray[Any, Any] | None:

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from leakrange.scenario.document import Scenario
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
+from leakrange.scenario.mistakes import Mistakes
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import RunResults, TrialResult
 from leakrange.store.engine import Database
@@ -43,11 +44,12 @@ class RunService:
         self._pages: dict[str, str] = {}
         self._closing = False
 
-    async def start(self, body: bytes) -> Accepted:
-        """Check a scenario, store it as a run, and begin; raises `InvalidScenario` with every mistake."""
+    async def start(self, body: bytes, *, load: bool = False) -> Accepted:
+        """Check a scenario, store it as a run, and begin; raises `InvalidScenario` with every mistake. A run
+        under ``load`` offers its questions to the users of the scenario's section of that name."""
         if len(body) > MAX_SCENARIO:
             raise BodyTooLarge(f"a scenario may have {MAX_SCENARIO} bytes", hint="is this a scenario?")
-        scenario, plan = await asyncio.to_thread(_plan, body)
+        scenario, plan = await asyncio.to_thread(_plan, body, load)
         recipes = [each.recipe for each in plan.trained]
         environment = await asyncio.to_thread(describe, recipes)
         async with self._database.write() as session:
@@ -164,9 +166,13 @@ class RunService:
         return page
 
 
-def _plan(body: bytes) -> tuple[Scenario, Plan]:
+def _plan(body: bytes, load: bool) -> tuple[Scenario, Plan]:
     scenario = parse(body)
-    return scenario, expand(scenario)
+    if not load:
+        return scenario, expand(scenario)
+    if scenario.load is None:
+        Mistakes().refuse((), "'load' is missing: a run under load needs to be told which users ask")
+    return scenario, expand(scenario).model_copy(update={"load": scenario.load})
 
 
 # Drawing takes a library that takes longer to import than the controller takes to start: the first report

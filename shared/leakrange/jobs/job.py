@@ -138,6 +138,9 @@ class ProbeJob(_Strict):
     obfuscators: dict[str, str] = {}
     """The SHA-256 of the file of each trained obfuscator that ``defence`` names, by its digest."""
     pairs: Annotated[list[tuple[Place, Place]], Field(min_length=1, max_length=MAX_PAIRS)] | None = None
+    under: str = ""
+    """The run under load whose users ask: it asks everything anew, and its answers are its own. Empty for
+    what the fleet asks."""
 
     @model_validator(mode="after")
     def _meant(self) -> Self:
@@ -158,7 +161,8 @@ class ProbeJob(_Strict):
     def identity(self) -> str:
         """Keyed by model, inputs, policy, draw and role; not by the account, nor by where it is served, nor
         by the files that the digests stand for."""
-        return digest(self.model_dump(mode="json", exclude={"url", "account", "model", "obfuscators"}))
+        left_out = {"url", "account", "model", "obfuscators"} | (set() if self.under else {"under"})
+        return digest(self.model_dump(mode="json", exclude=left_out))
 
 
 class FitJob(_Strict):

@@ -13,7 +13,9 @@ from leakrange.report.charts.entropy import entropies
 from leakrange.report.charts.frontier import frontiers
 from leakrange.report.charts.plane import planes
 from leakrange.report.charts.training import histories
+from leakrange.report.charts.under_load import under_load
 from leakrange.report.findings import Findings, leak
+from leakrange.report.load_table import LoadRow, load_rows
 from leakrange.report.views import View, views
 
 __all__ = ["Group", "Section", "chart_sections"]
@@ -38,6 +40,7 @@ class Section:
     keys: list[Key] = field(default_factory=list)
     missing: str = ""
     wide: bool = False
+    table: list[LoadRow] = field(default_factory=list)
 
 
 def chart_sections(findings: Findings) -> list[Section]:
@@ -46,6 +49,7 @@ def chart_sections(findings: Findings) -> list[Section]:
     one = "Only one budget was tried" if len({row.budget for row in measured}) == 1 else ""
     return [
         _plane(findings),
+        *_load(findings),
         *_views(findings),
         *_bits(findings),
         _section(
@@ -140,6 +144,27 @@ def _plane(findings: Findings) -> Section:
         _defence_keys(findings),
         "" if groups else "No finished trial has both a figure of utility and one of leakage.",
         wide=bool(drawn),
+    )
+
+
+def _load(findings: Findings) -> Iterator[Section]:
+    """Left out without a word where the run was not under load."""
+    load = findings.results.load
+    if load is None:
+        return
+    pictures = under_load(findings)
+    counts = load.spec["users"]
+    users = ", ".join(f"{count} {kind}" for kind, count in counts.items())
+    yield Section(
+        "load",
+        "Under load",
+        f"What attacks find out from so many queries while {users} users ask at the peak, and how requests "
+        f"were answered under each defence in {load.seconds:.0f} s. Bars are 95 % intervals; the dashed line "
+        "is the chance level.",
+        [Group("", pictures)] if pictures else [],
+        missing="" if pictures else "No attack has finished yet.",
+        wide=True,
+        table=load_rows(findings),
     )
 
 

@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from leakrange.data import Names as Attributes
 from leakrange.jobs.job import Knowledge
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule
+from leakrange.scenario.load import LoadSpec
 from leakrange.wire.endpoints import ServiceSpec
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import MAX_BATCH, StudentService
@@ -167,3 +168,5 @@ class Scenario(Head):
     clients: dict[str, ClientSpec]
     defences: dict[str, list[Any]]
     attacks: dict[str, AttackSpec]
+    load: LoadSpec | None = None
+    """Who asks in a run under load; other runs take no notice of it."""

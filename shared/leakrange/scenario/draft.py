@@ -16,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.document import NAME, AttackSpec, ClientSpec, Head, ProviderSpec, Scenario
+from leakrange.scenario.load import LoadSpec
 from leakrange.scenario.mistakes import Mistakes, Path
 
 __all__ = ["Draft", "read_draft"]
@@ -38,6 +39,7 @@ class Draft:
     clients: dict[str, ClientSpec | None] = field(default_factory=dict)
     defences: dict[str, Any] = field(default_factory=dict)
     attacks: dict[str, AttackSpec | None] = field(default_factory=dict)
+    load: LoadSpec | None = None
 
     def data_path(self, label: str) -> Path:
         """Where the data set of that label stands."""
@@ -76,6 +78,8 @@ def read_draft(raw: Any, mistakes: Mistakes) -> Draft:
         if raw.get("defences") is not None
         else {"none": []}
     )
+    if raw.get("load") is not None:
+        draft.load = _model(LoadSpec, raw["load"], ("load",), mistakes)
     return draft
 
 

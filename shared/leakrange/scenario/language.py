@@ -9,6 +9,7 @@ from typing import Any
 
 from leakrange.defences.chain import DefenceChain
 from leakrange.defences.stages import InvalidChain, name_of
+from leakrange.scenario.asked_by import check_load
 from leakrange.scenario.attacks import check_attacks
 from leakrange.scenario.bounds import check_bounds
 from leakrange.scenario.document import Scenario
@@ -37,6 +38,8 @@ def parse(text: str | bytes | dict[str, Any]) -> Scenario:
     defences = _check_defences(draft, providers, mistakes)
     clients = _check_clients(draft, providers, mistakes)
     attacks = check_attacks(draft, providers, mistakes)
+    if draft.load is not None:
+        check_load(draft.load, providers, {name: each for name, (each, _) in attacks.items()}, mistakes)
     if draft.head is not None:
         chains = [
             DefenceChain.parse(spec)
@@ -53,6 +56,7 @@ def parse(text: str | bytes | dict[str, Any]) -> Scenario:
         clients=clients,
         defences=defences,
         attacks={name: attack for name, (attack, _) in attacks.items()},
+        load=draft.load,
     )
 
 

@@ -20,6 +20,7 @@ from leakrange.defences.output import Chain
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.job import FitJob, ProbeJob, Shown, Span, TrainJob
 from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.scenario.load import LoadSpec
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import endpoint_of
@@ -209,9 +210,10 @@ class PlannedProbe(_Strict):
         account: str,
         name: str,
         obfuscators: Mapping[str, str] | None = None,
+        under: str = "",
     ) -> ProbeJob:
-        """The fleet's job for one span; ``name`` is what the model is served as, ``obfuscators`` the SHA-256
-        of the file of each that ``local`` names."""
+        """The job for one span; ``name`` is what the model is served as, ``obfuscators`` the SHA-256
+        of the file of each that ``local`` names, ``under`` the run whose load users ask."""
         asked, pairs = span, None
         if model.release == "score":
             asked, pairs = compared(span, max(each.stop for each in self.spans), self.references)
@@ -228,6 +230,7 @@ class PlannedProbe(_Strict):
             defence=self.local,
             obfuscators=dict(obfuscators or {}),
             pairs=pairs,
+            under=under,
         )
 
 
@@ -268,6 +271,8 @@ class Plan(_Strict):
     trials: list[PlannedTrial]
     classes: dict[str, dict[str, list[str]]]
     """Per data label and attribute the names of the classes, for scoring without loading data."""
+    load: LoadSpec | None = None
+    """Who asks the probes, where it is not the fleet."""
 
     @property
     def trained(self) -> list[PlannedModel | PlannedObfuscator]:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from leakrange.metrics.estimate import Estimate, OverSeeds
+from leakrange.scenario.under_load import Loaded
 
 __all__ = [
     "Curve",
@@ -147,3 +148,4 @@ class RunResults(_Strict):
     ledger: list[dict[str, Any]] = []
     """Per API key: name, policy, budget, spent samples, distinct samples."""
     seconds: float | None = None
+    load: Loaded | None = None

@@ -21,6 +21,7 @@ from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario import registered
 from leakrange.scenario.document import NAME, AttackSpec, ClientSpec, Head, ProviderSpec
 from leakrange.scenario.draft import EXTENSION, NEEDED
+from leakrange.scenario.load import LoadSpec
 
 __all__ = ["scenario_schema"]
 
@@ -33,7 +34,15 @@ def scenario_schema() -> Schema:
     defences: dict[str, Any] = {name: one for stage in STAGES.values() for name, one in stage.items()}
     parameters = [entry.Parameters for entry in (*behaviours.values(), *attacks.values())]
     parameters += [entry.Parameters for entry in defences.values()]
-    models: list[type[BaseModel]] = [Head, DataSpec, ProviderSpec, ClientSpec, AttackSpec, *parameters]
+    models: list[type[BaseModel]] = [
+        Head,
+        DataSpec,
+        ProviderSpec,
+        ClientSpec,
+        AttackSpec,
+        LoadSpec,
+        *parameters,
+    ]
     references, definitions = models_json_schema([(model, "validation") for model in dict.fromkeys(models)])
     defined: dict[str, Schema] = definitions["$defs"]
 
@@ -73,6 +82,7 @@ def scenario_schema() -> Schema:
             "clients": {**_named(client), "maxProperties": 1},
             "defences": _named(chain),
             "attacks": _named({"$ref": "#/$defs/attack"}),
+            "load": {"anyOf": [{"$ref": "#/$defs/LoadSpec"}, {"type": "null"}]},
         },
         "$defs": {
             **kept,

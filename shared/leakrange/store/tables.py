@@ -32,6 +32,7 @@ __all__ = [
     "JobKind",
     "JobState",
     "LedgerEntry",
+    "Load",
     "Model",
     "Run",
     "RunState",
@@ -226,6 +227,18 @@ class LedgerEntry(Base):
     spent: Mapped[int] = mapped_column(Integer)
     distinct: Mapped[int] = mapped_column(Integer)
     seen: Mapped[datetime] = mapped_column(default=now)
+
+
+class Load(Base):
+    """What one load test saw in a run: a `leakrange.scenario.under_load.LoadPart`, as last told."""
+
+    __tablename__ = "loads"
+    __table_args__ = (UniqueConstraint("run_id", "part"),)
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True)
+    run_id: Mapped[str] = mapped_column(ForeignKey("runs.id", ondelete="CASCADE"))
+    part: Mapped[str] = mapped_column(String(64))
+    seen: Mapped[dict[str, Any]]
 
 
 class Audit(Base):

@@ -26,6 +26,7 @@ class AuditKind(SilentKind):
 
     name: ClassVar[str] = "audit"
     leakage: ClassVar[str] = "viciousness"
+    asks = None
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
         """The provider's behaviour; with a ``sensitive`` attribute that, as it is searched for as well."""

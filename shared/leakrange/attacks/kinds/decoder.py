@@ -22,6 +22,7 @@ class DecoderKind(SilentKind):
 
     name: ClassVar[str] = "decoder"
     leakage: ClassVar[str] = "curiosity"
+    asks = None
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
         """What the provider's model hides for its decoder."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Trial
 from leakrange.jobs.job import FitJob
 
-__all__ = ["Chunks", "Kind", "Releases"]
+__all__ = ["Asks", "Chunks", "Kind", "Releases"]
 
 Chunks = list[list[str]]
 """Stored releases by identity: chunks of samples in order, each with its draws."""
@@ -38,6 +38,9 @@ class Releases(Protocol):
         ...
 
 
+Asks = Literal["membership", "attribute", "reconstruction"]
+
+
 class NoEvidence(BaseModel):
     """Empty: that of a kind that fits nothing in the fleet."""
 
@@ -56,6 +59,8 @@ class Kind(ABC):
     """The name of the main metric of what was found out."""
     on_device: ClassVar[bool] = False
     """Whether the attacker queries with a device of its own, and so can apply a defence of samples there."""
+    asks: ClassVar[Asks | None] = "attribute"
+    """Which load users ask its questions in a run under load; None of a kind that asks none."""
     Evidence: ClassVar[type[BaseModel]] = NoEvidence
     """The form of the evidence in a job for the fleet."""
 

@@ -88,6 +88,7 @@ class MembershipKind(Kind):
 
     name: ClassVar[str] = "membership"
     leakage: ClassVar[str] = "auc"
+    asks = "membership"
     Evidence: ClassVar[type[BaseModel]] = Candidates
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:

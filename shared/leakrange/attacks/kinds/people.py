@@ -59,6 +59,7 @@ class PeopleKind(Kind):
 
     name: ClassVar[str] = "people"
     leakage: ClassVar[str] = "auc"
+    asks = "membership"
     Evidence: ClassVar[type[BaseModel]] = PeopleAsked
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:

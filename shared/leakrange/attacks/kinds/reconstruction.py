@@ -48,6 +48,7 @@ class ReconstructionKind(Kind):
 
     name: ClassVar[str] = "reconstruction"
     leakage: ClassVar[str] = "psnr"
+    asks = "reconstruction"
     on_device: ClassVar[bool] = True
     Evidence: ClassVar[type[BaseModel]] = Learned
 

@@ -45,6 +45,7 @@ class ReconstructionDecoderKind(SilentKind):
 
     name: ClassVar[str] = "reconstruction-decoder"
     leakage: ClassVar[str] = "psnr"
+    asks = None
     Evidence: ClassVar[type[BaseModel]] = Found
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:

@@ -7,7 +7,7 @@ from leakrange.report.charts.drawing import Axis, Picture, lines, picture, point
 from leakrange.report.findings import Findings, Subject, leak, leaked, level
 from leakrange.scenario.results import Summary
 
-__all__ = ["budget_lines"]
+__all__ = ["budget_axis", "budget_lines"]
 
 
 def budget_lines(findings: Findings, data: str) -> list[Picture]:
@@ -27,7 +27,7 @@ def budget_lines(findings: Findings, data: str) -> list[Picture]:
 
 def _draw(findings: Findings, subject: Subject, attack: str, rows: list[Summary]) -> Picture:
     metric, chance = subject.metric, level(rows)
-    x = _budget_axis(sorted({row.budget for row in rows}))
+    x = budget_axis(sorted({row.budget for row in rows}))
     lowest = min([leaked(row) for row in rows] + ([] if chance is None else [chance]))
     y = Axis(
         metric.title, metric.unit, ends=None if metric.best is None else (max(-0.02, lowest - 0.06), 1.02)
@@ -61,7 +61,7 @@ def _draw(findings: Findings, subject: Subject, attack: str, rows: list[Summary]
     )
 
 
-def _budget_axis(budgets: list[int]) -> Axis:
+def budget_axis(budgets: list[int], title: str = "budget, samples (log scale)") -> Axis:
     """Marked at the budgets themselves, thinned where they would stand closer than a sixth of the axis."""
     span = budgets[-1] / budgets[0]
     kept = [budgets[0]]
@@ -69,4 +69,4 @@ def _budget_axis(budgets: list[int]) -> Axis:
         if budget / kept[-1] >= span ** (1 / 6):
             kept.append(budget)
     ends = (budgets[0] / 1.25, budgets[-1] * 1.25)
-    return Axis("budget, samples (log scale)", "count", ends=ends, ticks=kept, log=True)
+    return Axis(title, "count", ends=ends, ticks=kept, log=True)

@@ -28,6 +28,7 @@ __all__ = [
     "Picture",
     "area",
     "bars",
+    "beside",
     "cells",
     "lines",
     "picture",
@@ -84,7 +85,7 @@ class Axis:
     about: int = 5
     """How many ticks Vega is to choose."""
     room: int | None = None
-    """How many pixels a name may take; None for what suits a small chart."""
+    """How many pixels a name may take; None for what suits a small chart, 0 for no names to the left."""
 
     def x(self) -> alt.X:
         """The axis below the chart, of the rows' x."""
@@ -99,7 +100,8 @@ class Axis:
         above: dict[str, Any] = {"titleAngle": 0, "titleAnchor": "end", "titleAlign": "left"}
         above |= {"titleX": -40, "titleY": -14}
         if self.names is not None:
-            own = alt.Axis(grid=False, labelLimit=self.room or 82, ticks=False, **above)
+            shown = {"labels": False} if self.room == 0 else {"labelLimit": self.room or 82}
+            own = alt.Axis(grid=False, ticks=False, **shown, **above)
             return alt.Y("y:N", title=self.title or None, sort=list(self.names), axis=own)
         return alt.Y("y:Q", title=self.title, scale=self._scale(), axis=self._marks(**above))
 
@@ -129,6 +131,17 @@ class Layer:
     marks: alt.Chart
     rows: Rows
 
+
+AXES: dict[str, Any] = {
+    "aria": False,
+    "gridOpacity": 0.55,
+    "gridWidth": 0.7,
+    "labelColor": MUTED,
+    "titleColor": MUTED,
+    "gridColor": LINE,
+    "domainColor": LINE,
+    "tickColor": LINE,
+}
 
 BARE = alt.Chart(alt.NamedData(name="rows"))
 COLOUR = alt.Color("colour:O", scale=alt.Scale(domain=PLACES, range=list(SERIES)), legend=None)
@@ -215,13 +228,6 @@ def picture(
     bottom, left) lie outside the axes. ``label`` puts it into words."""
     top, right, bottom, left = margins
     text = {"labelFontSize": TEXT, "titleFontSize": TEXT, "titleFontWeight": "normal"}
-    hues = {
-        "labelColor": MUTED,
-        "titleColor": MUTED,
-        "gridColor": LINE,
-        "domainColor": LINE,
-        "tickColor": LINE,
-    }
     made = (
         alt.layer(*(layer.marks for layer in layers))
         .properties(
@@ -233,17 +239,49 @@ def picture(
         .configure(background="transparent", font=FONT)
         .configure_view(stroke=None)
         .configure_axis(
-            aria=False,
-            gridOpacity=0.55,
-            gridWidth=0.7,
             labelOverlap=True,
             labelSeparation=8,
             titlePadding=6,
+            **AXES,
             **text,
-            **hues,
         )
     )
     specification: dict[str, Any] = made.to_dict(validate=False)
+    _fill(specification, layers)
+    return Chart(title, label, note, tuple(keys), specification=specification)
+
+
+def beside(
+    title: str,
+    label: str,
+    panels: Sequence[tuple[Sequence[Layer], int]],
+    *,
+    height: int = 230,
+    note: str = "",
+    keys: Sequence[Key] = (),
+) -> Chart:
+    """One picture of several panels from left to right: the layers of each, and the width within its axes in
+    pixels. ``label`` puts all of it into words."""
+    text = {"labelFontSize": TEXT, "titleFontSize": TEXT, "titleFontWeight": "normal"}
+    made = (
+        alt.hconcat(
+            *(
+                alt.layer(*(layer.marks for layer in layers)).properties(width=width, height=height)
+                for layers, width in panels
+            ),
+            spacing=22,
+        )
+        .properties(padding={"top": 24, "right": 12, "bottom": 6, "left": 6})
+        .configure(background="transparent", font=FONT)
+        .configure_view(stroke=None)
+        .configure_axis(labelOverlap=True, labelSeparation=8, titlePadding=6, **AXES, **text)
+    )
+    specification: dict[str, Any] = made.to_dict(validate=False)
+    for drawn, (layers, _) in zip(specification["hconcat"], panels, strict=True):
+        _fill(drawn, layers)
+    return Chart(title, label, note, tuple(keys), specification=specification)
+
+
+def _fill(specification: dict[str, Any], layers: Sequence[Layer]) -> None:
     for drawn, layer in zip(specification["layer"], layers, strict=True):
         drawn["data"] = {"values": layer.rows}
-    return Chart(title, label, note, tuple(keys), specification=specification)

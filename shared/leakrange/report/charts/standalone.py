@@ -33,7 +33,10 @@ def standalone(picture: Picture) -> str:
 
 def _key(key: Key, y: float) -> str:
     hue = "var(--muted)" if key.colour is None else f"var(--s{key.colour % 8})"
-    if key.dash is None:
+    if key.dash is None and key.marker is not None:
+        corner = 0 if key.marker else 5
+        mark = f'<rect x="10" y="{y - 10:g}" width="10" height="10" rx="{corner}" fill="{hue}"/>'
+    elif key.dash is None:
         mark = f'<rect x="8" y="{y - 10:g}" width="14" height="10" fill="{hue}"/>'
     else:
         dashes = " ".join(f"{length:g}" for length in DASHES[key.dash % len(DASHES)])

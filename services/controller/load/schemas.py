@@ -1,0 +1,71 @@
+"""Schemas of what load users and the controller tell each other."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from leakrange.jobs.job import ProbeJob
+from leakrange.jobs.recipe import DataSpec
+from leakrange.scenario.load import LoadSpec, UserKind
+from leakrange.wire.releases import ReleaseKind
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", from_attributes=True)
+
+
+class Wish(_Strict):
+    """What users of a ``kind`` want: up to so many chunks."""
+
+    kind: UserKind
+    most: Annotated[int, Field(ge=1, le=100)] = 1
+
+
+class OfferedChunk(_Strict):
+    """Questions of an attack: the ``job`` says where, about what, and at which endpoint, ``key`` with which
+    API key. ``identity`` is to be sent as ``Idempotency-Key``, and names the answers."""
+
+    identity: str
+    job: ProbeJob
+    key: Annotated[str, Field(repr=False)]
+    defence: str
+
+
+class OfferedVisit(_Strict):
+    """A model that honest users download and run on samples of ``data``, and to whose provider they upload
+    the outputs."""
+
+    url: str
+    key: Annotated[str, Field(repr=False)]
+    model: str
+    release: ReleaseKind
+    defence: str
+    data: DataSpec
+    plain: bool
+    """Whether the decision on outputs is the class of their greatest value."""
+
+
+class Offered(_Strict):
+    """The chunks that were taken, and for honest users all models that they may visit. ``over``: nothing will
+    be offered any more."""
+
+    chunks: list[OfferedChunk] = []
+    visits: list[OfferedVisit] = []
+    over: bool
+
+
+class LoadView(_Strict):
+    """A run under load, as whoever makes the load sees it: ``waiting`` are the chunks that nobody has
+    taken."""
+
+    spec: LoadSpec
+    waiting: int
+    over: bool
+
+
+class Refusal(_Strict):
+    """Why a chunk gets no answers."""
+
+    reason: Annotated[str, Field(min_length=1, max_length=2000)]

@@ -1,0 +1,151 @@
+"""Questions that load users ask in place of the fleet: offered until their answers are handed in."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from leakrange.jobs.job import ProbeJob
+from leakrange.jobs.recipe import DataSpec
+from leakrange.scenario.load import LoadSpec, Role, UserKind
+from leakrange.wire.errors import LeakrangeError
+from leakrange.wire.releases import ReleaseKind
+
+HELD_FOR = 20.0
+"""Seconds after which a chunk is offered again whose answers nobody has handed in: who took it may have died.
+Where it has not, the chunk is asked twice, and paid once."""
+
+
+class AskingFailed(LeakrangeError):
+    """Load users were refused what they asked for, and asking again would not help."""
+
+    slug, title = "asking-failed", "Load users got no answer"
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Questions of one probe, the key to ask them with, under which ``defence`` they are answered, and whose
+    they are."""
+
+    identity: str
+    job: ProbeJob
+    key: str
+    defence: str
+    role: Role
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What an honest user needs: where a model is to be had, with which key, and what its users' samples
+    are."""
+
+    url: str
+    key: str
+    model: str
+    release: ReleaseKind
+    defence: str
+    data: DataSpec
+    plain: bool
+    """Whether the decision on outputs is the class of their greatest value."""
+
+
+@dataclass(eq=False)
+class _Offered:
+    chunk: Chunk
+    done: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+
+class Offers:
+    """The chunks of one run that wait for load users, or that they have taken. Nothing of it is stored: a
+    restarted controller offers again what has no answers."""
+
+    def __init__(self, load: LoadSpec | None) -> None:
+        self.load = load
+        self.visits: list[Visit] = []
+        self._waiting: dict[tuple[Role, str], deque[_Offered]] = {}
+        self._taken: dict[str, tuple[float, _Offered]] = {}
+        self._open: set[str] = set()
+        self._begun = False
+
+    def expect(self, probes: Iterable[str]) -> None:
+        """Say which probes the run still has to ask."""
+        self._open, self._begun = set(probes), True
+
+    def ended(self, probe: str) -> None:
+        """Say that nothing more is asked for a probe."""
+        self._open.discard(probe)
+
+    @property
+    def over(self) -> bool:
+        """Whether every probe has come to its end."""
+        return self._begun and not self._open
+
+    @property
+    def waiting(self) -> int:
+        """How many chunks nobody has taken."""
+        return sum(map(len, self._waiting.values()))
+
+    async def answered(self, chunk: Chunk) -> None:
+        """Offer a chunk, and wait until its answers are stored. Raises `AskingFailed`."""
+        offered = _Offered(chunk)
+        queue = self._waiting.setdefault((chunk.role, chunk.defence), deque())
+        queue.append(offered)
+        try:
+            await offered.done
+        finally:
+            self._taken.pop(chunk.identity, None)
+            if offered in queue:
+                queue.remove(offered)
+
+    def take(self, kind: UserKind, most: int) -> list[Chunk]:
+        """Up to ``most`` chunks for users of a kind, from all defences in turn. After a while without
+        answers they are offered again."""
+        self._give_back()
+        taken: list[Chunk] = []
+        while len(taken) < most and (queue := self._next(kind)) is not None:
+            offered = queue.popleft()
+            self._taken[offered.chunk.identity] = (time.monotonic(), offered)
+            taken.append(offered.chunk)
+        return taken
+
+    def wanted(self, identity: str) -> Chunk | None:
+        """The chunk of that identity that waits for its answers; None where no such chunk does."""
+        offered = self._find(identity)
+        return None if offered is None else offered.chunk
+
+    def stored(self, identity: str) -> None:
+        """Say that the answers to a chunk are stored."""
+        offered = self._find(identity)
+        if offered is not None and not offered.done.done():
+            offered.done.set_result(None)
+
+    def refused(self, identity: str, reason: str) -> None:
+        """Say why a chunk gets no answers; trials that need it fail."""
+        offered = self._find(identity)
+        if offered is not None and not offered.done.done():
+            offered.done.set_exception(AskingFailed(reason))
+
+    def _next(self, kind: UserKind) -> deque[_Offered] | None:
+        """The queue that has waited longest among those that such users ask from."""
+        assert self.load is not None
+        for place, queue in list(self._waiting.items()):
+            if queue and kind in self.load.takers(place[0]):
+                self._waiting[place] = self._waiting.pop(place)  # behind all others
+                return queue
+        return None
+
+    def _give_back(self) -> None:
+        late = time.monotonic() - HELD_FOR
+        for identity, (since, offered) in list(self._taken.items()):
+            if since < late:
+                del self._taken[identity]
+                self._waiting[offered.chunk.role, offered.chunk.defence].appendleft(offered)
+
+    def _find(self, identity: str) -> _Offered | None:
+        if identity in self._taken:
+            return self._taken[identity][1]
+        waiting = (offered for queue in self._waiting.values() for offered in queue)  # it was given back
+        return next((offered for offered in waiting if offered.chunk.identity == identity), None)

@@ -1,0 +1,120 @@
+"""Probes of a run under load: their chunks are offered to load users, who ask with the run's keys."""
+
+from __future__ import annotations
+
+from leakrange.scenario.load import LoadSpec
+from leakrange.scenario.plan import PlannedModel, PlannedPolicy, PlannedProbe
+from leakrange.store.files import whole
+from leakrange.wire.endpoints import ARTIFACT, UPLOADS
+from leakrange.wire.errors import LeakrangeError
+from leakrange.wire.keys import api_key
+from services.controller.range.context import RunContext
+from services.controller.range.offers import Chunk, Visit
+from services.controller.range.together import Once, being_cancelled, together
+
+PLENTY = 10**9
+"""Samples that honest users may have answered: theirs is not the budget that is measured."""
+
+
+class UnderLoad:
+    """Offers the probes of one run; what is stored already is not offered again."""
+
+    def __init__(self, context: RunContext, load: LoadSpec) -> None:
+        self._context, self._load = context, load
+        self._once = Once()
+
+    async def probe(self, probe: PlannedProbe, model: PlannedModel, policy: PlannedPolicy) -> list[str]:
+        """Have every chunk of a probe asked; the identities of its stored releases, in order."""
+        context = self._context
+        if "honest" in self._load.users and model.service is None:
+            await self._once.need(f"{model.id} {policy.name}", lambda: self._visited(model, policy))
+        keys = await self._keys(probe, model, policy)
+        chunks = []
+        for number, span in enumerate(probe.spans):
+            account, key = keys[number % len(keys)]
+            job = probe.job(
+                model,
+                policy,
+                span,
+                url=context.parties.proxy_for_clients,
+                account=account,
+                name=context.own.name(model),
+                under=context.run,
+            )
+            chunks.append(Chunk(job.identity(), job, key, policy.defence, context.roles[probe.id]))
+        await context.journal.expect([(chunk.identity, "probe", {"probe": probe.id}) for chunk in chunks])
+        await together(self._asked(chunk, probe) for chunk in chunks)
+        return [chunk.identity for chunk in chunks]
+
+    async def _keys(
+        self, probe: PlannedProbe, model: PlannedModel, policy: PlannedPolicy
+    ) -> list[tuple[str, str]]:
+        """The accounts of a probe and their keys, each with its share of the budget: that of the chunks that
+        come to it in turn."""
+        context = self._context
+        number = min(self._load.keys if probe.by == "attacker" else 1, len(probe.spans))
+        limits = await self._once.need("limits", self._limits)
+        found = []
+        for place in range(number):
+            own = f"{context.run}.{probe.by}.{probe.id}" + (f".k{place}" if number > 1 else "")
+            key = await context.accounts.key(
+                own,
+                policy=policy.name,
+                budget=sum(span.stop - span.start for span in probe.spans[place::number]),
+                models=[context.own.name(model)],
+                endpoints=[model.endpoint],
+                key=api_key(context.parties.fleet_secret.get_secret_value(), own),
+                limits=limits if probe.by == "attacker" else (),
+                counting=self._load.counting,
+            )
+            found.append((own, key))
+        return found
+
+    async def _limits(self) -> list[str]:
+        """The names at the proxy of the run's own limits, which are made first."""
+        for name, limit in self._load.limits.items():
+            await self._context.parties.proxy.put_limit(f"{self._context.run}.{name}", **limit.model_dump())
+        return [f"{self._context.run}.{name}" for name in self._load.limits]
+
+    async def _asked(self, chunk: Chunk, probe: PlannedProbe) -> None:
+        context = self._context
+        if not whole(context.parties.releases, f"{chunk.identity}.npy"):
+            await context.journal.dispatch(chunk.identity)
+            try:
+                await context.offers.answered(chunk)
+            except LeakrangeError as error:
+                if not being_cancelled():
+                    said = f"asking {probe.id} under load: {error.detail}"
+                    await context.journal.job_failed(chunk.identity, "probe", said)
+                raise
+        if chunk.identity not in context.done:
+            await context.journal.job_done(
+                chunk.identity,
+                "probe",
+                {"key": chunk.job.account, "samples": chunk.job.samples},
+                message=f"{chunk.job.samples} answers for {probe.id} under load",
+            )
+
+    async def _visited(self, model: PlannedModel, policy: PlannedPolicy) -> None:
+        """Let honest users visit a model under a defence, with a key of their own."""
+        context = self._context
+        name = f"{context.run}.honest.{model.id}.{policy.defence}"
+        key = await context.accounts.key(
+            name,
+            policy=policy.name,
+            budget=PLENTY,
+            models=[context.own.name(model)],
+            endpoints=[ARTIFACT, UPLOADS],
+        )
+        visit = Visit(
+            url=context.parties.proxy_for_clients,
+            key=key,
+            model=context.own.name(model),
+            release=model.release,
+            defence=policy.defence,
+            data=model.recipe.data,
+            plain=not policy.chain
+            and model.release in ("logits", "softmax")
+            and len(context.plan.heads(model)) == 1,
+        )
+        context.offers.visits.append(visit)

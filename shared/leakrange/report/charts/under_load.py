@@ -1,0 +1,126 @@
+"""Attack success against queries under load, one line a defence, and beside it how those were answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from leakrange.metrics import described
+from leakrange.metrics.numbers import figure
+from leakrange.report.charts.budgets import budget_axis
+from leakrange.report.charts.drawing import Axis, Key, Layer, Picture, beside, lines, points, rules
+from leakrange.report.findings import Findings, level
+from leakrange.report.load_table import LoadRow, load_rows
+
+__all__ = ["under_load"]
+
+SUCCESS, LATENCY, SHARES = 330, 190, 130
+"""Pixels that the panels are wide."""
+NAMES = 110
+
+
+def under_load(findings: Findings) -> list[Picture]:
+    """One picture per provider, attack and knowledge; none of a run that was not under load."""
+    found: dict[tuple[str, str, str, str], list[LoadRow]] = {}
+    for row in load_rows(findings):
+        found.setdefault((row.provider, row.attack, row.knowledge, row.metric), []).append(row)
+    return [_draw(findings, rows) for rows in found.values()]
+
+
+def _draw(findings: Findings, rows: list[LoadRow]) -> Picture:
+    first, metric = rows[0], described(rows[0].metric)
+    title = f"{first.provider}: {first.attack} ({first.knowledge})"
+    defences = [name for name in findings.defences if any(row.defence == name for row in rows)]
+    told = [_told(rows, name) for name in defences]
+    panels = [(_success(findings, rows, defences), SUCCESS)]
+    served = [next(row for row in rows if row.defence == name) for name in defences]
+    served = [row for row in served if row.answered is not None]
+    if served:
+        panels += [(_latency(findings, served), LATENCY), (_shares(findings, served), SHARES)]
+    return beside(
+        title,
+        f"{metric.title} of {title} against the queries spent under load: {'; '.join(told)}.",
+        panels,
+        keys=[
+            *(Key(name, colour=(i := findings.colour(name)), marker=i, dash=i) for name in defences),
+            Key("answers: half within (p50), refused requests", marker=0),
+            Key("answers: 99 % within (p99), failed requests", marker=1),
+        ],
+    )
+
+
+def _told(rows: list[LoadRow], defence: str) -> str:
+    own = [row for row in rows if row.defence == defence]
+    unit = described(own[0].metric).unit
+    said = f"{defence} from {figure(own[0].value, unit)} at {own[0].spent:,.0f}"
+    said += f" to {figure(own[-1].value, unit)} at {own[-1].spent:,.0f}"
+    last = own[-1]
+    if last.p50 is None or last.p99 is None:
+        return said
+    return f"{said}, answered within {last.p50:.0f} ms (half) and {last.p99:.0f} ms (99 %)"
+
+
+def _success(findings: Findings, rows: list[LoadRow], defences: Sequence[str]) -> list[Layer]:
+    metric = described(rows[0].metric)
+    summaries = [
+        row
+        for row in findings.summaries
+        if (row.provider, row.attack, row.knowledge) == (rows[0].provider, rows[0].attack, rows[0].knowledge)
+    ]
+    chance = level(summaries)
+    values = [value for row in rows for value in (row.value, row.low, row.high) if value is not None]
+    values += [] if chance is None else [chance]
+    room = 0.08 * (max(values) - min(values)) or 0.05
+    low, high = min(values) - room, max(values) + room
+    if metric.best is not None:
+        low, high = max(low, -0.02), min(high, 1.02)
+    x = budget_axis(sorted({max(1, round(row.spent)) for row in rows}), "queries spent, samples (log scale)")
+    y = Axis(metric.title, metric.unit, ends=(low, high))
+    drawn, spread = [], []
+    for defence in defences:
+        index = findings.colour(defence)
+        look = {"line": defence, "colour": index, "marker": index, "dash": index}
+        for row in (row for row in rows if row.defence == defence):
+            tip = f"{defence}: {figure(row.value, metric.unit)} with {row.spent:,.0f} queries"
+            drawn.append({"x": row.spent, "y": row.value, "tip": tip, **look})
+            if row.low is not None and row.high is not None:
+                spread.append({"x": row.spent, "y": row.low, "y2": row.high, "colour": index})
+    layers = [] if chance is None else [rules([{"y": chance}], None, y, guide=True)]
+    layers += [rules(spread, x, y)] if spread else []
+    return [*layers, lines(drawn, x, y, width=1.8), points(drawn, x, y, size=42)]
+
+
+def _latency(findings: Findings, served: Sequence[LoadRow]) -> list[Layer]:
+    """Half and 99 % of the answers, on a line a defence."""
+    ends = [value for row in served for value in (row.p50, row.p99) if value]
+    x = Axis(
+        "answered within, ms (log scale)",
+        ends=(min(ends, default=1.0) / 1.5, max(ends, default=1.0) * 1.5),
+        log=True,
+        about=4,
+    )
+    y = Axis("", names=[row.defence for row in served], room=NAMES)
+    between, marks = [], []
+    for row in served:
+        index = findings.colour(row.defence)
+        if row.p50 and row.p99:
+            between.append({"x": row.p50, "x2": row.p99, "y": row.defence, "colour": index})
+        for marker, value, what in ((0, row.p50, "half"), (1, row.p99, "99 %")):
+            if value:
+                tip = f"{row.defence}: {what} of the answers within {value:.0f} ms"
+                marks.append({"x": value, "y": row.defence, "colour": index, "marker": marker, "tip": tip})
+    return [rules(between, x, y), points(marks, x, y, size=50)]
+
+
+def _shares(findings: Findings, served: Sequence[LoadRow]) -> list[Layer]:
+    """Refused and failed requests, as shares of all, on the same lines."""
+    marks: list[dict[str, Any]] = []
+    for row in served:
+        for marker, value, what in ((0, row.refused, "refused"), (1, row.failed, "failed")):
+            tip = f"{row.defence}: {figure(value, 'share')} {what}"
+            look = {"colour": findings.colour(row.defence), "marker": marker, "tip": tip}
+            marks.append({"x": value or 0.0, "y": row.defence, **look})
+    most = max((mark["x"] for mark in marks), default=0.0)
+    x = Axis("refused, failed", "share", ends=(-0.004, max(0.05, 1.1 * most)), about=3)
+    y = Axis("", names=[row.defence for row in served], room=0)
+    return [points(marks, x, y, size=50)]

@@ -1,0 +1,137 @@
+"""The figures of a run under load, as rows: how far each attack came with so many queries under each defence,
+and how those were answered."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+
+from leakrange.metrics import numbers
+from leakrange.report.findings import Findings, Subject, leak
+from leakrange.scenario.results import Summary
+from leakrange.scenario.under_load import Measured
+
+__all__ = ["LoadRow", "as_csv", "as_text", "load_rows", "reached"]
+
+
+@dataclass(frozen=True)
+class LoadRow:
+    """One attack on one provider under one defence, with one budget. ``spent`` are the samples that it had
+    answered, the mean over seeds; ``low`` and ``high`` the 95 % interval of ``value``. All else is of the
+    requests under that defence: how many were ``answered``, shares of all that were ``refused`` (429) or
+    ``failed``, and within how many milliseconds half of the answers came, and 99 of 100; None where no
+    request was made under it."""
+
+    provider: str
+    attack: str
+    knowledge: str
+    defence: str
+    budget: int
+    spent: float
+    metric: str
+    value: float
+    low: float | None
+    high: float | None
+    answered: int | None
+    refused: float | None
+    failed: float | None
+    p50: float | None
+    p99: float | None
+
+
+def load_rows(findings: Findings) -> list[LoadRow]:
+    """All rows of a run under load, by attack, defence and budget; none of any other run."""
+    load = findings.results.load
+    if load is None:
+        return []
+    measured = {line.defence: line for line in load.by_defence}
+    return list(_rows(findings, measured))
+
+
+def _rows(findings: Findings, measured: dict[str, Measured]) -> Iterator[LoadRow]:
+    order = {name: place for place, name in enumerate(findings.defences)}
+    rows = [row for row in findings.summaries if leak(row) is not None]
+    rows.sort(key=lambda row: (row.provider, row.attack, row.knowledge, order[row.defence], row.budget))
+    for row in rows:
+        value, low, high = reached(findings, row)
+        spent = [trial.spent for trial in findings.trials(row) if trial.spent is not None]
+        line = measured.get(row.defence)
+        yield LoadRow(
+            provider=row.provider,
+            attack=row.attack,
+            knowledge=row.knowledge,
+            defence=row.defence,
+            budget=row.budget,
+            spent=sum(spent) / len(spent) if spent else row.budget,
+            metric=Subject.of(row).metric.name,
+            value=value,
+            low=low,
+            high=high,
+            answered=None if line is None else line.answered,
+            refused=_share(line, "refused"),
+            failed=_share(line, "failed"),
+            p50=None if line is None else line.quantile(0.5),
+            p99=None if line is None else line.quantile(0.99),
+        )
+
+
+def reached(findings: Findings, row: Summary) -> tuple[float, float | None, float | None]:
+    """What an attack reached, and its 95 % interval: over seeds (Student's t, cut at the bounds of the
+    scale), of a single seed that of its trial; None and None where there is none."""
+    found = leak(row)
+    assert found is not None
+    if found.interval is not None:
+        low, high = found.interval
+        bounded = Subject.of(row).metric.unit in ("share", "score")
+        return (found.mean, max(low, 0.0), min(high, 1.0)) if bounded else (found.mean, low, high)
+    trials = findings.trials(row)
+    only = trials[0].metrics.get(Subject.of(row).leakage) if len(trials) == 1 else None
+    return (found.mean, None, None) if only is None else (found.mean, only.low, only.high)
+
+
+def as_csv(rows: Sequence[LoadRow]) -> str:
+    """With a heading; empty where there is no figure."""
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\r\n")
+    writer.writerow([field.name for field in fields(LoadRow)])
+    writer.writerows(["" if value is None else value for value in asdict(row).values()] for row in rows)
+    return written.getvalue()
+
+
+def as_text(rows: Sequence[LoadRow]) -> str:
+    """In columns, for people."""
+    lines = [
+        (
+            f"{row.provider}, {row.attack} ({row.knowledge})",
+            row.defence,
+            f"{row.spent:,.0f}",
+            f"{row.metric} {row.value:.3f}",
+            "" if row.low is None or row.high is None else f"{row.low:.3f} to {row.high:.3f}",
+            _milliseconds(row.p50),
+            _milliseconds(row.p99),
+            _percent(row.refused),
+            _percent(row.failed),
+        )
+        for row in rows
+    ]
+    head = ("attack", "defence", "spent", "reached", "95 %", "p50", "p99", "refused", "failed")
+    every = [head, *lines]
+    widths = [max(len(line[place]) for line in every) for place in range(len(head))]
+    return "".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() + "\n"
+        for line in every
+    )
+
+
+def _share(line: Measured | None, what: str) -> float | None:
+    return None if line is None or not line.asked else float(getattr(line, what)) / line.asked
+
+
+def _milliseconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f} ms"
+
+
+def _percent(value: float | None) -> str:
+    return "" if value is None else numbers.figure(value, "share")

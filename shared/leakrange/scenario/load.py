@@ -1,0 +1,69 @@
+"""The section ``load`` of a scenario: which users ask while attacks are carried out, how many at a time, and
+with how many keys."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = ["ATTACKERS", "KINDS", "LoadSpec", "Role", "Shape", "UserKind"]
+
+UserKind = Literal["honest", "membership", "attribute", "verification", "reconstruction", "botnet"]
+Role = Literal["users", "membership", "attribute", "verification", "reconstruction"]
+"""What a chunk of questions is for: an attack of that sort, or ``users`` whom a service serves."""
+
+KINDS: tuple[UserKind, ...] = get_args(UserKind)
+ATTACKERS: tuple[Role, ...] = tuple(role for role in get_args(Role) if role != "users")
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Shape(_Strict):
+    """How many of the users ask at a time. ``ramp``: from one to all of them within ``seconds``. ``spike``:
+    the share ``base`` of them, all of them from ``seconds`` to twice that, then as before. ``soak``: all at
+    once, for at least ``seconds``. Each goes on as it ends until every question is answered."""
+
+    kind: Literal["ramp", "spike", "soak"] = "ramp"
+    seconds: Annotated[float, Field(gt=0, le=86_400)] = 5.0
+    base: Annotated[float, Field(gt=0, le=1)] = 0.25
+
+
+LimitName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")]
+
+
+class LimitSpec(BaseModel):
+    """A limit of the proxy: its kind, and that kind's parameters, which the proxy checks."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    kind: Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class LoadSpec(_Strict):
+    """``users`` are as many of each kind as there are at the peak. Each asks as fast as it is answered.
+
+    Each attack splits its questions, and the budget for them, over so many ``keys``, which takes a
+    ``botnet``. Each of these keys is also subject to the ``limits``, by name, and its samples are counted as
+    ``counting`` says.
+    """
+
+    users: Annotated[dict[UserKind, Annotated[int, Field(ge=1, le=100_000)]], Field(min_length=1)]
+    shape: Shape = Shape()
+    keys: Annotated[int, Field(ge=1, le=1000)] = 1
+    limits: Annotated[dict[LimitName, LimitSpec], Field(max_length=16)] = {}
+    counting: Literal["exact", "leased"] = "exact"
+
+    @property
+    def peak(self) -> int:
+        """How many users there are at most."""
+        return sum(self.users.values())
+
+    def takers(self, role: Role) -> list[UserKind]:
+        """The kinds of users who ask such questions: where there is no honest user, anybody asks what users
+        of a service ask."""
+        if role == "users":
+            return ["honest"] if "honest" in self.users else list(self.users)
+        return [kind for kind in self.users if kind in (role, "botnet")]

@@ -1,0 +1,109 @@
+"""What was seen while load users asked: per defence and kind of user, how many requests, how fast, how many
+refused or failed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+
+from leakrange.scenario.load import UserKind
+
+__all__ = ["LoadPart", "Loaded", "Measured", "Moment", "measured_by_defence"]
+
+Count = Annotated[int, Field(ge=0)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Measured(_Strict):
+    """Requests under one ``defence`` by one kind of ``user``. Those that were ``refused`` (429) or ``failed``
+    are not among the ``answered``. ``milliseconds`` counts answered ones by their response time, which is
+    rounded to two digits."""
+
+    defence: Annotated[str, Field(max_length=128)]
+    user: UserKind
+    answered: Count = 0
+    refused: Count = 0
+    failed: Count = 0
+    milliseconds: dict[Annotated[int, Field(ge=0)], Count] = {}
+
+    @property
+    def asked(self) -> int:
+        """All of them."""
+        return self.answered + self.refused + self.failed
+
+    def quantile(self, share: float) -> float | None:
+        """The response time in milliseconds within which this share of the answers came; None without any."""
+        if not self.milliseconds:
+            return None
+        times = sorted(self.milliseconds)
+        reached = np.cumsum([self.milliseconds[time] for time in times])
+        return float(times[int(np.searchsorted(reached, share * reached[-1]))])
+
+
+class Moment(_Strict):
+    """So many users ``at`` a second after the start, and the requests a second that were then answered."""
+
+    at: float
+    users: Count
+    rate: float
+
+
+class LoadPart(_Strict):
+    """What one load test saw: a run has several where one was ended and another went on with it.
+
+    ``errors`` are the most frequent failures, with how often they were seen.
+    """
+
+    seconds: Annotated[float, Field(ge=0)] = 0.0
+    workers: Count = 1
+    measured: Annotated[list[Measured], Field(max_length=1000)] = []
+    moments: Annotated[list[Moment], Field(max_length=1000)] = []
+    errors: Annotated[dict[Annotated[str, Field(max_length=500)], Count], Field(max_length=20)] = {}
+
+
+class Loaded(_Strict):
+    """A run under load: the section of its scenario, and what was seen, by the names of the load tests."""
+
+    spec: dict[str, Any]
+    parts: dict[str, LoadPart] = {}
+
+    @property
+    def by_defence(self) -> list[Measured]:
+        """Attackers' requests of all parts together, a line a defence; honest users' where no other asked."""
+        every = [each for part in self.parts.values() for each in part.measured]
+        attackers = [each for each in every if each.user != "honest"]
+        return measured_by_defence(attackers or every)
+
+    @property
+    def seconds(self) -> float:
+        """How long users asked."""
+        return sum(part.seconds for part in self.parts.values())
+
+
+def measured_by_defence(lines: Iterable[Measured]) -> list[Measured]:
+    """The lines of each defence added up, in order of appearance; ``user`` is that of the first."""
+    found: dict[str, list[Measured]] = {}
+    for line in lines:
+        found.setdefault(line.defence, []).append(line)
+    return [_together(same) for same in found.values()]
+
+
+def _together(lines: Sequence[Measured]) -> Measured:
+    times: Counter[int] = Counter()
+    for line in lines:
+        times.update(line.milliseconds)
+    return Measured(
+        defence=lines[0].defence,
+        user=lines[0].user,
+        answered=sum(line.answered for line in lines),
+        refused=sum(line.refused for line in lines),
+        failed=sum(line.failed for line in lines),
+        milliseconds=dict(times),
+    )

@@ -1,0 +1,237 @@
+"""Runs under load: what is offered, to whom, with which keys, and what becomes of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakrange.scenario.language import parse
+from leakrange.scenario.plan import Plan
+from leakrange.scenario.results import TrialResult
+from leakrange.store.files import put_array
+from leakrange.store.trials import Trials
+from leakrange.wire.tensors import NPY, encode_npy
+from services.controller.range import offers
+from services.controller.range.driver import Driver
+from services.controller.range.journal import Journal
+from services.controller.range.news import News
+from services.controller.range.offers import Chunk
+from services.controller.settings import ControllerSettings
+from tests.controller.conftest import OPERATOR, SCENARIO, Api, problem
+from tests.controller.parties import StoodIn, stood_in
+from tests.controller.test_driver import planned, told
+
+__all__ = ["told"]
+
+ASKED = """\
+name: asked
+seeds: [0]
+data: {name: digits, size: 16}
+providers: {honest: {behaviour: honest, target: parity, sensitive: large}}
+clients: {phones: {kind: edge, count: 2, samples: 40}}
+defences: {none: [], noisy: [noise: {scale: 0.01}]}
+attacks: {outside: {kind: attribute-inference, knowledge: aware}}
+budgets: [20, 60]
+chunk: 8
+load: {users: {attribute: 2, botnet: 1}, keys: 3}
+"""
+CHUNKS = 8
+"""Of each defence's 60 questions."""
+UNKNOWN = "0" * 64
+
+
+def under_load(text: str = ASKED) -> Plan:
+    return planned(text).model_copy(update={"load": parse(text).load})
+
+
+@asynccontextmanager
+async def driven(run: StoodIn) -> AsyncIterator[tuple[Driver, asyncio.Task[None]]]:
+    """The run being driven, until the block ends."""
+    journal = Journal(run.run, run.database, News(run.database))
+    await journal.begin(run.plan)
+    driver = Driver(run.run, run.plan, run.parties, journal, run.settings)
+    task = asyncio.create_task(driver.execute())
+    try:
+        yield driver, task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def offered(driver: Driver, chunks: int) -> None:
+    """Return once so many chunks wait."""
+    async with asyncio.timeout(60):
+        while driver.offers.waiting < chunks:  # noqa: ASYNC110 - nobody says when
+            await asyncio.sleep(0)
+
+
+async def asked(
+    run: StoodIn, driver: Driver, task: asyncio.Task[None], kind: Any = "attribute", most: int = 1000
+) -> list[Chunk]:
+    """Take chunks and hand in answers until the run is over, or so many are answered."""
+    taken: list[Chunk] = []
+    while not task.done() and len(taken) < most:
+        for chunk in driver.offers.take(kind, 1):
+            values = np.zeros((chunk.job.samples, 2), dtype=np.float32)
+            put_array(run.parties.releases, f"{chunk.identity}.npy", values)
+            driver.offers.stored(chunk.identity)
+            taken.append(chunk)
+        await asyncio.sleep(0)
+    return taken
+
+
+async def test_every_chunk_is_offered_once_and_keys_share_the_budget(told: ControllerSettings) -> None:
+    async with stood_in(under_load(), told) as run, driven(run) as (driver, task):
+        await offered(driver, 2 * CHUNKS)
+        taken = await asked(run, driver, task, "botnet")
+        await task
+        assert driver.offers.over
+        assert len({chunk.identity for chunk in taken}) == len(taken) == 2 * CHUNKS
+        assert [chunk.defence for chunk in taken[:4]] in (
+            ["none", "noisy"] * 2,
+            ["noisy", "none"] * 2,
+        )
+        keys: dict[str, int] = {}
+        for chunk in taken:
+            keys[chunk.job.account] = keys.get(chunk.job.account, 0) + chunk.job.samples
+        assert sorted(keys.values()) == [16, 16, 20, 20, 24, 24]  # of 8, 8, ... 8 and 4 in turn
+        assert len(keys) == len({chunk.key for chunk in taken}) == 6
+        for account, samples in keys.items():
+            entry = await run.parties.proxy.ledger(account)
+            assert entry is not None
+            assert entry["budget"] == samples
+        assert not [job for job in run.worker.done if job.kind == "probe"]
+        assert {chunk.job.under for chunk in taken} == {run.run}
+
+
+async def test_users_get_only_what_is_theirs(told: ControllerSettings) -> None:
+    async with stood_in(under_load(), told) as run, driven(run) as (driver, task):
+        await offered(driver, 1)
+        assert driver.offers.take("attribute", 1)[0].role == "attribute"
+        assert driver.offers.take("membership", 9) == driver.offers.take("verification", 9) == []
+        assert not task.done()
+
+
+async def test_a_restarted_controller_offers_what_has_no_answers(told: ControllerSettings) -> None:
+    async with stood_in(under_load(), told) as run:
+        async with driven(run) as (driver, task):
+            before = await asked(run, driver, task, most=5)
+        async with driven(run) as (driver, task):
+            after = await asked(run, driver, task)
+            await task
+        names = [chunk.identity for chunk in before + after]
+        assert len(before) == 5
+        assert len(names) == len(set(names)) == 2 * CHUNKS
+        # every sample was received once, for the key that it was asked with
+        received = [distinct for name, (_, distinct) in (await run.ledger()).items() if "attacker" in name]
+        assert sum(received) == 120
+
+
+async def test_what_a_dead_user_has_taken_is_offered_again(
+    told: ControllerSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with stood_in(under_load(), told) as run, driven(run) as (driver, task):
+        await offered(driver, 4)
+        lost = driver.offers.take("attribute", 3)
+        assert not {each.identity for each in driver.offers.take("attribute", 1)} & {
+            each.identity for each in lost
+        }
+        monkeypatch.setattr(offers, "HELD_FOR", -1.0)
+        taken = await asked(run, driver, task)
+        await task
+        assert {each.identity for each in lost} <= {each.identity for each in taken}
+
+
+async def test_a_refusal_fails_the_trials_that_need_it_and_no_others(told: ControllerSettings) -> None:
+    async with stood_in(under_load(), told) as run, driven(run) as (driver, task):
+        refused = False
+        while not task.done():
+            for chunk in driver.offers.take("attribute", 1):
+                if chunk.defence == "noisy" and not refused:
+                    driver.offers.refused(chunk.identity, "HTTP 429: 0 samples remain")
+                    refused = True
+                    continue
+                values = np.zeros((chunk.job.samples, 2), dtype=np.float32)
+                put_array(run.parties.releases, f"{chunk.identity}.npy", values)
+                driver.offers.stored(chunk.identity)
+            await asyncio.sleep(0)
+        await task
+        async with run.database.read() as session:
+            found = await Trials(session).of_run(run.run)
+        results = {str(each["id"]): TrialResult.model_validate(each) for each in found}
+        by_defence = {(each.defence, each.state) for each in results.values()}
+        assert by_defence == {("none", "done"), ("noisy", "failed")}
+        errors = {each.error for each in results.values() if each.state == "failed"}
+        assert errors == {"HTTP 429: 0 samples remain"}
+
+
+# --- the API ----------------------------------------------------------------------------------------------
+
+
+def test_a_run_under_load_needs_the_section(api: Api) -> None:
+    answer = api.ask("POST", "/v1/runs?load=true", key=OPERATOR, content=SCENARIO)
+    body = problem(answer, 422, "invalid-scenario")
+    assert "'load' is missing" in body["mistakes"][0]["message"]
+
+
+@pytest.fixture
+def loaded(api: Api) -> str:
+    text = SCENARIO + "load: {users: {attribute: 2, honest: 1}}\n"
+    answer = api.ask("POST", "/v1/runs?load=true", key=OPERATOR, content=text)
+    assert answer.status_code == 202, answer.text
+    return str(answer.json()["id"])
+
+
+def test_only_the_operator_may_take_and_hand_in(api: Api, loaded: str) -> None:
+    path = f"/v1/runs/{loaded}"
+    for method, where in (
+        ("GET", "/load"),
+        ("POST", "/offers"),
+        ("PUT", f"/releases/{UNKNOWN}"),
+        ("PUT", f"/refusals/{UNKNOWN}"),
+        ("PUT", "/load/part"),
+    ):
+        assert api.ask(method, path + where, json={"kind": "attribute"}).status_code == 401, where
+    api.cancel(loaded)
+
+
+def test_what_load_users_see_is_kept_with_the_run(api: Api, loaded: str) -> None:
+    def ask(method: str, where: str, **more: Any) -> Any:
+        return api.ask(method, f"/v1/runs/{loaded}{where}", key=OPERATOR, **more)
+
+    view = ask("GET", "/load").json()
+    assert (view["over"], view["spec"]["users"]) == (False, {"attribute": 2, "honest": 1})
+    assert ask("POST", "/offers", json={"kind": "attribute"}).json()["chunks"] == []
+    body = encode_npy(np.zeros((4, 2), dtype=np.float32))
+    answer = ask("PUT", f"/releases/{UNKNOWN}", content=body, headers={"Content-Type": NPY})
+    problem(answer, 404, "not-found")
+    for answered in (3, 8):  # the second in place of the first
+        line = {"defence": "none", "user": "attribute", "answered": answered, "milliseconds": {"7": answered}}
+        seen = {"seconds": 2.0, "measured": [line], "errors": {"none: HTTP 502": 1}}
+        assert ask("PUT", "/load/first", json=seen).status_code == 204
+    assert ask("PUT", "/load/second", json={"seconds": 1.0}).status_code == 204
+    found = api.get(f"/v1/runs/{loaded}/results")["load"]
+    assert list(found["parts"]) == ["first", "second"]
+    assert found["parts"]["first"]["measured"][0]["answered"] == 8
+    assert api.ask("GET", f"/v1/runs/{loaded}/load/table").json() == []
+    problem(api.ask("GET", f"/v1/runs/{loaded}/load/picture"), 404, "not-found")
+    api.cancel(loaded)
+    assert ask("GET", "/load").json()["over"]
+    assert ask("POST", "/offers", json={"kind": "attribute"}).json() == {
+        "chunks": [],
+        "visits": [],
+        "over": True,
+    }
+
+
+def test_a_plain_run_is_not_under_load(api: Api) -> None:
+    run = api.start()
+    answer = api.ask("GET", f"/v1/runs/{run}/load", key=OPERATOR)
+    assert "not under load" in problem(answer, 409, "conflict")["detail"]
+    assert api.get(f"/v1/runs/{run}/results")["load"] is None
+    api.cancel(run)
