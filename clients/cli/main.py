@@ -11,6 +11,7 @@ import leakrange
 from clients.cli.commands import embedded_range, keys, limits, listings, runs, scenarios
 from clients.cli.commands.audit import audit
 from clients.cli.commands.federation import federation
+from clients.cli.commands.load import load
 from clients.cli.commands.reproduce import reproduce
 from clients.cli.console import out, problem
 from clients.cli.exits import CliError, Exit, told
@@ -36,6 +37,7 @@ app.command()(embedded_range.down)
 app.command()(embedded_range.status)
 app.command()(runs.run)
 app.command()(runs.follow)
+app.command()(load)
 app.command()(runs.runs)
 app.command()(runs.cancel)
 app.command()(runs.report)

@@ -16,7 +16,7 @@ from clients.cli.progress import watch
 from clients.cli.scenario_files import mistake_lines, read_scenario
 from leakrange.wire.disk import room_in
 
-__all__ = ["cancel", "follow", "report", "run", "runs"]
+__all__ = ["accepted", "cancel", "follow", "report", "run", "runs", "to_its_end"]
 
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="the run's id, as 'leakrange runs' lists it")]
 ReportPath = Annotated[
@@ -39,11 +39,25 @@ def run(
     """Run a scenario. Ends with 1 where the run fails, with 2 where the scenario has mistakes."""
     if report is not None and not followed:
         raise typer.BadParameter("--report needs the run's end: leave out --detach")
-    text = read_scenario(scenario)
     connection = connect(state, url)
+    begun = accepted(connection, scenario, as_json)
+    note(f"run {begun['id']}: {begun['name']}, {begun['trials']} trials")
+    if not followed:
+        if as_json:
+            print_json(begun)
+        else:
+            out.print(begun["id"])
+        return
+    to_its_end(connection, begun["id"], report, opened, as_json)
+
+
+def accepted(connection: Connection, scenario: Path, as_json: bool, path: str = "/v1/runs") -> dict[str, Any]:
+    """What the controller says to a scenario that it has accepted. Ends with the scenario's mistakes where it
+    has not."""
+    text = read_scenario(scenario)
     media = "application/json" if scenario.suffix == ".json" else "application/yaml"
     try:
-        accepted = connection.operate("POST", "/v1/runs", content=text, media_type=media).json()
+        begun: dict[str, Any] = connection.operate("POST", path, content=text, media_type=media).json()
     except Refused as error:
         if not error.problem.get("mistakes"):
             raise
@@ -52,14 +66,7 @@ def run(
             raise typer.Exit(Exit.USAGE) from error
         lines = mistake_lines(scenario, error.problem["mistakes"])
         raise CliError(error.message, code=Exit.USAGE, hint=error.hint, lines=lines) from error
-    note(f"run {accepted['id']}: {accepted['name']}, {accepted['trials']} trials")
-    if not followed:
-        if as_json:
-            print_json(accepted)
-        else:
-            out.print(accepted["id"])
-        return
-    _to_its_end(connection, accepted["id"], report, opened, as_json)
+    return begun
 
 
 def follow(
@@ -71,7 +78,7 @@ def follow(
     as_json: AsJson = False,
 ) -> None:
     """Watch a run to its end. Ends with 1 where the run failed."""
-    _to_its_end(connect(state, url), run, report, opened, as_json)
+    to_its_end(connect(state, url), run, report, opened, as_json)
 
 
 def runs(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
@@ -118,7 +125,9 @@ def report(
     _write_report(connect(state, url), run, path, opened, out.print)
 
 
-def _to_its_end(connection: Connection, run: str, report: Path | None, opened: bool, as_json: bool) -> None:
+def to_its_end(connection: Connection, run: str, report: Path | None, opened: bool, as_json: bool) -> None:
+    """Watch a run to its end, and write its report where one is wanted. Raises `CliError` where the run
+    failed."""
     try:
         view = watch(connection, run)
     except KeyboardInterrupt:

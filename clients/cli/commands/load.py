@@ -1,0 +1,111 @@
+"""``load``: a scenario whose questions load users ask."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clients.cli.commands.runs import accepted, to_its_end
+from clients.cli.connection import Connection, connect
+from clients.cli.console import note, out
+from clients.cli.exits import CliError, Exit
+from clients.cli.options import AsJson, State, Url
+
+__all__ = ["load"]
+
+
+def load(
+    scenario: Annotated[
+        Path | None, typer.Argument(metavar="SCENARIO", help="a YAML or JSON file with a section 'load'")
+    ] = None,
+    run: Annotated[
+        str | None, typer.Option("--run", help="go on with a run under load, instead of a scenario")
+    ] = None,
+    web: Annotated[
+        int | None, typer.Option("--web", metavar="PORT", help="with Locust's page there (default: headless)")
+    ] = None,
+    headless: Annotated[bool, typer.Option("--headless", help="without a page, as by default")] = False,
+    workers: Annotated[int, typer.Option(min=0, help="processes that ask; 0: this one alone")] = 0,
+    expect: Annotated[
+        int, typer.Option(min=0, help="wait for so many Locust workers from elsewhere, at port 5557")
+    ] = 0,
+    report: Annotated[Path | None, typer.Option(help="write the run's report here")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="write the picture here: success against queries, an SVG file")
+    ] = None,
+    table: Annotated[Path | None, typer.Option(help="write its figures here, as .csv or .json")] = None,
+    state: State = None,
+    url: Url = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a scenario under load: its section 'load' says which users ask what its attacks ask. Ends with 1
+    where the run fails. Needs the extra 'load'."""
+    if (scenario is None) == (run is None):
+        raise typer.BadParameter("give a scenario, or --run with the run to go on with")
+    if web is not None and headless:
+        raise typer.BadParameter("--web or --headless, not both")
+    if workers and expect:
+        raise typer.BadParameter("--workers are started here, those to --expect elsewhere: not both")
+    if table is not None and table.suffix not in (".csv", ".json"):
+        raise typer.BadParameter("--table is a .csv or a .json file")
+    locustfile = _locustfile()
+    connection = connect(state, url)
+    if run is None:
+        assert scenario is not None
+        begun = accepted(connection, scenario, as_json, path="/v1/runs?load=true")
+        note(f"run {begun['id']}: {begun['name']}, {begun['trials']} trials, under load")
+        run = str(begun["id"])
+    else:
+        connection.operate("GET", f"/v1/runs/{run}/load")  # or it is refused
+    _ask(connection, run, _command(locustfile, run, web, workers, expect))
+    to_its_end(connection, run, report, False, as_json)
+    if not as_json:
+        out.print(connection.get(f"/v1/runs/{run}/load/table", format="text").text, highlight=False)
+    if picture is not None:
+        picture.write_bytes(connection.get(f"/v1/runs/{run}/load/picture").content)
+    if table is not None:
+        found = connection.get(f"/v1/runs/{run}/load/table", format=table.suffix.removeprefix("."))
+        table.write_bytes(found.content)
+
+
+def _locustfile() -> str:
+    """Where Locust's users are. Raises `CliError` where Locust is not installed."""
+    if find_spec("locust") is None:
+        raise CliError(
+            "load tests need Locust, which is not installed",
+            code=Exit.USAGE,
+            hint="pip install 'leakrange[load]'",
+        )
+    found = find_spec("load.locustfile")
+    assert found is not None
+    assert found.origin is not None
+    return found.origin
+
+
+def _command(locustfile: str, run: str, web: int | None, workers: int, expect: int) -> list[str]:
+    command = [sys.executable, "-m", "locust", "-f", locustfile, "--leakrange-run", run]
+    command += ["--only-summary", "--loglevel", "WARNING", "--stop-timeout", "20"]
+    command += ["--headless"] if web is None else ["--web-port", str(web), "--autostart", "--autoquit", "2"]
+    if workers:
+        command += ["--processes", str(workers)]
+    if expect:
+        command += ["--master", "--expect-workers", str(expect)]
+    return command
+
+
+def _ask(connection: Connection, run: str, command: list[str]) -> None:
+    """Let Locust ask until nothing is left to ask."""
+    known = {"LEAKRANGE_URL": connection.controller, "LEAKRANGE_OPERATOR_KEY": connection.operator_key or ""}
+    again = f"'leakrange load --run {run}' goes on with it, 'leakrange cancel {run}' ends it"
+    try:
+        done = subprocess.run(command, env=os.environ | known, stdout=2)
+    except KeyboardInterrupt:
+        raise CliError("interrupted; the run waits for answers", code=Exit.INTERRUPTED, hint=again) from None
+    if done.returncode != 0:
+        raise CliError(f"Locust ended with {done.returncode}", code=Exit.FAILED, hint=again)

@@ -1,0 +1,63 @@
+"""What Locust runs for a run under load: ``leakrange load`` starts it.
+
+    LEAKRANGE_URL=http://127.0.0.1:8700 LEAKRANGE_OPERATOR_KEY=… \\
+        locust -f load/locustfile.py --leakrange-run RUN --headless
+
+Workers (``--worker``) need the same two variables; the run is told by the master.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gevent
+from locust import events
+from locust.argument_parser import LocustArgumentParser
+from locust.env import Environment
+from locust.runners import WorkerRunner
+
+from load.conductor import Conductor, ScenarioShape
+from load.users.attribute import AttributeAttacker
+from load.users.botnet import Botnet
+from load.users.honest import HonestClient
+from load.users.membership import MembershipAttacker
+from load.users.reconstruction import ReconstructionCollector
+from load.users.user import desk_of
+from load.users.verification import VerificationProber
+
+__all__ = [
+    "AttributeAttacker",
+    "Botnet",
+    "HonestClient",
+    "MembershipAttacker",
+    "ReconstructionCollector",
+    "ScenarioShape",
+    "VerificationProber",
+]
+
+
+@events.init_command_line_parser.add_listener  # type: ignore[untyped-decorator]
+def options(parser: LocustArgumentParser) -> None:
+    """The run whose questions are asked."""
+    parser.add_argument(
+        "--leakrange-run", default="", include_in_web_ui=False, help="id of the run under load"
+    )
+
+
+@events.init.add_listener  # type: ignore[untyped-decorator]
+def begin(environment: Environment, **_: Any) -> None:
+    """Let the process that has all statistics conduct the load test."""
+    if isinstance(environment.runner, WorkerRunner):
+        return
+    conductor = Conductor(environment, desk_of(environment.parsed_options.leakrange_run))
+    ScenarioShape.conductor = conductor
+    gevent.spawn(conductor.watch)
+
+    def ends(**_: Any) -> None:
+        environment.process_exit_code = 0  # what failed is in the run's record, which decides
+
+    def ended(**_: Any) -> None:
+        conductor.tell()  # now that all workers have told what they saw
+
+    environment.events.quitting.add_listener(ends)
+    environment.events.quit.add_listener(ended)

@@ -1,0 +1,1 @@
+"""Locust's users: one module for each kind that a scenario can name."""

@@ -1,0 +1,87 @@
+"""Edge clients: they run the model on their samples, upload the outputs, and look at the decisions."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from tempfile import NamedTemporaryFile
+from typing import Any, ClassVar
+
+import gevent
+import numpy as np
+from gevent.lock import BoundedSemaphore
+from locust import between, task
+from numpy.typing import NDArray
+
+from leakrange.wire.endpoints import UPLOADS
+from leakrange.wire.tensors import NPY, encode_npy
+from load.users.user import IDLE, LoadUser
+from services.controller.load.schemas import OfferedVisit
+
+__all__ = ["HonestClient"]
+
+UPLOADED = 8
+"""Samples of one upload."""
+
+
+class HonestClient(LoadUser):
+    """Visits a model, with pauses as people make them; at a service that has no model to download, asks what
+    its users ask."""
+
+    kind = "honest"
+    wait_time = between(0.2, 1.0)
+    _outputs: ClassVar[dict[str, NDArray[np.float32]]] = {}
+    """By model, what a device makes of samples: computed once in each process."""
+    _computing: ClassVar[BoundedSemaphore] = BoundedSemaphore()
+
+    def on_start(self) -> None:
+        """Find the desk, and draw one's own samples."""
+        super().on_start()
+        self._draw = np.random.default_rng()
+        self._turn = int(self._draw.integers(2**31))
+
+    @task
+    def ask(self) -> None:
+        """Ask a chunk where there is one, else visit a model."""
+        chunk = self.desk.take(self.kind)
+        if chunk is not None:
+            self.answered(chunk)
+        elif self.desk.visits:
+            self._turn += 1
+            self._visit(self.desk.visits[self._turn % len(self.desk.visits)])
+        else:
+            gevent.sleep(IDLE)
+
+    def _visit(self, visit: OfferedVisit) -> None:
+        outputs = self._of(visit)
+        chosen = outputs[self._draw.choice(len(outputs), min(UPLOADED, len(outputs)), replace=False)]
+        headers = {"Authorization": f"Bearer {visit.key}", "Content-Type": NPY, "X-Release": visit.release}
+        url = f"{visit.url.rstrip('/')}/v1/models/{visit.model}/{UPLOADS}"
+        with self.client.post(
+            url, data=encode_npy(chosen), headers=headers, name=visit.defence, catch_response=True
+        ) as answer:
+            wrong = mistake(visit, chosen, answer.content) if answer.status_code == 200 else ""
+            self.note(answer, answer.status_code, wrong)
+
+    def _of(self, visit: OfferedVisit) -> NDArray[np.float32]:
+        with self._computing:
+            if visit.model not in self._outputs:
+                # Elsewhere, since threads of torch and gevent do not go together.
+                with NamedTemporaryFile(suffix=".npy") as file:
+                    command = [sys.executable, "-m", "load.users.outputs", file.name]
+                    told = visit.model_dump_json().encode()
+                    subprocess.run(command, input=told, stdout=sys.stderr.fileno(), check=True)
+                    self._outputs[visit.model] = np.load(file.name, allow_pickle=False)
+            return self._outputs[visit.model]
+
+
+def mistake(visit: OfferedVisit, outputs: NDArray[Any], answer: bytes) -> str:
+    """What is wrong with the decisions on ``outputs`` (B, N); empty where nothing is. The decision on one
+    that nothing defends is the class of its greatest value."""
+    decisions = json.loads(answer).get("decisions")
+    if not isinstance(decisions, list) or len(decisions) != len(outputs):
+        return f"not one decision for each of {len(outputs)} outputs"
+    if visit.plain and decisions != outputs.argmax(axis=1).tolist():
+        return "decisions are not those that the outputs say"
+    return ""

@@ -1,0 +1,13 @@
+"""Asks whose records or pictures a model was trained on."""
+
+from __future__ import annotations
+
+from load.users.user import LoadUser
+
+__all__ = ["MembershipAttacker"]
+
+
+class MembershipAttacker(LoadUser):
+    """Asks whose records or pictures a model was trained on."""
+
+    kind = "membership"

@@ -1,0 +1,13 @@
+"""Asks a verification service about pairs of samples."""
+
+from __future__ import annotations
+
+from load.users.user import LoadUser
+
+__all__ = ["VerificationProber"]
+
+
+class VerificationProber(LoadUser):
+    """Asks a verification service about pairs of samples."""
+
+    kind = "verification"
