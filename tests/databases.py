@@ -56,7 +56,7 @@ class Databases:
 
     def stop(self) -> None:
         if self._server is not None:
-            if self._server.get_pid() is not None:
+            if (Path(self._postgres or "") / "postmaster.pid").exists():
                 self.kill()
             self._server.cleanup()
             shutil.rmtree(self._postgres, ignore_errors=True)

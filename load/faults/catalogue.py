@@ -1,0 +1,205 @@
+"""The faults: each breaks a range in the middle of a run, and says what happened."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+from load.faults.nonsense import nonsense
+from load.faults.postgresql import own_controller
+from load.faults.standing import Run, Standing, Wrong
+from load.kill_drill import until
+
+__all__ = ["FAULTS", "Fault"]
+
+LEDGER = b"leakrange:proxy:"
+"""How all keys of Redis begin that the proxy writes."""
+FAULTS: list[Fault] = []
+
+
+@dataclass(frozen=True)
+class Fault:
+    """``carry_out`` takes a range and a number that no other fault has; it gives what happened, in words."""
+
+    done: str
+    carry_out: Callable[[Standing, int], str]
+
+
+def fault(done: str) -> Callable[[Callable[[Standing, int], str]], None]:
+    """Put a function into the list of faults."""
+    return lambda carry_out: FAULTS.append(Fault(done, carry_out))
+
+
+def begun(standing: Standing, number: int) -> Run:
+    """A run that is a few chunks on its way."""
+    run = standing.run(f"fault-{number}", number)
+    run.until_probed(3)
+    return run
+
+
+def killed(party: str) -> Callable[[Standing, int], str]:
+    """A run during which a party gets SIGKILL, with all its children."""
+
+    def carry_out(standing: Standing, number: int) -> str:
+        run = begun(standing, number)
+        seconds = standing.kill(party)
+        return f"back after {seconds:.0f} s; {run.done()}"
+
+    return carry_out
+
+
+for _party in ("redis", "provider-honest", "edge", "controller", "attacker-1"):
+    fault(f"{_party} killed in mid-run")(killed(_party))
+
+
+@fault("Redis killed in mid-run, and its data deleted")
+def _(standing: Standing, number: int) -> str:
+    run = begun(standing, number)
+    before = standing.record.party("redis").restarts
+    standing.signal("redis", signal.SIGKILL)
+    shutil.rmtree(standing.folder.redis / "appendonlydir")
+    told = run.failed("Redis has lost its data")
+    standing.until_back("redis", before)
+    again = standing.run(f"fault-{number}", number)
+    again.ended()
+    paid = again.check_ledger()
+    return (
+        f"the run fails: “{told.partition(':')[0]} …”; started again it is done, and asks {paid} samples anew"
+    )
+
+
+@fault("all queues, orders, leases and reports deleted from Redis")
+def _(standing: Standing, number: int) -> str:
+    run = begun(standing, number)
+    with redis.Redis.from_url(standing.redis_url("operator")) as broker:
+        lost = [name for name in broker.scan_iter(count=1000) if not name.startswith(LEDGER)]
+        broker.delete(*lost)
+    return f"{len(lost)} keys lost; {run.done()}"
+
+
+@fault("PostgreSQL killed in mid-run, and started again")
+def _(standing: Standing, number: int) -> str:
+    with own_controller(standing) as (controller, server):
+        run = standing.run(f"fault-{number}", number, at=controller)
+        run.until_probed(3)
+        server.kill()
+        server.start_again()
+        return run.done()
+
+
+@fault("proxy killed with samples reserved")
+def _(standing: Standing, number: int) -> str:
+    run = begun(standing, number)
+    name = run.attacker
+    standing.signal("provider-honest", signal.SIGSTOP)  # so that its requests stay open
+    try:
+        until(lambda: standing.account(name)["reserved"] > 0, "samples to be reserved")
+        held = standing.account(name)["reserved"]
+        seconds = standing.kill("proxy")
+    finally:
+        standing.signal("provider-honest", signal.SIGCONT)
+    return f"{held} samples were reserved; back after {seconds:.0f} s; {run.done()}"
+
+
+@fault("the route of a model led to a server that drips and talks nonsense, for 12 requests")
+def _(standing: Standing, number: int) -> str:
+    run = begun(standing, number)
+    model = standing.account(run.attacker)["models"][0]
+    route = f"{standing.first.proxy}/admin/routes/{model}"
+    upstream = standing.ask("GET", route)["upstream"]
+    with nonsense() as server:
+        standing.ask("PUT", route, json={"upstream": server.url})
+        until(lambda: server.asked >= 12, "12 requests to be answered with nonsense")
+        standing.ask("PUT", route, json={"upstream": upstream})
+    return run.done()
+
+
+@fault("a process that probes killed in mid-chunk, as for want of memory")
+def _(standing: Standing, number: int) -> str:
+    run = begun(standing, number)
+    worker = standing.record.party("attacker-1").pid
+    [fork, *_] = children(worker)
+    os.kill(fork, signal.SIGKILL)
+    return run.done()
+
+
+@fault("a training killed, as for want of memory")
+def _(standing: Standing, number: int) -> str:
+    run = standing.run(f"fault-{number}", number, seed=number, epochs=60)
+    trainer = standing.record.party("trainer").pid
+    trainings: list[int] = []
+
+    def begun() -> bool:
+        deep = [
+            fork for child in children(trainer) for server in children(child) for fork in children(server)
+        ]
+        trainings[:] = deep
+        return bool(deep)
+
+    until(begun, "a training to begin")
+    os.kill(trainings[0], signal.SIGKILL)
+    told = run.failed("memory")
+    again = standing.run(f"fault-{number}", number, seed=number, epochs=60)
+    return f"the run fails: “{told.partition(': ')[2]}”; started again: {again.done()}"
+
+
+@fault("no room left where releases are stored")
+def _(standing: Standing, number: int) -> str:
+    with filled(standing.folder.releases) as free:
+        run = begun(standing, number)
+        free()
+        told = run.failed("the disk is full")
+    again = standing.run(f"fault-{number}", number)
+    again.ended()
+    paid = again.check_ledger()
+    return f"the run fails: “{told}”; started again with room it is done, and asks {paid} samples anew"
+
+
+@fault("SIGTERM to every party in turn, in mid-run")
+def _(standing: Standing, number: int) -> str:
+    run = begun(standing, number)
+    names = [party.name for party in standing.first.parties]
+    for name in names:
+        before = standing.record.party(name).restarts
+        pid = standing.record.party(name).pid
+        assert pid is not None
+        os.kill(pid, signal.SIGTERM)
+        standing.until_back(name, before)
+    return f"{len(names)} parties ended and were started again; {run.done()}"
+
+
+def children(pid: int | None) -> list[int]:
+    """Processes that a process has started."""
+    listing = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True).stdout
+    found = (line.split() for line in listing.splitlines())
+    return [int(child) for child, parent in found if int(parent) == pid]
+
+
+@contextmanager
+def filled(folder: Path) -> Iterator[Callable[[], None]]:
+    """Gives what fills the disk of ``folder``; there is room again when the block ends."""
+    if not os.path.ismount(folder):
+        raise Wrong("not tried: a small disk can be mounted by root alone")
+    filler = folder.with_name("releases") / "filler"
+
+    def fill() -> None:
+        with filler.open("wb", buffering=0) as file:
+            for size in (2**16, 1):
+                try:
+                    while True:
+                        file.write(bytes(size))
+                except OSError:
+                    continue
+
+    try:
+        yield fill
+    finally:
+        filler.unlink(missing_ok=True)
