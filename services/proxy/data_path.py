@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Generator
 
 import orjson
 import structlog
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from leakrange.service.app import bearer
-from leakrange.service.bodies import Lingering, has_body, switches_protocol
+from leakrange.service.bodies import switches_protocol
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, OBFUSCATORS, RELEASES, UPLOADS
 from leakrange.wire.errors import (
     BudgetExhausted,
@@ -69,27 +69,29 @@ class DataPath:
         if scope["type"] != "http" or not scope["path"].startswith("/v1/"):
             return await self._app(scope, receive, send)
         begun = time.perf_counter()
-        headers = dict(scope["headers"])
-        if has_body(headers):
-            lingering = Lingering(receive, send)
-            receive, send = lingering.receive, lingering.send
-        request = Request.of(scope, receive)
+        request, passed = Request(scope, receive), _Passed(send)
         endpoint, outcome = "(none)", "internal-error"
         try:
-            if (upgrade := switches_protocol(headers)) is not None:
+            if (upgrade := switches_protocol(request.headers.raw)) is not None:
                 raise upgrade
-            endpoint, handle = self._handler(request, send)
+            endpoint, handle = self._handler(request, passed)
             answer = await handle
             outcome = answer.outcome if answer else "answered"
             if answer:
-                await answer.send(send)
+                await answer.send(request.answering(send))
         except Disconnected:
             outcome = "disconnected"
         except LeakrangeError as error:
             outcome = error.slug
             if isinstance(error, BudgetExhausted):
                 self._metrics.samples.labels("refused").inc(error.extra["asked"])
-            await Answer.problem(error, request.path[:500]).send(send)
+            await Answer.problem(error, request.path[:500]).send(request.answering(send))
+        except Exception as error:
+            if passed.begun:
+                raise  # the server closes the connection: the client sees that the answer is cut short
+            log.error("unhandled error", path=request.path[:500], exc_info=error)
+            bug = LeakrangeError("an error that nobody foresaw; the service's log tells more")
+            await Answer.problem(bug, request.path[:500]).send(request.answering(send))
         finally:
             self._metrics.requests.labels(endpoint, outcome).inc()
             self._metrics.seconds.labels(endpoint).observe(time.perf_counter() - begun)
@@ -98,11 +100,11 @@ class DataPath:
             if outcome not in ("answered", "replayed"):
                 log.debug("refused", endpoint=endpoint, outcome=outcome)
 
-    def _handler(self, request: Request, send: Send) -> tuple[str, Awaitable[Answer | None]]:
+    def _handler(self, request: Request, passed: _Passed) -> tuple[str, Awaitable[Answer | None]]:
         parts = request.path.split("/")[2:]
         if parts[0] == OBFUSCATORS and len(parts) == 2 and DIGEST.fullmatch(parts[1]):
             _allow(request, "GET")
-            return OBFUSCATORS, self._free.obfuscator(request, parts[1], send)
+            return OBFUSCATORS, self._free.obfuscator(request, parts[1], passed.to(request))
         if parts[0] != "models" or len(parts) > 4 or (len(parts) > 1 and not is_name(parts[1])):
             raise NotFound("no such path", hint="the native API is under /v1/models")
         if len(parts) == 4:
@@ -123,7 +125,7 @@ class DataPath:
             return "model", self._free.card(request, parts[1])
         if parts[2] == ARTIFACT:
             _allow(request, "GET")
-            return ARTIFACT, self._free.artifact(request, parts[1], send)
+            return ARTIFACT, self._free.artifact(request, parts[1], passed.to(request))
         if parts[2] == GALLERY:
             _allow(request, "GET")
             return GALLERY, self._free.gallery(request, parts[1])
@@ -166,6 +168,24 @@ class DataPath:
             raise
         await self._budgeting.settle(charge, KeptAnswer(answer.status, answer.headers, answer.body))
         return Answer(answer.status, answer.body, answer.headers | charge.balance.headers())
+
+
+class _Passed:
+    """Where an answer goes that is passed on piece by piece, and whether it has begun."""
+
+    __slots__ = ("_send", "begun")
+
+    def __init__(self, send: Send) -> None:
+        self._send, self.begun = send, False
+
+    def to(self, request: Request) -> Send:
+        send = request.answering(self._send)
+
+        async def passing(message: Message) -> None:
+            self.begun = True
+            await send(message)
+
+        return passing
 
 
 def _allow(request: Request, *methods: str) -> None:

@@ -6,11 +6,12 @@ import asyncio
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import overload
 
 import orjson
 from starlette.types import Receive, Scope, Send
 
-from leakrange.service.bodies import CLOSE
+from leakrange.service.bodies import CLOSE, Lingering, has_body
 from leakrange.wire.errors import BodyTooLarge, LeakrangeError, MalformedBody, UnsupportedMedia
 from leakrange.wire.problems import PROBLEM
 from leakrange.wire.tensors import JSON
@@ -32,24 +33,47 @@ class MethodNotAllowed(LeakrangeError):
         )
 
 
-@dataclass
+class Headers:
+    """Headers by lower-case names; each is decoded when it is asked for, since few are."""
+
+    __slots__ = ("raw",)
+
+    def __init__(self, raw: Mapping[bytes, bytes]) -> None:
+        self.raw = raw
+
+    @overload
+    def get(self, name: str) -> str | None: ...
+    @overload
+    def get(self, name: str, default: str) -> str: ...
+    def get(self, name: str, default: str | None = None) -> str | None:
+        """The value of a header, or ``default``."""
+        value = self.raw.get(name.encode())
+        return default if value is None else value.decode("latin-1")
+
+    def __contains__(self, name: str) -> bool:
+        return name.encode() in self.raw
+
+
 class Request:
-    """A request whose body has not been read; header names are lower case."""
+    """A request whose body has not been read."""
 
-    method: str
-    path: str
-    query: str
-    """The query string as it came; empty where there is none."""
-    headers: Mapping[str, str]
-    receive: Receive
-    size: int = 0
-    """Bytes of the body that have been read."""
+    __slots__ = ("headers", "method", "path", "query", "receive", "size", "unread")
 
-    @classmethod
-    def of(cls, scope: Scope, receive: Receive) -> Request:
-        """The request of an ASGI scope."""
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        return cls(scope["method"], scope["path"], scope["query_string"].decode("latin-1"), headers, receive)
+    def __init__(self, scope: Scope, receive: Receive) -> None:
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self.query: str = scope["query_string"].decode("latin-1")
+        """The query string as it came; empty where there is none."""
+        self.headers = Headers(dict(scope["headers"]))
+        self.receive = receive
+        self.size = 0
+        """Bytes of the body that have been read."""
+        self.unread = has_body(self.headers.raw)
+        """Whether something of the body is still to come."""
+
+    def answering(self, send: Send) -> Send:
+        """How to answer now: an answer before the end of the body must not be lost with the connection."""
+        return Lingering(self.receive, send).send if self.unread else send
 
     @property
     def large(self) -> bool:
@@ -81,10 +105,14 @@ class Request:
                     message = await self.receive()
                     if message["type"] == "http.disconnect":
                         raise Disconnected
-                    self.size += held.write(message.get("body", b""))
+                    piece: bytes = message.get("body", b"")
+                    self.size += len(piece)
+                    self.unread = more = message.get("more_body", False)
                     if self.size > limit:
                         raise too_large
-                    more = message.get("more_body", False)
+                    if not more and self.size == len(piece):
+                        return piece  # all of it at once
+                    held.write(piece)
         except TimeoutError as error:
             raise MalformedBody(
                 f"the body did not come to its end within {within:g} s", headers=dict(CLOSE)
@@ -115,9 +143,10 @@ class Answer:
 
     async def send(self, send: Send) -> None:
         """Send it, with its length."""
-        headers = dict(self.headers)
+        raw = [
+            (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in self.headers.items()
+        ]
         if self.status != 204:
-            headers["Content-Length"] = str(len(self.body))
-        raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
+            raw.append((b"content-length", b"%d" % len(self.body)))
         await send({"type": "http.response.start", "status": self.status, "headers": raw})
         await send({"type": "http.response.body", "body": self.body})

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
-from redis.asyncio import Redis
 
 from leakrange.wire.errors import (
     BudgetExhausted,
@@ -26,6 +25,7 @@ from leakrange.wire.errors import (
 )
 from services.proxy.leases import Lease, Leases, StaleLease
 from services.proxy.limits.base import NO_BOUNDS, Bounds
+from services.proxy.pipe import Pipe
 from services.proxy.redis_client import PREFIX, redis_errors
 from services.proxy.script_runner import Script, ScriptRunner
 
@@ -103,10 +103,10 @@ class Ledger:
     kept for repeats, of at most keep_bytes.
     """
 
-    def __init__(self, redis: Redis, *, hold: float, lease: float, keep: float, keep_bytes: int) -> None:
+    def __init__(self, pipe: Pipe, *, hold: float, lease: float, keep: float, keep_bytes: int) -> None:
         self._hold, self._keep, self._keep_bytes = round(hold * 1000), round(keep * 1000), keep_bytes
         self._process, self._count = secrets.token_hex(8), itertools.count()
-        self._scripts = ScriptRunner(redis)
+        self._scripts = ScriptRunner(pipe)
         self.leases = Leases(self._scripts, self._process, lease)
 
     async def admit(self, fingerprint: str, idempotency_key: str | None) -> None:

@@ -22,6 +22,7 @@ from services.proxy.ledger import Ledger
 from services.proxy.limit_store import LimitStore
 from services.proxy.metrics import Metrics
 from services.proxy.openapi import described
+from services.proxy.pipe import Pipe
 from services.proxy.policies import PolicyStore
 from services.proxy.redis_client import connect, redis_errors
 from services.proxy.settings import ProxySettings
@@ -32,14 +33,15 @@ DESCRIPTION = """Stands between API keys and providers: authenticates, counts bu
 transforms releases by policy. Under /v1 the native API, for API keys; under /admin the operator's."""
 
 
-def proxy(settings: ProxySettings) -> FastAPI:
+def proxy(settings: ProxySettings) -> DataPath:
     """The application. State lives in Redis: any number of proxies may share it, and any may be killed."""
     registry = CollectorRegistry()
     metrics = Metrics(registry)
     upstream = Upstream(metrics, settings)
     redis = connect(settings.redis_url, settings.redis_timeout)
+    pipe = Pipe(settings.redis_url, settings.redis_timeout)
     ledger = Ledger(
-        redis,
+        pipe,
         hold=settings.reservation_seconds,
         lease=settings.lease_seconds,
         keep=settings.idempotency_seconds,
@@ -65,6 +67,7 @@ def proxy(settings: ProxySettings) -> FastAPI:
             finally:
                 await budgeting.close()
                 await shadows.close()
+                await pipe.close()
 
     app = create_app(
         "proxy",
@@ -82,9 +85,9 @@ def proxy(settings: ProxySettings) -> FastAPI:
     app.state.limits = LimitStore(redis, configuration)
     app.include_router(router)
     app.include_router(described())
-    # Added last, so outermost: the data path pays for nothing of the framework.
-    app.add_middleware(
-        DataPath,
+    # In front of the application, not inside: the data path pays for nothing of the framework.
+    return DataPath(
+        app,
         settings=settings,
         metrics=metrics,
         configuration=configuration,
@@ -92,4 +95,3 @@ def proxy(settings: ProxySettings) -> FastAPI:
         free=free,
         forward=forward,
     )
-    return app

@@ -25,6 +25,7 @@ def configure_logs(party: str, level: str = "info") -> None:
         return event
 
     structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(level),
         processors=[*shared, name_party, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),
         cache_logger_on_first_use=True,

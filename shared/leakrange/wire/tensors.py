@@ -56,6 +56,11 @@ def negotiate(accept: str | None) -> str:
     allows neither."""
     if not accept or not accept.strip():
         return JSON
+    return _preferred(accept) if len(accept) < 100 else _preferred.__wrapped__(accept)
+
+
+@lru_cache(maxsize=256)
+def _preferred(accept: str) -> str:
     weights = {JSON: (-1, 0.0), NPY: (-1, 0.0)}  # (how specific the matching range is, its weight)
     for item in accept.split(","):
         kind, *parameters = (part.strip().lower() for part in item.split(";"))
