@@ -9,7 +9,8 @@ from collections.abc import Awaitable, Generator
 
 import orjson
 import structlog
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from fastapi import FastAPI
+from starlette.types import Message, Receive, Scope, Send
 
 from leakrange.service.app import bearer
 from leakrange.service.bodies import switches_protocol
@@ -51,7 +52,7 @@ class DataPath:
 
     def __init__(
         self,
-        app: ASGIApp,
+        app: FastAPI,
         *,
         settings: ProxySettings,
         metrics: Metrics,
@@ -60,14 +61,14 @@ class DataPath:
         free: Free,
         forward: Forward,
     ) -> None:
-        self._app, self._settings, self._metrics = app, settings, metrics
+        self.app, self._settings, self._metrics = app, settings, metrics
         self._configuration, self._budgeting = configuration, budgeting
         self._free, self._forward = free, forward
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one ASGI request."""
         if scope["type"] != "http" or not scope["path"].startswith("/v1/"):
-            return await self._app(scope, receive, send)
+            return await self.app(scope, receive, send)
         begun = time.perf_counter()
         request, passed = Request(scope, receive), _Passed(send)
         endpoint, outcome = "(none)", "internal-error"

@@ -1,9 +1,9 @@
-"""Requests to the providers behind the proxy, over aiohttp, and the classification of their failures."""
+"""Requests to the providers behind the proxy, and the classification of their failures."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import aiohttp
@@ -14,8 +14,8 @@ from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, Unknow
 from leakrange.wire.pairs import MARK
 from leakrange.wire.schemas import MODEL_VERSION, ModelCard
 from leakrange.wire.tensors import JSON, media_type
-from leakrange.wire.turns import LARGE
 from services.proxy.failures import refused, unavailable, unusable
+from services.proxy.http1 import AnswerTooLarge, Client, Response
 from services.proxy.interim import PatientResponse
 from services.proxy.metrics import Metrics
 from services.proxy.settings import ProxySettings
@@ -23,6 +23,9 @@ from services.proxy.settings import ProxySettings
 log = structlog.get_logger("leakrange.proxy.upstream")
 
 CARD_SECONDS = 30.0
+SENT = {"Accept-Encoding": "identity", "User-Agent": "leakrange-proxy"}
+"""With every request."""
+VERSION, MARKED = MODEL_VERSION.lower().encode(), MARK.lower().encode()
 
 
 @dataclass(frozen=True)
@@ -45,9 +48,10 @@ class _KnownCard:
 
 
 class Upstream:
-    """One connection pool to all providers, open in an ``async with`` block."""
+    """The connections to all providers, open in an ``async with`` block."""
 
     _session: aiohttp.ClientSession
+    _client: Client
 
     def __init__(self, metrics: Metrics, settings: ProxySettings) -> None:
         self._metrics, self._settings = metrics, settings
@@ -55,18 +59,25 @@ class Upstream:
         self._told: dict[str, _KnownCard] = {}
 
     async def __aenter__(self) -> None:
+        self._client = Client(
+            timeout=self._settings.upstream_timeout,
+            largest=self._settings.max_answer,
+            most=self._settings.upstream_connections,
+            headers=SENT,
+        )
         self._session = aiohttp.ClientSession(
             # uvicorn closes idle connections after 5 s: let go before, so that no request meets a closing
             # one.
             connector=aiohttp.TCPConnector(limit=self._settings.upstream_connections, keepalive_timeout=4.0),
             timeout=aiohttp.ClientTimeout(total=self._settings.upstream_timeout, sock_connect=5.0),
-            headers={"Accept-Encoding": "identity", "User-Agent": "leakrange-proxy"},
+            headers=SENT,
             cookie_jar=aiohttp.DummyCookieJar(),
             response_class=PatientResponse,
         )
 
     async def __aexit__(self, *_: object) -> None:
         await self._session.close()
+        await self._client.close()
 
     async def ask(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
@@ -76,27 +87,17 @@ class Upstream:
         Raises `NotFound` or `InvalidInput` where it refuses the request, `Unavailable` where it cannot be
         reached, is late or full, `UpstreamFailed` for anything else; see `services.proxy.failures`.
         """
-        data: bytes | AsyncIterator[memoryview] | None = body
-        if body is not None and len(body) >= LARGE and method == "POST":  # a PUT may have to be sent again
-            data, headers = _pieces(body), {**headers, "Content-Length": str(len(body))}
         try:
-            async with self._session.request(
-                method, url, headers=headers, data=data, allow_redirects=False
-            ) as response:
-                self._check(response, url)
-                content = bytearray()
-                async for chunk in response.content.iter_any():
-                    content += chunk
-                    if len(content) > self._settings.max_answer:
-                        raise self._failure("size", url, unusable())
-                return Reply(
-                    media_type(response.headers.get("Content-Type")),
-                    bytes(content),
-                    _template(response),
-                    response.headers.get(MODEL_VERSION),
-                )
-        except (TimeoutError, aiohttp.ClientError, OSError) as error:
+            response = await self._client.ask(method, url, headers, body)
+        except AnswerTooLarge as error:
+            raise self._failure("size", url, unusable()) from error
+        except OSError as error:  # a timeout among them
             raise self._unreachable(error, url) from error
+        self._check(response.status, url)
+        if b"content-encoding" in response.headers and response.header(b"content-encoding") != "identity":
+            raise self._failure("encoding", url, unusable())
+        media = media_type(response.header(b"content-type"))
+        return Reply(media, response.body, _template(response), response.header(VERSION))
 
     async def stream(self, url: str, headers: Mapping[str, str], send: Send) -> None:
         """Send the body of the provider's answer to a GET on as it comes; errors as of `ask`, as long as
@@ -105,7 +106,7 @@ class Upstream:
         started = False
         try:
             async with self._session.get(url, headers=headers, allow_redirects=False) as response:
-                self._check(response, url)
+                self._check(response.status, url)
                 told = {"Content-Type": "application/octet-stream"}
                 if response.content_length is not None and "Content-Encoding" not in response.headers:
                     told["Content-Length"] = str(response.content_length)
@@ -159,8 +160,7 @@ class Upstream:
             known = self._told[url] = _KnownCard(card, time.monotonic() + CARD_SECONDS)
         return known.card
 
-    def _check(self, response: aiohttp.ClientResponse, url: str) -> None:
-        status = response.status
+    def _check(self, status: int, url: str) -> None:
         if 200 <= status < 300:
             return
         if 400 <= status < 500:
@@ -181,14 +181,8 @@ class Upstream:
         return error
 
 
-async def _pieces(body: bytes) -> AsyncIterator[memoryview]:
-    """A large body as the connection takes it: given whole, it would be copied into its buffer."""
-    for begin in range(0, len(body), LARGE):
-        yield memoryview(body)[begin : begin + LARGE]
-
-
-def _template(response: aiohttp.ClientResponse) -> bytes | None:
+def _template(response: Response) -> bytes | None:
     try:
-        return bytes.fromhex(response.headers.get(MARK, "")) or None
+        return bytes.fromhex(response.header(MARKED) or "") or None
     except ValueError:
         return None

@@ -168,7 +168,7 @@ def test_logs_never_hold_keys_or_bodies(live: Range, another: Any, capfd: pytest
 
 
 def test_the_schema_refers_to_nothing_that_it_lacks() -> None:
-    document = proxy(settings("redis://127.0.0.1:9/0")).openapi()
+    document = proxy(settings("redis://127.0.0.1:9/0")).app.openapi()
     named = set(re.findall(r"#/components/schemas/(\w+)", orjson.dumps(document).decode()))
     assert {"ModelCard", "SampleSpec", "Decisions", "GalleryEntry"} <= named
     assert named <= set(document["components"]["schemas"])

@@ -1,0 +1,294 @@
+"""A lean HTTP/1.1 client: one request and its whole answer over a pooled connection, in one wake-up.
+
+For requests to providers, of which there are thousands a second: aiohttp takes four times as long for one.
+Files, which are passed on piece by piece, go over aiohttp all the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple, cast
+
+import httptools
+from yarl import URL
+
+from leakrange.wire.turns import LARGE
+
+__all__ = ["AnswerTooLarge", "BadAnswer", "Client", "Response"]
+
+MAX_HEADER = 65_536
+"""Bytes of an answer's header."""
+MOST_INTERIM = 8
+"""Answers of status 1xx that may come before the answer."""
+IDLE = 4.0
+"""Seconds for which a connection waits for another request. uvicorn closes it after 5: let go before, so that
+no request meets a closing one."""
+CONNECT = 5.0
+REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
+"""May be sent again where the server closed a connection that had waited."""
+_NO_HEADER = re.compile(r"[\r\n\0]")
+
+
+class BadAnswer(OSError):
+    """What came is no HTTP answer, or not all of one."""
+
+
+class AnswerTooLarge(OSError):
+    """The answer has more bytes than are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A whole answer; header names are in lower case."""
+
+    status: int
+    headers: Mapping[bytes, bytes]
+    body: bytes
+
+    def header(self, name: bytes) -> str | None:
+        """The value of a header."""
+        value = self.headers.get(name)
+        return None if value is None else value.decode("latin-1")
+
+
+class _Place(NamedTuple):
+    host: str
+    port: int
+    encrypted: bool
+
+
+class Client:
+    """Connections to any number of servers, ``most`` of them in use at a time.
+
+    timeout: seconds for a whole answer. largest: bytes of its body.
+    """
+
+    def __init__(self, *, timeout: float, largest: int, most: int, headers: Mapping[str, str]) -> None:
+        self._timeout, self._largest = timeout, largest
+        self._free = asyncio.Semaphore(most)
+        self._headers = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+        self._idle: dict[_Place, deque[_Connection]] = {}
+        self._sweep: asyncio.TimerHandle | None = None
+
+    async def ask(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Response:
+        """The answer, whatever its status.
+
+        Raises `TimeoutError`, `AnswerTooLarge`, `BadAnswer` or another `OSError`.
+        """
+        place, target, host = _parsed(url)
+        head = [f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{self._headers}"]
+        for name, value in headers.items():
+            if _NO_HEADER.search(value):
+                raise BadAnswer(f"the value of {name} cannot be sent")
+            head.append(f"{name}: {value}\r\n")
+        if body is not None:
+            head.append(f"Content-Length: {len(body)}\r\n")
+        sent = "".join([*head, "\r\n"]).encode("latin-1", "replace")
+        rest = b""
+        if body and len(body) < LARGE:
+            sent += body
+        elif body:
+            rest = body  # by itself: it would be copied
+        async with self._free:
+            while (connection := self._waiting(place)) is not None:
+                try:
+                    return await self._over(connection, sent, rest, place)
+                except ConnectionError:
+                    if connection.answering or method not in REPEATABLE:
+                        raise
+            return await self._over(await self._connect(place), sent, rest, place)
+
+    async def close(self) -> None:
+        """Close what waits."""
+        if self._sweep is not None:
+            self._sweep.cancel()
+        for idle in self._idle.values():
+            while idle:
+                idle.pop().abort()
+
+    async def _over(self, connection: _Connection, sent: bytes, rest: bytes, place: _Place) -> Response:
+        try:
+            response = await connection.ask(sent, rest, self._timeout)
+        except BaseException:
+            connection.abort()
+            raise
+        if connection.reusable:
+            connection.since = connection.loop.time()
+            self._idle.setdefault(place, deque()).append(connection)
+            if self._sweep is None:
+                self._sweep = connection.loop.call_later(IDLE, self._let_go)
+        else:
+            connection.abort()
+        return response
+
+    def _waiting(self, place: _Place) -> _Connection | None:
+        idle = self._idle.get(place)
+        while idle:
+            connection = idle.pop()  # the one that was used last: what is too many grows old
+            if connection.reusable and connection.loop.time() - connection.since < IDLE:
+                return connection
+            connection.abort()
+        return None
+
+    async def _connect(self, place: _Place) -> _Connection:
+        loop = asyncio.get_running_loop()
+        async with asyncio.timeout(CONNECT):
+            _, made = await loop.create_connection(
+                lambda: _Connection(self._largest), place.host, place.port, ssl=place.encrypted or None
+            )
+        return made
+
+    def _let_go(self) -> None:
+        self._sweep = None
+        for place, idle in list(self._idle.items()):
+            while idle and (not idle[0].reusable or idle[0].loop.time() - idle[0].since >= IDLE):
+                idle.popleft().abort()
+            if not idle:
+                del self._idle[place]
+        if self._idle:
+            loop = asyncio.get_running_loop()
+            self._sweep = loop.call_later(IDLE, self._let_go)
+
+
+class _Connection(asyncio.Protocol):
+    """One connection, with one request at a time."""
+
+    since = 0.0
+    """When its last answer ended."""
+
+    def __init__(self, largest: int) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._largest = largest
+        self._parser = httptools.HttpResponseParser(self)
+        self._transport: asyncio.Transport | None = None
+        self._result: asyncio.Future[Response] | None = None
+        self._keep, self._interim = True, 0
+        self.answering = False
+        """Whether something of the answer has come."""
+        self._status: int | None = None
+        self._begin()
+
+    @property
+    def reusable(self) -> bool:
+        """Whether another request may follow: not where the server answered before it had all of the last."""
+        transport = self._transport
+        return (
+            self._keep
+            and transport is not None
+            and not transport.is_closing()
+            and transport.get_write_buffer_size() == 0
+        )
+
+    async def ask(self, sent: bytes, rest: bytes, within: float) -> Response:
+        if self._transport is None:
+            raise ConnectionResetError("the server closed the connection")
+        self.answering, self._interim = False, 0
+        self._result = self.loop.create_future()
+        timer = self.loop.call_later(within, self._fail, TimeoutError(f"no answer within {within:g} s"))
+        self._transport.write(sent)
+        if rest:
+            self._transport.write(rest)
+        try:
+            return await self._result
+        finally:
+            timer.cancel()
+            self._result = None
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by its type
+
+    def data_received(self, data: bytes) -> None:
+        if self._result is None or self._result.done():  # nobody asked
+            self._keep = False
+            self.abort()
+            return
+        self.answering = True
+        if self._status is None:
+            self._besides += len(data)
+            if self._besides > MAX_HEADER + len(data):
+                self._fail(BadAnswer(f"its header has more than {MAX_HEADER} bytes"))
+                return
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._fail(BadAnswer(f"it is no HTTP answer: {error}"))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._transport, self._keep = None, False
+        if self._status is not None and self._to_the_end:
+            self._finish()
+        elif self.answering:
+            self._fail(BadAnswer("the connection was closed in the middle of the answer"))
+        else:
+            self._fail(error or ConnectionResetError("the server closed the connection"))
+
+    def on_message_begin(self) -> None:
+        self._begin()
+        if self._result is None or self._result.done():  # a second answer behind the one that was asked for
+            self._keep = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._status is None:  # trailers come by the same call
+            self._headers[name.lower()] = value
+
+    def on_headers_complete(self) -> None:
+        self._status = self._parser.get_status_code()
+
+    def on_body(self, piece: bytes) -> None:
+        self._size += len(piece)
+        if self._size > self._largest:
+            self._fail(AnswerTooLarge(f"it has more than {self._largest} bytes"))
+        else:
+            self._pieces.append(piece)
+
+    def on_message_complete(self) -> None:
+        assert self._status is not None
+        if 100 <= self._status < 200:  # not the answer yet
+            self._interim += 1
+            if self._interim > MOST_INTERIM:
+                self._fail(BadAnswer(f"it sent more than {MOST_INTERIM} interim answers"))
+            self._begin()
+            return
+        self._keep = self._keep and self._parser.should_keep_alive()
+        self._finish()
+
+    @property
+    def _to_the_end(self) -> bool:
+        return b"content-length" not in self._headers and b"transfer-encoding" not in self._headers
+
+    def _begin(self) -> None:
+        self._status = None
+        self._headers: dict[bytes, bytes] = {}
+        self._pieces: list[bytes] = []
+        self._size = self._besides = 0
+
+    def _finish(self) -> None:
+        if self._result is not None and not self._result.done():
+            assert self._status is not None
+            body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+            self._result.set_result(Response(self._status, self._headers, body))
+
+    def _fail(self, error: Exception) -> None:
+        self._keep = False
+        if self._result is not None and not self._result.done():
+            self._result.set_exception(error)
+        self.abort()
+
+
+@lru_cache(maxsize=1024)
+def _parsed(url: str) -> tuple[_Place, str, str]:
+    """Where to connect, the request's target, and the value of ``Host``."""
+    parsed = URL(url)
+    if parsed.host is None or parsed.port is None or parsed.scheme not in ("http", "https"):
+        raise BadAnswer(f"{url!r} is no address of a server")
+    host = parsed.raw_authority.rpartition("@")[2]
+    return _Place(parsed.host, parsed.port, parsed.scheme == "https"), parsed.raw_path_qs, host
