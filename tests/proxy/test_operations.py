@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import itertools
 import logging
 import re
 from collections import Counter
@@ -17,14 +15,10 @@ import schemathesis
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from redis.asyncio import Connection, ConnectionPool, Redis
 
 from leakrange.service.logs import configure_logs
 from leakrange.wire.tensors import encode_npy
-from services.proxy.ledger import ACCOUNT
 from services.proxy.main import proxy
-from services.proxy.redis_client import PREFIX
-from services.proxy.script_runner import ScriptRunner
 from tests.conftest import start_redis
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem, settings
 from tests.proxy.servers import serve
@@ -92,24 +86,6 @@ def test_redis_that_dies_while_the_provider_answers(
             assert answer.status_code == 200
             assert answer.headers["RateLimit-Remaining"] == "98"
         assert len(live.provider.data_requests()) == 1
-
-
-async def test_a_connection_that_cannot_be_made_fails_its_call_and_no_other(empty_redis_url: str) -> None:
-    tries = itertools.count()
-
-    class Unlucky(Connection):
-        async def connect(self) -> None:
-            if next(tries) == 0:
-                raise OSError("no file descriptor is left")
-            await super().connect()
-
-    pool = ConnectionPool.from_url(empty_redis_url, connection_class=Unlucky)
-    async with Redis(connection_pool=pool) as store:
-        scripts = ScriptRunner(store)
-        with pytest.raises(OSError, match="no file descriptor"):
-            await asyncio.wait_for(scripts.run(ACCOUNT, PREFIX, "nobody"), 10)
-        assert await asyncio.wait_for(scripts.run(ACCOUNT, PREFIX, "nobody"), 10) == []
-    await pool.disconnect()
 
 
 def _metrics(url: str) -> dict[str, float]:
