@@ -6,7 +6,8 @@ import io
 import time
 
 import structlog
-from starlette.types import ASGIApp, Receive, Scope, Send
+from fastapi import FastAPI
+from starlette.types import Receive, Scope, Send
 
 from leakrange.service.app import HUNG_UP, RequestMetrics
 from leakrange.service.bodies import CLOSE, Lingering, has_body, switches_protocol
@@ -39,18 +40,18 @@ class Inference:
     """
 
     def __init__(
-        self, app: ASGIApp, settings: ProviderSettings, models: Models, metrics: RequestMetrics
+        self, app: FastAPI, settings: ProviderSettings, models: Models, metrics: RequestMetrics
     ) -> None:
-        self._app, self._models, self._metrics = app, models, metrics
+        self.app, self._models, self._metrics = app, models, metrics
         self._max_body, self._max_batch = settings.max_body, settings.max_batch
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one ASGI request."""
         if scope["type"] != "http" or scope["method"] != "POST":
-            return await self._app(scope, receive, send)
+            return await self.app(scope, receive, send)
         parts = scope["path"].split("/")
         if len(parts) != 5 or parts[4] not in ANSWERED or parts[1:3] != ["v1", "models"] or not parts[3]:
-            return await self._app(scope, receive, send)
+            return await self.app(scope, receive, send)
         begun = time.perf_counter()
         model, endpoint = parts[3:]
         headers = dict(scope["headers"])

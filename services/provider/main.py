@@ -10,7 +10,6 @@ from contextlib import asynccontextmanager
 import torch
 from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
-from starlette.types import ASGIApp
 
 from leakrange.service.app import create_app
 from leakrange.service.garbage import sparing_what_lives
@@ -27,7 +26,7 @@ from services.provider.store import Store
 from services.provider.verification import verification_routes
 
 
-def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None = None) -> ASGIApp:
+def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None = None) -> Inference:
     """The ASGI application: inference in front, the framework behind. Models and intake are opened by its
     lifespan. Providers of one process may share the ``decoding``."""
     torch.set_num_threads(settings.threads)

@@ -133,7 +133,7 @@ def standing(folder: Path, digest: str, redis_url: str) -> Iterator[tuple[FastAP
         for name, key in KEYS.items():
             policy = {"policy": "defended"} if name == "defended" else {}
             put(f"{url}/admin/keys", {"id": name, "name": name, "key": key, "budget": 9999, **policy}, "POST")
-        yield provider, upstream, before.app, url
+        yield provider.app, upstream, before.app, url
 
 
 def everything(folder: Path, digest: str, redis_url: str) -> Provider:
