@@ -93,31 +93,40 @@ class Request:
             raise UnsupportedMedia(
                 f"content encoding {coding[:40]!r} is not read", hint="send it uncompressed"
             )
-        # The connection must close: the rest of the body would be read in vain, or taken for a request.
-        too_large = BodyTooLarge(f"a request body may have {limit} bytes", headers=dict(CLOSE))
         declared = self.headers.get("content-length", "0")
         if declared.isdigit() and int(declared) > limit:
-            raise too_large
-        held, more = io.BytesIO(), True  # a list of pieces would have to be copied in the end
+            raise _too_large(limit)
+        # For the beginning the server has a time limit of its own. Most bodies come whole, and need no timer.
+        piece = await self._piece(limit)
+        if not self.unread:
+            return piece
+        held = io.BytesIO()  # a list of pieces would have to be copied in the end
+        held.write(piece)
         try:
             async with asyncio.timeout(within):
-                while more:
-                    message = await self.receive()
-                    if message["type"] == "http.disconnect":
-                        raise Disconnected
-                    piece: bytes = message.get("body", b"")
-                    self.size += len(piece)
-                    self.unread = more = message.get("more_body", False)
-                    if self.size > limit:
-                        raise too_large
-                    if not more and self.size == len(piece):
-                        return piece  # all of it at once
-                    held.write(piece)
+                while self.unread:
+                    held.write(await self._piece(limit))
         except TimeoutError as error:
             raise MalformedBody(
                 f"the body did not come to its end within {within:g} s", headers=dict(CLOSE)
             ) from error
         return held.getvalue()
+
+    async def _piece(self, limit: int) -> bytes:
+        message = await self.receive()
+        if message["type"] == "http.disconnect":
+            raise Disconnected
+        piece: bytes = message.get("body", b"")
+        self.size += len(piece)
+        self.unread = message.get("more_body", False)
+        if self.size > limit:
+            raise _too_large(limit)
+        return piece
+
+
+def _too_large(limit: int) -> BodyTooLarge:
+    # The connection must close: the rest of the body would be read in vain, or taken for a request.
+    return BodyTooLarge(f"a request body may have {limit} bytes", headers=dict(CLOSE))
 
 
 @dataclass(frozen=True)

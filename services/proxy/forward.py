@@ -134,7 +134,7 @@ class Forward:
             threshold = card.threshold if decides else None
             shape = (query.samples, *card.shape_of(release))
             heads = await self._heads(asked, base, chain, shape[-1])
-            told = replace(context, heads=heads)
+            told = replace(context, heads=heads) if heads else context
             transform = partial(
                 transform_answer, chain, told, reply.media, reply.body, shape, described, threshold
             )

@@ -17,6 +17,9 @@ UNTRANSFORMED: Mapping[str, str] = {
 }
 """What only a key that was made for it may have where a policy holds, and why."""
 
+MOST_CHAINS = 10_000
+"""Remembered of one configuration."""
+
 
 class Binding(NamedTuple):
     """Whose requests a policy holds for; None matches all. An endpoint is bound together with its model."""
@@ -54,6 +57,8 @@ class Snapshot:
     """Policies that are computed and counted beside those that hold."""
     routes: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[str, Limit] = field(default_factory=dict)
+    _chains: dict[tuple[str, str, str], Chain] = field(default_factory=dict, repr=False, compare=False)
+    """What `chain` has found: every request asks for it."""
 
     def route(self, key: KeyRecord, model: str, endpoint: str | None) -> str:
         """The provider's base URL; raises `UnknownModel` where none is routed, `Forbidden` where the key may
@@ -99,6 +104,14 @@ class Snapshot:
 
         Raises `Forbidden` where the bound policy is gone: nothing must slip through undefended.
         """
+        found = self._chains.get((key, model, endpoint))
+        if found is None:
+            if len(self._chains) >= MOST_CHAINS:
+                self._chains.clear()
+            found = self._chains[key, model, endpoint] = self._bound(key, model, endpoint)
+        return found
+
+    def _bound(self, key: str, model: str, endpoint: str) -> Chain:
         for binding in _matching(key, model, endpoint):
             if (name := self.bindings.get(binding)) is not None:
                 if name not in self.policies:

@@ -15,6 +15,7 @@ from typing import Any
 import structlog
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from leakrange.service.cycle import Cycle
 from leakrange.service.settings import ServiceSettings
 from leakrange.wire.errors import HeaderTooLarge, LeakrangeError, MalformedBody, RequestTimeout, Unavailable
 from leakrange.wire.problems import problem_response
@@ -183,6 +184,7 @@ class _Connection(HttpToolsProtocol):
         self._enter(_Phase.BODY)
         self._deadline = self.loop.time() + self._connections.body_timeout
         super().on_headers_complete()
+        self.cycle.__class__ = Cycle  # uvicorn makes it by name; its task begins later
 
     def on_body(self, body: bytes) -> None:
         self._besides = 0

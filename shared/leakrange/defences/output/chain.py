@@ -83,6 +83,9 @@ class Chain:
     def refuse(self, release: Release, rank: int = 1) -> str | None:
         """Why the chain cannot take that release kind, with ``rank`` axes for each sample, or None when it
         can."""
+        return None if (release, rank) in self._plans else self._refusal(release, rank)
+
+    def _refusal(self, release: Release, rank: int) -> str | None:
         for (name, _), (stage, kind) in zip(self.stages, self.steps(release), strict=True):
             if kind not in stage.consumes:
                 kinds = ", ".join(sorted(stage.consumes))
