@@ -63,6 +63,8 @@ class Gateway:
     pid: int
     key: str = "none"
     operator: str = ""
+    counting: str | None = None
+    """How the key's budget is counted, where it is not as usual."""
 
     async def bind(self, policy: str) -> None:
         """Let a policy of `CHAINS` hold, live with the next request."""
@@ -132,7 +134,8 @@ async def prepare(gateway: Gateway, upstream: str) -> None:
     """Give our proxy its route, its policies and the key."""
     asked: list[tuple[str, str, Any]] = [("PUT", f"/routes/{MODEL}", {"upstream": upstream})]
     asked += [("PUT", f"/policies/{name}", {"chain": chain}) for name, chain in CHAINS.items()]
-    asked.append(("POST", "/keys", {"name": MODEL, "key": gateway.key, "budget": 10**12}))
+    counted = {} if gateway.counting is None else {"counting": gateway.counting}
+    asked.append(("POST", "/keys", {"name": MODEL, "key": gateway.key, "budget": 10**12, **counted}))
     await _operate(gateway, asked)
 
 
