@@ -5,8 +5,8 @@
 A provider that answers at once is asked directly and through each gateway in turn, round after round; medians
 of the rounds are told, and medians of the ratios of one round. Ours authenticates, counts a budget in a Redis
 of its own, and applies a policy: `none`, `round`, `three`, `noise` or `sticky`. With the policy `round` go
-`leased`, a key whose budget is leased; `granian`, another ASGI server; `against`, another checkout of ours. The
-gateways have the first core, everything else the second, so it takes two. Linux only; load comes from wrk
+`leased`, a key whose budget is leased; `granian`, another ASGI server; `against`, another checkout of ours.
+The gateways have the first core, everything else the second, so it takes two. Linux only; load comes from wrk
 where it is installed. `bare` and `fastapi` are those of `load.bench.passing`.
 
 The CPU time of a request counts. "1/core" is how many requests a second a core of the gateway answers that
