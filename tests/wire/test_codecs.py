@@ -23,7 +23,7 @@ from leakrange.wire.numbers import finish
 from leakrange.wire.pairs import sample_marks
 from leakrange.wire.rows import CSV
 from leakrange.wire.samples import SampleSpec
-from leakrange.wire.tensors import JSON, NPY, encode_npy
+from leakrange.wire.tensors import JSON, NPY, encode_npy, to_text
 from tests.reading import count_pairs, count_samples, decode_pairs, decode_samples
 from tests.wire.test_pictures import multipart
 
@@ -273,3 +273,38 @@ def test_a_small_file_of_a_large_picture_counts_as_what_it_holds() -> None:
     assert decoded_size(NPY, b"x" * 90, spec) == 90
     parts = b"--b\r\n\r\npicture\r\n--b\r\n\r\npicture\r\n--b--\r\n"
     assert decoded_size("multipart/form-data; boundary=b", parts, spec) == 2 * 180_000
+
+
+def in_base64(samples: NDArray[Any]) -> bytes:
+    return orjson.dumps({"inputs": to_text(samples)})
+
+
+def test_json_may_hold_an_npy_file_in_base64() -> None:
+    samples = np.arange(8, dtype=np.uint8).reshape(4, 2)
+    body = in_base64(samples)
+    np.testing.assert_array_equal(decode_samples(JSON, body, spec=VECTOR, most=MOST), samples)
+    np.testing.assert_array_equal(
+        decode_samples(JSON, b" \n" + body[:-1] + b" } ", spec=VECTOR, most=MOST), samples
+    )
+    assert count_samples(JSON, body, most=MOST) == 4
+    shares = samples.astype(np.float64) / 255
+    np.testing.assert_array_equal(decode_samples(JSON, in_base64(shares), spec=VECTOR, most=MOST), samples)
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        (b'{"inputs": ""}', MalformedBody),
+        (b'{"inputs": "k05V"}', MalformedBody),
+        (b'{"inputs": "&&&&"}', MalformedBody),
+        (in_base64(np.zeros((1, 2), np.uint8))[:-1], MalformedBody),
+        (in_base64(np.zeros((1, 2), np.uint8))[:-1] + b', "more": 1}', MalformedBody),
+        (in_base64(np.zeros((1, 2), np.uint8)) + b" " * 300, MalformedBody),
+        (in_base64(np.zeros((1, 3), np.uint8)), InvalidInput),
+        (in_base64(np.zeros((0, 2), np.uint8)), InvalidInput),
+        (in_base64(np.zeros((MOST + 1, 2), np.uint8)), BodyTooLarge),
+    ],
+)
+def test_base64_that_holds_no_samples_is_refused(body: bytes, error: type[LeakrangeError]) -> None:
+    with pytest.raises(error):
+        decode_samples(JSON, body, spec=VECTOR, most=MOST)

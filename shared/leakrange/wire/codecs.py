@@ -8,20 +8,21 @@ rounded to 8 bits. A body is always a batch: its samples are counted before the 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Generator, Mapping
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.wire.errors import BodyTooLarge, InvalidInput, UnsupportedMedia
+from leakrange.wire.errors import BodyTooLarge, InvalidInput, MalformedBody, UnsupportedMedia
 from leakrange.wire.multipart import MULTIPART, multipart_files
 from leakrange.wire.numbers import list_shape, read_list
 from leakrange.wire.pictures import PICTURES, read_picture
 from leakrange.wire.rows import CSV, count_rows, read_rows
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.sounds import WAV, is_sound, read_sound
-from leakrange.wire.tensors import JSON, NPY, media_type, npy_header, npy_view
+from leakrange.wire.tensors import JSON, NPY, from_base64, media_type, npy_header, npy_view
 
 __all__ = [
     "MEDIA",
@@ -64,12 +65,13 @@ def sample_steps(content_type: str | None, body: bytes, *, spec: SampleSpec, mos
     """The samples of a request body, (B, *shape) of the type that ``spec`` names, ``most`` at most; a step at
     a time.
 
-    npy and JSON (``{"inputs": ...}``) hold (B, *shape). Pictures are converted to the model's channels and
-    must have its size, recordings its rate, length and channels; a CSV names its columns in the first row.
+    npy and JSON hold (B, *shape): ``{"inputs": [...]}``, or ``{"inputs": "..."}`` with an npy file in
+    base64. Pictures are converted to the model's channels and must have its size, recordings its rate,
+    length and channels; a CSV names its columns in the first row.
 
     Raises `UnsupportedMedia`, `MalformedBody`, `BodyTooLarge`, or `InvalidInput` (shape, range, NaN).
     """
-    kind = media_type(content_type)
+    kind, body = _unpacked(media_type(content_type), body)
     if kind not in media_of(spec):
         raise UnsupportedMedia(
             f"content type {kind or 'none'!r} holds no {spec.encoding}",
@@ -80,10 +82,12 @@ def sample_steps(content_type: str | None, body: bytes, *, spec: SampleSpec, mos
         checked_count(len(values), most)
         checked_shape(values.shape, spec)
         return values
-    count = yield from count_steps(content_type, body, most=most)
     if kind == NPY:
-        checked_shape(npy_header(body)[0], spec)  # before anything is made of it
+        shape, *_ = npy_header(body)
+        checked_count(shape[0] if shape else 0, most)
+        checked_shape(shape, spec)  # before anything is made of it
         return (yield from npy_values(body, spec))
+    count = yield from count_steps(content_type, body, most=most)
     values = np.empty((count, *spec.shape), spec.dtype)
     if kind == CSV:
         columns = spec.columns or tuple(str(place) for place in range(spec.shape[0]))
@@ -109,7 +113,7 @@ def decoded_size(content_type: str | None, body: bytes, spec: SampleSpec) -> int
 
 def count_steps(content_type: str | None, body: bytes, *, most: int) -> Generator[None, None, int]:
     """How many samples a request holds, from its headers where they tell; errors as of `sample_steps`."""
-    kind = media_type(content_type)
+    kind, body = _unpacked(media_type(content_type), body)
     if kind in (NPY, JSON):
         shape = npy_header(body)[0] if kind == NPY else (yield from list_shape(body, "inputs"))
         count = shape[0] if shape else 0
@@ -122,6 +126,20 @@ def count_steps(content_type: str | None, body: bytes, *, most: int) -> Generato
     else:
         raise UnsupportedMedia(f"content type {kind or 'none'!r} holds no samples")
     return checked_count(count, most)
+
+
+_IN_BASE64 = re.compile(rb'[ \t\n\r]*\{[ \t\n\r]*"inputs"[ \t\n\r]*:[ \t\n\r]*"')
+
+
+def _unpacked(kind: str, body: bytes) -> tuple[str, bytes]:
+    """A body's media type and itself; of an npy file in base64, which JSON holds, those of the file."""
+    start = _IN_BASE64.match(body, 0, 256) if kind == JSON else None
+    if start is None:
+        return kind, body
+    end = body.rfind(b'"')
+    if body[end + 1 : end + 257].strip(b" \t\n\r") != b"}" or len(body) > end + 257:
+        raise MalformedBody("the body is not JSON with the one member 'inputs'")
+    return NPY, from_base64(memoryview(body)[start.end() : end])
 
 
 def checked_count(count: int, most: int, what: str = "samples") -> int:

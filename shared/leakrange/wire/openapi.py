@@ -38,7 +38,9 @@ LIST = {"type": "array", "items": {"type": "array", "items": {}}}
 
 def sample_body(*, pairs: bool = False) -> dict[str, Any]:
     """A body of samples; with ``pairs`` one of pairs, or of samples against an enrolled person."""
-    inputs = LIST | {"description": "(B, *shape), with the shape that 'input' of the model's card names"}
+    packed = {"type": "string", "contentEncoding": "base64", "description": "The same as an npy file"}
+    listed = LIST | {"description": "(B, *shape), with the shape that 'input' of the model's card names"}
+    inputs = {"anyOf": [listed, packed]}
     said: dict[str, Any] = {"required": ["inputs"], "properties": {"inputs": inputs}}
     files = {"files": {"type": "array", "items": BINARY["schema"]}}
     form: dict[str, Any] = {"type": "object", "properties": files}

@@ -21,6 +21,7 @@ __all__ = [
     "NPY",
     "decode_npy",
     "encode_npy",
+    "from_base64",
     "from_text",
     "media_type",
     "negotiate",
@@ -184,11 +185,15 @@ def to_text(array: NDArray[Any]) -> str:
 
 def from_text(text: str) -> NDArray[Any]:
     """The array that `to_text` wrote; raises `MalformedBody` for what is no base64, else as `decode_npy`."""
+    return decode_npy(from_base64(text))
+
+
+def from_base64(text: str | memoryview) -> bytes:
+    """What the text holds; raises `MalformedBody`."""
     try:
-        body = base64.b64decode(text, validate=True)
+        return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise MalformedBody("an array is not in base64") from error
-    return decode_npy(body)
 
 
 def parse_json(body: bytes | memoryview) -> Any:
