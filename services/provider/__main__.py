@@ -12,7 +12,7 @@ def main() -> None:
     """Read the environment and serve until told to stop."""
     settings = ProviderSettings()
     configure_logs(settings.provider_name, settings.log_level)
-    serve(lambda: create_provider(settings), settings)
+    serve(lambda: create_provider(settings), settings, workers=settings.workers)
 
 
 if __name__ == "__main__":

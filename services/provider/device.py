@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Device", "Pass"]
+__all__ = ["Device", "Pass", "place"]
 
 Samples = NDArray[Any]
 Values = NDArray[np.float32]
@@ -26,10 +26,20 @@ SLOWER = 1.05
 """By how much a longer pass raises the estimate: one that was interrupted must not count for what it took."""
 
 
-class Device:
-    """One thread for all models, since one batch at a time is what a device does best."""
+def place(worker: int, gpus: int) -> str:
+    """The name of the device of the ``worker``-th process: workers are dealt out over the GPUs, if there are
+    any."""
+    return f"cuda:{worker % gpus}" if gpus else "cpu"
 
-    def __init__(self) -> None:
+
+class Device:
+    """One thread for all models, since one batch at a time is what a device does best.
+
+    ``name`` is torch's name of it.
+    """
+
+    def __init__(self, name: str = "cpu") -> None:
+        self.name = name
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="device")
         self._running = 0
 

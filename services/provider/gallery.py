@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +18,27 @@ class PersonGallery:
     """Templates by name, for one model as long as it compares the same vectors.
 
     All keys that may use the model share it: who may enrol a person may replace or remove any. Changes are
-    stored before they are answered.
+    stored before they are answered, one at a time: within ``changing()``.
     """
 
     def __init__(
-        self, store: GalleryStore, model: str, basis: str, kept: Iterable[Template], *, most: int
+        self,
+        store: GalleryStore,
+        model: str,
+        basis: str,
+        kept: Iterable[Template],
+        *,
+        most: int,
+        changing: Callable[[], AbstractAsyncContextManager[None]],
     ) -> None:
         self._store, self._model, self.basis, self._most = store, model, basis, most
-        self._templates = {template.person: template for template in kept}
-        self._changing = asyncio.Lock()
+        self._changing = changing
         self._closed = False
+        self.hold(kept)
+
+    def hold(self, kept: Iterable[Template]) -> None:
+        """Know these people, who are stored, and no others."""
+        self._templates = {template.person: template for template in kept}
 
     def __iter__(self) -> Iterator[Template]:
         return iter([self._templates[person] for person in sorted(self._templates)])
@@ -50,7 +61,7 @@ class PersonGallery:
         different = dict(zip(marks, vectors, strict=True))
         mean = np.stack(list(different.values())).astype(np.float64).mean(axis=0).astype(np.float32)
         template = Template(person, mean, len(different), joint_mark(different))
-        async with self._changing:
+        async with self._changing():
             self._check_open()
             if person not in self._templates and len(self._templates) >= self._most:
                 raise InvalidInput(
@@ -63,18 +74,16 @@ class PersonGallery:
 
     async def remove(self, person: str) -> None:
         """Forget a person; raises `NotFound`."""
-        async with self._changing:
+        async with self._changing():
             self._check_open()
             _ = self[person]
             await self._store.delete(self._model, person)
             del self._templates[person]
 
-    async def close(self) -> None:
-        """Forget everybody: the model is withdrawn, or compares other vectors from now on."""
-        async with self._changing:
-            self._closed = True
-            await self._store.delete_all(self._model)
-            self._templates.clear()
+    def close(self) -> None:
+        """Know nobody any more: the model is withdrawn, or compares other vectors from now on."""
+        self._closed = True
+        self._templates.clear()
 
     def _check_open(self) -> None:
         if self._closed:

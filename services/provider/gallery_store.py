@@ -39,7 +39,12 @@ class GalleryStore:
             return connection.execute(select(gallery).where(of_model)).all()
 
         rows = await self._database.do(read)
-        return [Template(r.person, np.frombuffer(r.vector, "<f4"), r.images, r.mark) for r in rows]
+        return _templates(rows)
+
+    async def read(self, model: str, basis: str) -> list[Template]:
+        """Everybody of a model whose vector was made so; nobody is forgotten."""
+        wanted = select(gallery).where(gallery.c.model == model, gallery.c.basis == basis)
+        return _templates(await self._database.do(lambda c: c.execute(wanted).all()))
 
     async def put(self, model: str, basis: str, template: Template) -> None:
         """Enrol, or replace."""
@@ -55,3 +60,7 @@ class GalleryStore:
     async def delete_all(self, model: str) -> None:
         """Forget everybody of a model."""
         await self._database.do(lambda c: c.execute(delete(gallery).where(gallery.c.model == model)))
+
+
+def _templates(rows: Sequence[Row[Any]]) -> list[Template]:
+    return [Template(r.person, np.frombuffer(r.vector, "<f4"), r.images, r.mark) for r in rows]

@@ -47,6 +47,8 @@ class Inference:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one ASGI request."""
+        if scope["type"] == "http" and self._models.stale and scope["path"].startswith("/v1/"):
+            await self._models.follow()  # another process has changed what is served
         if scope["type"] != "http" or scope["method"] != "POST":
             return await self.app(scope, receive, send)
         parts = scope["path"].split("/")

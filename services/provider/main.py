@@ -13,8 +13,9 @@ from prometheus_client import CollectorRegistry
 
 from leakrange.service.app import create_app
 from leakrange.service.garbage import sparing_what_lives
+from leakrange.service.workers import this_worker
 from services.provider.decoding import DecodingProcess
-from services.provider.device import Device
+from services.provider.device import Device, place
 from services.provider.inference import Inference
 from services.provider.intake import Intake
 from services.provider.metrics import ProviderMetrics
@@ -33,7 +34,8 @@ def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None
     registry = CollectorRegistry()
     metrics = ProviderMetrics(registry)
     store = Store(settings.state_dir)
-    device = Device()
+    worker = this_worker()
+    device = Device(place(worker.number if worker else 0, torch.cuda.device_count()))
     models = Models(settings, store, device, metrics)
     intake = Intake(models, store, metrics, decoding or DecodingProcess())
 
@@ -41,8 +43,9 @@ def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         await store.open()
         with sparing_what_lives():
-            await models.restore()
+            await models.open()
             yield
+            models.close()
         device.close()
         await store.close()
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,8 @@ from leakrange.wire.schemas import Deployment, ModelCard
 from services.provider.batching import Batcher
 from services.provider.device import Device, Pass
 from services.provider.gallery import PersonGallery
-from services.provider.gallery_store import GalleryStore
+from services.provider.gallery_store import GalleryStore, Template
+from services.provider.generation import Generation
 from services.provider.metrics import ProviderMetrics
 from services.provider.services import model_card, public_version
 from services.provider.settings import ProviderSettings
@@ -74,7 +76,7 @@ class ServedModel:
             sha256=hashlib.sha256(self.public).hexdigest(),
             max_batch=settings.max_batch,
         )
-        net = folded(artifact.classifier)
+        net = folded(artifact.classifier).to(device.name)
         self._device, self._head = device, partial(logits_from, net)
         self._queues: dict[str, Batcher] = {}
         for release in self.card.releases:
@@ -131,7 +133,9 @@ class Models:
         self._galleries = GalleryStore(store)
         self._names = PublicNames(settings.operator_key.get_secret_value())
         self._served: dict[str, ServedModel] = {}
-        self._changing = asyncio.Lock()
+        self._generation = Generation(settings.state_dir)
+        self._seen = 0
+        self._following = asyncio.Lock()
 
     def __iter__(self) -> Iterator[ServedModel]:
         return iter([self._served[name] for name in sorted(self._served)])
@@ -168,13 +172,72 @@ class Models:
             )
         return folder
 
-    async def restore(self) -> None:
-        """Serve again what was served before; what cannot be loaded any more is logged and left out."""
-        for name, deployment in (await self._store.deployments()).items():
-            try:
-                await self._put(name, deployment)
-            except LeakrangeError as error:
-                log.error("not served again", model=name, artifact=deployment.artifact, reason=error.detail)
+    async def open(self) -> None:
+        """Serve what is stored, from now on together with the other processes that serve the same folder."""
+        await asyncio.to_thread(self._generation.open)
+        await self.follow()
+
+    def close(self) -> None:
+        """Follow nobody any more."""
+        self._generation.close()
+
+    @property
+    def stale(self) -> bool:
+        """Whether something has changed since `follow`."""
+        return self._generation.now != self._seen
+
+    async def follow(self) -> None:
+        """Serve what is stored now: models, and who is enrolled. What cannot be loaded is logged and left
+        out."""
+        async with self._following:
+            while self.stale:
+                before = await self._generation.settled()
+                stored = await self._store.deployments()
+                for name in self._served.keys() - stored.keys():
+                    self._drop(name)
+                for name, deployment in stored.items():
+                    try:
+                        await self._follow_one(name, deployment)
+                    except LeakrangeError as error:
+                        self._drop(name)
+                        told = {"artifact": deployment.artifact, "reason": error.detail}
+                        log.error("not served again", model=name, **told)
+                self._metrics.models.set(len(self._served))
+                self._seen = before
+
+    async def _follow_one(self, name: str, deployment: Deployment) -> None:
+        served = self._served.get(name)
+        if served is None or served.deployment != deployment:
+            self._drop(name)
+            served = await self._load(name, deployment)
+        if deployment.service == "verification":
+            basis = _basis(deployment)
+            kept = await self._galleries.read(name, basis)
+            if served.gallery is None:
+                served.gallery = self._gallery_of(name, basis, kept)
+            else:
+                served.gallery.hold(kept)
+        self._served[name] = served
+
+    @asynccontextmanager
+    async def _changing(self) -> AsyncIterator[None]:
+        """Within, what is served here is what is stored, and no process changes that but by this one."""
+        async with self._generation.changing():
+            await self.follow()
+            yield
+
+    @asynccontextmanager
+    async def _enrolling(self) -> AsyncIterator[None]:
+        async with self._changing():
+            with self._written():
+                yield
+
+    @contextmanager
+    def _written(self) -> Iterator[None]:
+        """Within `_changing`: what is stored here is known here, and news to the others."""
+        with self._generation.writing():
+            yield
+        self._seen = self._generation.now
 
     async def deploy(self, name: str, deployment: Deployment) -> ModelCard:
         """Serve an artifact under ``name`` instead of whatever is served there. Repeating it changes nothing.
@@ -187,60 +250,71 @@ class Models:
             raise InvalidInput(
                 f"no decision can be made on {deployment.release!r}; it can be on: {', '.join(UPLOADED)}"
             )
-        async with self._changing:
+        async with self._changing():
             served = self._served.get(name)
             if served is None or not _enough(served.deployment, deployment):
-                await self._put(name, deployment)
-                await self._store.put_deployment(name, deployment)
+                loaded = await self._load(name, deployment)
+                with self._written():
+                    await self._put(name, loaded)
+                    await self._store.put_deployment(name, deployment)
                 log.info("model deployed", model=name, artifact=deployment.artifact)
             return self._served[name].card
 
     async def withdraw(self, name: str, *, of_runs: bool = False) -> None:
         """Serve nothing under ``name``; repeating it changes nothing. With ``of_runs`` raises `Conflict`
         where that was not deployed for runs."""
-        async with self._changing:
+        async with self._changing():
             deployed = (await self._store.deployments()).get(name)
             if of_runs and deployed is not None and not deployed.for_runs:
                 raise Conflict(f"the operator has deployed {name!r}", hint="withdraw it without 'of_runs'")
-            await self._store.delete_deployment(name)
-            there = self._served.pop(name, None)
-            await self._close_gallery(name, there)
-            if there is not None:
+            with self._written():
+                await self._store.delete_deployment(name)
+                await self._galleries.delete_all(name)
+            if name in self._served:
                 log.info("model withdrawn", model=name)
+            self._drop(name)
             self._metrics.models.set(len(self._served))
 
-    async def _put(self, name: str, deployment: Deployment) -> None:
+    def _drop(self, name: str) -> None:
+        there = self._served.pop(name, None)
+        if there is not None and there.gallery is not None:
+            there.gallery.close()
+
+    async def _load(self, name: str, deployment: Deployment) -> ServedModel:
         def load() -> ServedModel:
             artifact = artifacts.load(self.folder(deployment.artifact))
             version = self.version(name, deployment)
             loaded_by = (self._device, self._settings, self._metrics)
             return ServedModel(name, deployment, artifact, version, *loaded_by)
 
-        served = await asyncio.to_thread(load)
-        if deployment.service == "verification":
-            served.gallery = await self._gallery(name, deployment)
+        return await asyncio.to_thread(load)
+
+    async def _put(self, name: str, served: ServedModel) -> None:
+        """Serve it instead of what is there. Persons who are enrolled stay as long as their vectors can be
+        compared with the model's."""
+        there = self._served.get(name)
+        held = there.gallery if there is not None else None
+        if served.deployment.service != "verification":
+            await self._galleries.delete_all(name)
         else:
-            await self._close_gallery(name, self._served.get(name))
+            basis = _basis(served.deployment)
+            if held is not None and held.basis == basis:
+                served.gallery, held = held, None
+            else:
+                served.gallery = self._gallery_of(name, basis, await self._galleries.load(name, basis))
+        if held is not None:
+            held.close()
         self._served[name] = served
         self._metrics.models.set(len(self._served))
 
-    async def _gallery(self, name: str, deployment: Deployment) -> PersonGallery:
-        """The persons enrolled under ``name``, as long as their vectors can be compared with the model's."""
-        basis = digest([deployment.artifact, deployment.normalised])
-        there = self._served.get(name)
-        if there is not None:
-            if there.gallery is not None and there.gallery.basis == basis:
-                return there.gallery
-            await self._close_gallery(name, there)
-        kept = await self._galleries.load(name, basis)
-        return PersonGallery(self._galleries, name, basis, kept, most=self._settings.gallery_persons)
+    def _gallery_of(self, name: str, basis: str, kept: list[Template]) -> PersonGallery:
+        most = self._settings.gallery_persons
+        return PersonGallery(self._galleries, name, basis, kept, most=most, changing=self._enrolling)
 
-    async def _close_gallery(self, name: str, there: ServedModel | None) -> None:
-        """Forget everybody who is enrolled under ``name``, where ``there`` is served now or was last."""
-        if there is not None and there.gallery is not None:
-            await there.gallery.close()
-        else:
-            await self._galleries.delete_all(name)
+
+def _basis(deployment: Deployment) -> str:
+    """What tells whether the vectors of two deployments can be compared."""
+    return digest([deployment.artifact, deployment.normalised])
 
 
 def _enough(there: Deployment, wanted: Deployment) -> bool:

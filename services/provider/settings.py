@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from leakrange.service.settings import ServiceSettings
+from leakrange.service.settings import ServiceSettings, WorkerCount
 from leakrange.wire.schemas import MAX_BATCH
 
 Positive = Annotated[int, Field(ge=1)]
@@ -17,6 +17,8 @@ class ProviderSettings(ServiceSettings):
     """Variables ``LEAKRANGE_PROVIDER_NAME``, ``LEAKRANGE_MODELS_DIR``, ``LEAKRANGE_STATE_DIR``, ..."""
 
     provider_name: str = "provider"
+    workers: WorkerCount = 1
+    """Processes that serve the port: one for each core that the provider may have, or for each GPU."""
     models_dir: Path
     """Artifact folders by recipe digest; read only."""
     state_dir: Path
