@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 FEDERATION_VENV ?= .venv-federation
+PEERS_VENV ?= .venv-peers
 STATE ?= .leakrange/demo
 PORTS ?= 8700
 PYTEST_ARGS ?=
@@ -17,6 +18,7 @@ DEMO_READY := $(if $(wildcard $(VENV)/.installed-test),$(VENV)/.installed-test,$
 TEST_READY := $(VENV)/.installed-test
 # Flower pins versions that the others do not take, so it has an environment of its own.
 FEDERATION_READY := $(FEDERATION_VENV)/.installed-federation
+PEERS_READY := $(PEERS_VENV)/.installed-peers
 
 # uv installs the lot in seconds, but does not read pip's settings. Wheels that pip is told to find (a local build of torch,
 # say) are shown to uv too; without any, uv picks the build of torch that fits this machine: CPU, or its GPU's CUDA.
@@ -30,7 +32,7 @@ endif
 # takes several times as long as importing them: it is made at install, and for our own code at the first start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types contracts deploy-lint unit test-slow federation-env reproduce reproduce-quick compose-env kubernetes-env clean help
+.PHONY: demo test lint types contracts deploy-lint unit test-slow federation-env peers-env reproduce reproduce-quick compose-env kubernetes-env clean help
 
 help:
 	@echo "make demo       start a range, run scenarios/demo.yaml, stop, show the report"
@@ -39,6 +41,7 @@ help:
 	@echo "make reproduce  every table of every paper, as printed (needs LEAKRANGE_DATA; days, may be interrupted)"
 	@echo "make test-slow  what the papers claim, on real data (needs LEAKRANGE_DATA)"
 	@echo "make federation-env  install Flower into $(FEDERATION_VENV), for federations of several processes"
+	@echo "make peers-env  install LitServe and BentoML into $(PEERS_VENV), to compare providers with"
 	@echo "make compose-env  write .env with fresh random secrets for docker compose"
 	@echo "make kubernetes-env  write infra/kubernetes/base/secrets.env likewise"
 	@echo "make clean      remove what make made"
@@ -110,6 +113,8 @@ kubernetes-env:
 
 federation-env: $(FEDERATION_READY)
 
+peers-env: $(PEERS_READY)
+
 # Installs the extra that a stamp is named after: $(call install,environment,constraints)
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Leakrange needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": try make PYTHON=python3.12 $(MAKECMDGOALS)")'
@@ -130,5 +135,8 @@ $(VENV)/.installed-%: pyproject.toml constraints.txt
 $(FEDERATION_VENV)/.installed-%: pyproject.toml constraints-federation.txt
 	$(call install,$(FEDERATION_VENV),constraints-federation.txt)
 
+$(PEERS_VENV)/.installed-%: pyproject.toml constraints-peers.txt
+	$(call install,$(PEERS_VENV),constraints-peers.txt)
+
 clean:
-	rm -rf $(VENV) $(FEDERATION_VENV) .leakrange build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(FEDERATION_VENV) $(PEERS_VENV) .leakrange build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

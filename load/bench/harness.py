@@ -6,12 +6,13 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -64,10 +65,17 @@ def running(
     folder: Path | None = None,
 ) -> Iterator[int]:
     """A server process in a ``folder``, which may be bound to one ``core``: its id, once it listens on
-    ``port``."""
+    ``port``. What it has started ends with it."""
     pinned = (lambda: os.sched_setaffinity(0, {core})) if core is not None else None
     told = os.environ | (environment or {})
-    process = subprocess.Popen(command, env=told, cwd=folder, preexec_fn=pinned, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command,
+        env=told,
+        cwd=folder,
+        preexec_fn=pinned,
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    )
     try:
         while True:
             with socket.socket() as probe:
@@ -79,6 +87,10 @@ def running(
         yield process.pid
     finally:
         process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=15)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
@@ -87,7 +99,8 @@ def cpu_seconds(pid: int) -> float:
     Linux)."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        tasks = Path(f"/proc/{pid}/task").iterdir()
+        children = [child for task in tasks for child in (task / "children").read_text().split()]
     except OSError:
         return float("nan")
     own = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

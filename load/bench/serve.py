@@ -1,42 +1,56 @@
-"""How fast a provider answers single images: ``python -m load.bench.serve``.
+"""How fast a provider answers, beside other servers with the same net: ``python -m load.bench.serve``.
 
-A provider with one untrained net of the paper's size serves in a process of its own; this process sends npy
-bodies of one 64×64 colour image over keep-alive connections, as many at once as ``--concurrency`` says.
-Figures are requests a second, latencies, and the server's CPU time a request, which other work on the machine
-disturbs least.
+Our provider, LitServe, BentoML and a plain FastAPI endpoint serve one untrained net, each on the first core;
+the client is on the second. They take turns, round by round, and so does the net alone. Told are medians of
+the rounds, and medians of the rounds' ratios: on a machine that does other work, only these can be compared.
+``share`` is images a second over what the net alone, as it was trained, does on that core: in batches of that
+size, or for single images in its best batches of 8 to 16. Linux with two cores or more; LitServe and BentoML
+have an environment of their own (``make peers-env``).
 """
 
 from __future__ import annotations
 
 import argparse
-import asyncio
+import json
+import os
 import secrets
+import signal
+import statistics
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
 import torch
 
 from leakrange.allocator import ALLOCATOR
-from leakrange.jobs.recipe import DataSpec, TrainingRecipe
+from leakrange.jobs.recipe import DataSpec, NetSpec, TrainingRecipe
 from leakrange.nets import nets
 from leakrange.providers import artifact
 from leakrange.providers.decoder import Decoder
 from leakrange.providers.training import TrainedModel
 from leakrange.wire.samples import SampleSpec
-from leakrange.wire.tensors import NPY, encode_npy
-from load.bench.harness import free_port, machine, measure, running
+from load.bench.contenders import ENCODINGS, PEERS, Asked, asked, peer
+from load.bench.harness import cpu_seconds, free_port, machine, running
+from load.bench.light import ask
 
 __all__ = ["main", "make_artifact", "provider"]
 
-PACKAGES = ("torch", "numpy", "fastapi", "uvicorn", "aiohttp")
+PACKAGES = ("torch", "numpy", "fastapi", "uvicorn")
+OURS = "leakrange"
+SERVER, CLIENT = 0, 1
+"""Cores."""
 
 
-def make_artifact(folder: Path, size: int, decoder: Decoder | None = None, channels: int = 3) -> None:
+def make_artifact(
+    folder: Path, size: int, decoder: Decoder | None = None, channels: int = 3, net: str = "hbc"
+) -> None:
     """Put an untrained classifier of two classes, with a decoder where one is given, where `provider` finds
     it."""
     torch.manual_seed(0)
@@ -44,6 +58,7 @@ def make_artifact(folder: Path, size: int, decoder: Decoder | None = None, chann
         data=DataSpec(name="digits", size=size),
         behaviour="honest" if decoder is None else "curious/parameterized",
         parameters={"target": "x"} if decoder is None else {"target": "x", "sensitive": "z"},
+        net=NetSpec(name=net),
     )
     classifier = nets[recipe.net.name].build(SampleSpec.picture(size, size, channels), 2).eval()
     model = TrainedModel(recipe, classifier, decoder, [], {}, 0, ("no", "yes"), "logits", 0.0)
@@ -51,8 +66,9 @@ def make_artifact(folder: Path, size: int, decoder: Decoder | None = None, chann
 
 
 @contextmanager
-def provider(folder: Path, batch: int) -> Iterator[tuple[str, int]]:
-    """A running provider that serves the one artifact in ``folder`` as ``bench``: its URL and process id."""
+def provider(folder: Path, batch: int, core: int | None = None) -> Iterator[tuple[str, int]]:
+    """A running provider that serves the one artifact in ``folder`` as ``bench``, bound to a ``core`` if one
+    is given: its URL and process id."""
     port = free_port()
     key = secrets.token_hex(16)
     settings = {
@@ -65,7 +81,7 @@ def provider(folder: Path, batch: int) -> Iterator[tuple[str, int]]:
     }
     command = [sys.executable, "-m", "services.provider"]
     (digest,) = (path.name for path in (folder / "models").iterdir())
-    with running(command, port, ALLOCATOR | settings) as pid:
+    with running(command, port, ALLOCATOR | settings, core=core) as pid:
         url = f"http://127.0.0.1:{port}"
         httpx.put(
             f"{url}/v1/operator/models/bench",
@@ -76,25 +92,141 @@ def provider(folder: Path, batch: int) -> Iterator[tuple[str, int]]:
         yield url, pid
 
 
+Server = tuple[str, int, Callable[[Asked], tuple[str, bytes]]]
+"""URL, process id, and what path and body it wants."""
+
+
+def started(stack: ExitStack, names: list[str], given: argparse.Namespace) -> dict[str, Server]:
+    """Our provider and the peers; those with a star have glibc's allocator as it ships."""
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+    make_artifact(folder, given.size, net=given.net)
+    url, pid = stack.enter_context(provider(folder, given.batch, SERVER))
+    servers: dict[str, Server] = {OURS: (url, pid, lambda what: ("/v1/models/bench/logits", what.body))}
+    for name in names:
+        own = not name.endswith("*")
+        made = peer(name.rstrip("*"), given.net, given.size, given.batch, allocator=own, core=SERVER)
+        servers[name] = stack.enter_context(made)
+    for url, _, wants in servers.values():
+        what = asked("base64", given.size, 1)
+        path, body = wants(what)
+        until = time.monotonic() + 60
+        while not _answers(url + path, what.headers, body):
+            if time.monotonic() > until:
+                raise SystemExit(f"{url} answers nothing")
+            time.sleep(0.2)
+    return servers
+
+
+def _answers(url: str, headers: dict[str, str], body: bytes) -> bool:
+    try:
+        return httpx.post(url, headers=headers, content=body, timeout=30).is_success
+    except httpx.TransportError:
+        return False
+
+
+def measured(server: Server, what: Asked, connections: int, seconds: float) -> dict[str, float]:
+    """Images a second, milliseconds of latency, and of the server's CPU time an image."""
+    url, pid, wants = server
+    path, body = wants(what)
+    ask(url + path, what.headers, body, connections, seconds / 5)  # to warm up
+    before = cpu_seconds(pid)
+    times = ask(url + path, what.headers, body, connections, seconds)
+    if not times:
+        raise SystemExit(f"{url} answered nothing in {seconds:g} s; give more --seconds")
+    median, last = 1e3 * np.percentile(times, [50, 99])
+    images = what.images * len(times)
+    spent = 1e3 * (cpu_seconds(pid) - before) / images
+    return {"images_per_second": images / seconds, "p50": median, "p99": last, "cpu": spent}
+
+
+def alone(net: str, size: int, batches: list[int]) -> dict[str, dict[str, float]]:
+    """Images a second of the net alone on the server's core, by its form and batch size."""
+    command = [sys.executable, "-m", "load.bench.peers.net", net, str(size), *map(str, batches)]
+    pinned = lambda: os.sched_setaffinity(0, {SERVER})  # noqa: E731
+    done = subprocess.run(
+        command, env=os.environ | ALLOCATOR, preexec_fn=pinned, stdout=subprocess.PIPE, check=True
+    )
+    rates: dict[str, dict[str, float]] = json.loads(done.stdout)
+    return rates
+
+
+def compared(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """One case after the other, each with the figures of all servers."""
+    names = [name for name in given.peers if given.allocator != "shipped"]
+    names += [f"{name}*" for name in given.peers if given.allocator != "ours"]
+    with ExitStack() as stack:
+        servers = started(stack, names, given)
+        os.sched_setaffinity(0, {CLIENT})
+        for encoding in given.encodings:
+            for images in given.images if encoding != "png" else [1]:
+                for connections in given.concurrency if images == 1 else [1]:
+                    what = asked(encoding, given.size, images)
+                    case = {"encoding": encoding, "images": images, "connections": connections}
+                    yield case | {"servers": _case(servers, what, connections, given)}
+
+
+def _case(
+    servers: dict[str, Server], what: Asked, connections: int, given: argparse.Namespace
+) -> dict[str, dict[str, float]]:
+    rounds: list[dict[str, dict[str, float]]] = []
+    batches = [8, 12, 16] if what.images == 1 else [what.images]
+    for _ in range(given.rounds):
+        bare = alone(given.net, given.size, batches)
+        best = {form: max(rates.values()) for form, rates in bare.items()}
+        turn = {
+            name: measured(server, what, connections, given.seconds)
+            for name, server in servers.items()
+            if name == OURS or what.encoding in PEERS[name.rstrip("*")]
+            if name == OURS or not (what.images > 1 and name.rstrip("*") != "fastapi")
+        }
+        for did in turn.values():
+            did["share"] = did["images_per_second"] / best["trained"]
+            did["share_of_folded"] = did["images_per_second"] / best["folded"]
+            did["ours"] = turn[OURS]["images_per_second"] / did["images_per_second"]
+        rounds.append(turn)
+    return {
+        name: {figure: statistics.median(turn[name][figure] for turn in rounds) for figure in rounds[0][name]}
+        for name in rounds[0]
+    }
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 16, 64])
-    parser.add_argument("--seconds", type=float, default=5.0)
+    parser.add_argument("--peers", nargs="*", choices=sorted(PEERS), default=sorted(PEERS))
+    parser.add_argument("--net", default="hbc", help="hbc, or wide-resnet, which is heavy")
+    parser.add_argument("--encodings", nargs="+", choices=ENCODINGS, default=list(ENCODINGS))
+    parser.add_argument("--images", type=int, nargs="+", default=[1, 32, 256], help="of one request")
+    parser.add_argument("--concurrency", type=int, nargs="+", default=[1, 16, 64], help="for single images")
+    parser.add_argument(
+        "--allocator",
+        choices=("ours", "shipped", "both"),
+        default="both",
+        help="settings of glibc that the peers get; * marks those as shipped",
+    )
+    parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement")
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--size", type=int, default=64, help="side of the images in pixels")
-    parser.add_argument("--batch", type=int, default=16, help="cap of a batch on the server")
+    parser.add_argument("--batch", type=int, default=16, help="cap of a batch on all servers")
+    parser.add_argument("--json", action="store_true", help="one JSON object a case")
     given = parser.parse_args()
-    body = encode_npy(np.random.default_rng(0).integers(0, 256, (1, given.size, given.size, 3), np.uint8))
-    headers = {"Content-Type": NPY, "Accept": NPY}
-    with machine(*PACKAGES), tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        make_artifact(folder, given.size)
-        with provider(folder, given.batch) as (url, pid):
-            target = f"{url}/v1/models/bench/logits"
-            print(f"{'clients':>8} {'req/s':>8} {'p50 ms':>8} {'p99 ms':>8} {'server CPU ms/req':>18}")
-            for concurrency in given.concurrency:
-                did = asyncio.run(measure(target, headers, body, concurrency, given.seconds, pid))
-                print(f"{concurrency:>8} {did.rate:>8.0f} {did.p50:>8.2f} {did.p99:>8.2f} {did.cpu:>18.3f}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the servers are ended as well
+    if given.json:
+        for case in compared(given):
+            print(json.dumps(case), flush=True)
+        return
+    with machine(*PACKAGES):
+        print(
+            f"{'':24} {'images/s':>9} {'p50 ms':>8} {'p99 ms':>8} {'CPU ms':>8} {'share':>6} {'ours/it':>8}"
+        )
+        for case in compared(given):
+            print(f"{case['encoding']}, {case['images']} a request, {case['connections']} connections")
+            for name, did in case["servers"].items():
+                print(
+                    f"  {name:22} {did['images_per_second']:9.0f} {did['p50']:8.2f} {did['p99']:8.2f} "
+                    f"{did['cpu']:8.3f} {did['share']:6.2f} {did['ours']:8.2f}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -1,0 +1,104 @@
+"""The servers that `load.bench.serve` compares: how each is started, and what each is asked."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from PIL import Image
+
+from leakrange.allocator import ALLOCATOR
+from leakrange.wire.tensors import JSON, NPY, encode_npy, to_text
+from load.bench.harness import free_port, running
+
+__all__ = ["ENCODINGS", "PEERS", "Asked", "asked", "peer", "peers_python"]
+
+VARIABLE: Final = "LEAKRANGE_PEERS_PYTHON"
+PLACE: Final = ".venv-peers/bin/python"
+ENCODINGS: Final = ("base64", "npy", "png")
+PEERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "fastapi": ENCODINGS,
+    "litserve": ("base64",),
+    "bentoml": ("base64",),
+}
+"""The encodings that each peer is asked in: those that its documentation shows for pictures in requests."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request: the path at a peer, headers, body, and images in it."""
+
+    encoding: str
+    headers: dict[str, str]
+    body: bytes
+    images: int
+
+
+def asked(encoding: str, size: int, images: int) -> Asked:
+    """So many images of random pixels; a PNG file holds one."""
+    pixels = np.random.default_rng(0).integers(0, 256, (images, size, size, 3), np.uint8)
+    if encoding == "npy":
+        return Asked(encoding, {"Content-Type": NPY, "Accept": NPY}, encode_npy(pixels), images)
+    if encoding == "base64":
+        body = json.dumps({"inputs": to_text(pixels)}).encode()
+        return Asked(encoding, {"Content-Type": JSON, "Accept": JSON}, body, images)
+    file = io.BytesIO()
+    Image.fromarray(pixels[0]).save(file, "PNG")
+    return Asked(encoding, {"Content-Type": "image/png", "Accept": JSON}, file.getvalue(), 1)
+
+
+def peers_python() -> str:
+    """The interpreter of the environment that has the peers; ends the process where there is none."""
+    path = Path(os.environ.get(VARIABLE, PLACE)).absolute()
+    if not path.is_file():
+        raise SystemExit(
+            f"LitServe and BentoML need an environment of their own, and {path} is not there.\n"
+            f"Run 'make peers-env', or set {VARIABLE}; or compare with --peers fastapi alone."
+        )
+    return str(path)
+
+
+@contextmanager
+def peer(
+    name: str, net: str, size: int, batch: int, *, allocator: bool, core: int | None
+) -> Iterator[tuple[str, int, Callable[[Asked], tuple[str, bytes]]]]:
+    """A running peer: its URL, its process id, and what path and body it wants for what is asked."""
+    port = free_port()
+    root = Path(__file__).parents[2]
+    told = {
+        "BENCH_NET": net,
+        "BENCH_SIZE": str(size),
+        "BENCH_BATCH": str(batch),
+        "PYTHONPATH": f"{root}{os.pathsep}{root / 'shared'}",
+        "OMP_NUM_THREADS": "1",
+        "BENTOML_DO_NOT_TRACK": "True",
+        "BENTOML_CONFIG_OPTIONS": "api_server.logging.access.enabled=false",
+        **(ALLOCATOR if allocator else {}),
+    }
+    module = f"load.bench.peers.{name}_server"
+    if name == "fastapi":
+        command = [sys.executable, "-m", module, str(port)]
+    elif name == "litserve":
+        command = [peers_python(), "-m", module, str(port), str(batch)]
+    else:
+        bentoml = str(Path(peers_python()).with_name("bentoml"))
+        command = [bentoml, "serve", f"{module}:Classify", "--host", "127.0.0.1", "--port", str(port)]
+    with running(command, port, told, core=core) as pid:
+        yield f"http://127.0.0.1:{port}", pid, _at_bentoml if name == "bentoml" else _at_peer
+
+
+def _at_peer(what: Asked) -> tuple[str, bytes]:
+    return f"/{what.encoding}", what.body
+
+
+def _at_bentoml(what: Asked) -> tuple[str, bytes]:
+    """Its batches are lists of what one request holds."""
+    return "/base64", json.dumps({"inputs": [json.loads(what.body)["inputs"]]}).encode()
