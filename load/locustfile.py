@@ -1,7 +1,7 @@
 """What Locust runs for a run under load: ``leakrange load`` starts it.
 
     LEAKRANGE_URL=http://127.0.0.1:8700 LEAKRANGE_OPERATOR_KEY=… \\
-        locust -f load/locustfile.py --leakrange-run RUN --headless
+        python -m load --leakrange-run RUN --headless
 
 Workers (``--worker``) need the same two variables; the run is told by the master.
 """

@@ -33,6 +33,8 @@ OURS = {
     "superlink",
     "supernode",
     "federate",
+    "load",
+    "load-worker",
 }
 
 
@@ -51,7 +53,7 @@ def test_attackers_and_users_share_no_network_with_a_provider_or_the_database(
 ) -> None:
     providers = ("provider-honest", "provider-curious", "provider-vicious")
     hidden = set().union(*(networks(services[name]) for name in (*providers, "postgres")))
-    for party in ("attacker", "edge"):
+    for party in ("attacker", "edge", "load", "load-worker"):
         assert not networks(services[party]) & hidden
 
 
@@ -74,6 +76,9 @@ def test_attackers_and_users_share_no_network_with_a_provider_or_the_database(
         ("proxy", "redis"),
         ("trainer", "redis"),
         ("migrate", "postgres"),
+        ("load", "load-worker"),
+        ("load-worker", "controller"),
+        ("load-worker", "proxy"),
     ],
 )
 def test_who_has_to_meet_meets(services: dict[str, Any], one: str, other: str) -> None:
@@ -118,9 +123,11 @@ def test_images_are_pinned(services: dict[str, Any]) -> None:
         assert re.search(r":\d[\w.-]*$", service["image"]), f"{name}: {service['image']}"
 
 
-def test_only_controller_and_proxy_are_published_and_on_this_machine_alone(services: dict[str, Any]) -> None:
+def test_only_controller_proxy_and_load_page_are_published_and_on_this_machine_alone(
+    services: dict[str, Any],
+) -> None:
     published = {name: service["ports"] for name, service in services.items() if "ports" in service}
-    assert set(published) == {"controller", "proxy"}
+    assert set(published) == {"controller", "load", "proxy"}
     assert all(port.startswith("127.0.0.1:") for ports in published.values() for port in ports)
 
 

@@ -25,7 +25,7 @@ def stages() -> dict[str, str]:
     return found
 
 
-PARTIES = ("proxy", "controller", "provider", "edge", "attacker", "federation")
+PARTIES = ("proxy", "controller", "provider", "edge", "attacker", "load", "federation")
 
 
 def test_no_image_runs_as_root_and_each_tells_its_health() -> None:
@@ -43,6 +43,7 @@ def test_each_image_installs_its_partys_extra_and_no_more() -> None:
         "provider": ["models", "provider"],
         "edge": ["models"],
         "attacker": ["models", "attacker"],
+        "load": ["models", "load"],
         "federation": ["federation"],
     }
     for party, extras in wanted.items():

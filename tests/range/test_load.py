@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import yaml
@@ -74,10 +73,8 @@ def test_neither_a_killed_locust_nor_a_killed_controller_loses_anything(
 ) -> None:
     text = loaded("killed", users={"attribute": 1}, keys=1)
     run = str(controller.ask("POST", "/v1/runs?load=true", content=text).json()["id"])
-    spec = find_spec("load.locustfile")
-    assert spec is not None
     record = embedded_range.record
-    command = [sys.executable, "-m", "locust", "-f", str(spec.origin), "--leakrange-run", run, "--headless"]
+    command = [sys.executable, "-m", "load", "--leakrange-run", run, "--headless"]
     told = {"LEAKRANGE_URL": record.controller, "LEAKRANGE_OPERATOR_KEY": record.operator_key}
     with subprocess.Popen(command, env=clean() | told, stdout=subprocess.DEVNULL) as locust:
         controller.until(run, job("probe"))

@@ -54,7 +54,12 @@ def load(
         raise typer.BadParameter("--workers are started here, those to --expect elsewhere: not both")
     if table is not None and table.suffix not in (".csv", ".json"):
         raise typer.BadParameter("--table is a .csv or a .json file")
-    locustfile = _locustfile()
+    if find_spec("locust") is None or find_spec("load") is None:
+        raise CliError(
+            "load tests need Locust, which is not installed",
+            code=Exit.USAGE,
+            hint="pip install 'leakrange[load]'",
+        )
     connection = connect(state, url)
     if run is None:
         assert scenario is not None
@@ -63,7 +68,7 @@ def load(
         run = str(begun["id"])
     else:
         connection.operate("GET", f"/v1/runs/{run}/load")  # or it is refused
-    _ask(connection, run, _command(locustfile, run, web, workers, expect))
+    _ask(connection, run, _command(run, web, workers, expect))
     to_its_end(connection, run, report, False, as_json)
     if not as_json:
         out.print(connection.get(f"/v1/runs/{run}/load/table", format="text").text, highlight=False)
@@ -74,22 +79,8 @@ def load(
         table.write_bytes(found.content)
 
 
-def _locustfile() -> str:
-    """Where Locust's users are. Raises `CliError` where Locust is not installed."""
-    if find_spec("locust") is None:
-        raise CliError(
-            "load tests need Locust, which is not installed",
-            code=Exit.USAGE,
-            hint="pip install 'leakrange[load]'",
-        )
-    found = find_spec("load.locustfile")
-    assert found is not None
-    assert found.origin is not None
-    return found.origin
-
-
-def _command(locustfile: str, run: str, web: int | None, workers: int, expect: int) -> list[str]:
-    command = [sys.executable, "-m", "locust", "-f", locustfile, "--leakrange-run", run]
+def _command(run: str, web: int | None, workers: int, expect: int) -> list[str]:
+    command = [sys.executable, "-m", "load", "--leakrange-run", run]
     command += ["--only-summary", "--loglevel", "WARNING", "--stop-timeout", "20"]
     command += ["--headless"] if web is None else ["--web-port", str(web), "--autostart", "--autoquit", "2"]
     if workers:
