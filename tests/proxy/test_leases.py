@@ -16,6 +16,7 @@ from redis.asyncio import Redis
 
 from leakrange.wire.tensors import NPY, encode_npy
 from services.proxy.leases import LEASE
+from services.proxy.pipe import Pipe
 from services.proxy.redis_client import PREFIX
 from services.proxy.script_runner import ScriptRunner
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem
@@ -229,7 +230,8 @@ async def test_a_message_that_comes_twice_is_done_once(live: Range, unlimited: b
     live.key(None if unlimited else 100, counting="leased")
     async with Redis.from_url(live.redis_url) as store:
         version = await store.get(PREFIX + "version")
-        scripts = ScriptRunner(store)
+        pipe = Pipe(live.redis_url, 5)
+        scripts = ScriptRunner(pipe)
 
         async def say(number: int, used: int, back: int, need: int) -> list[bytes]:
             message = (version, number, used, 1 if used else 0, 0, back, need, 0, 60_000)
@@ -243,3 +245,4 @@ async def test_a_message_that_comes_twice_is_done_once(live: Range, unlimited: b
         account = live.account()
         assert (account["spent"], account["held"], account["requests"]) == (25, 30, 1)
         assert account["remaining"] == (None if unlimited else 45)
+        await pipe.close()

@@ -1,0 +1,256 @@
+"""Many clients spend few keys under every counting and every kind of limit: is the ledger exact?
+
+A tenth of the provider's answers should fail, so that refunds are counted too. What the clients were answered
+is counted here, sample by sample, and compared with what the ledger says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import secrets
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import aiohttp
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.wire.tensors import NPY, encode_npy
+
+__all__ = ["CASES", "Case", "Line", "Place", "spend"]
+
+Answered = Counter[tuple[str, str, str]]
+"""Samples by key, model and endpoint."""
+SIZES = (1, 2, 3, 5, 8)
+COSTS = {"features": 7, "softmax": 2, "logits": 1}
+GIVE_UP = 40
+"""Refusals in a row after which a client ends; the last samples are then asked for one by one."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where to spend: proxies on one ledger, models of theirs, and the shape of a sample."""
+
+    proxies: Sequence[str]
+    operator: str
+    models: Sequence[str]
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way of counting. ``limit`` gives the limit for a bound of so many samples; ``counted`` what it
+    should have counted, given the answers."""
+
+    name: str
+    key: Mapping[str, Any] = field(default_factory=dict)
+    limit: Callable[[int], dict[str, Any]] | None = None
+    counted: Callable[[Answered], Mapping[str, int]] | None = None
+    full: Callable[[int, int, int], int] | None = None
+    """What it should have come to, of the bound and so many keys and models; None where that depends on who
+    asked first."""
+    named: bool = False
+    """Whether requests carry an ``Idempotency-Key``."""
+    alike: bool = False
+    """Whether keys ask about the same samples, five keys each."""
+
+
+def _by(answered: Answered, name: Callable[[str, str, str], str], cost: bool = False) -> Mapping[str, int]:
+    counted = Counter[str]()
+    for (key, model, endpoint), samples in answered.items():
+        counted[name(key, model, endpoint)] += samples * (COSTS[endpoint] if cost else 1)
+    return counted
+
+
+CASES = (
+    Case("exact", full=lambda bound, keys, _: bound * keys),
+    Case("idempotent", full=lambda bound, keys, _: bound * keys, named=True),
+    Case("leased", {"counting": "leased"}, full=lambda bound, keys, _: bound * keys),
+    Case(
+        "per-model",
+        limit=lambda bound: {"kind": "per-model", "samples": bound},
+        counted=lambda answered: _by(answered, lambda key, model, _: f"{key} {model}"),
+        full=lambda bound, keys, models: bound * keys * models,
+    ),
+    Case(
+        "window",
+        limit=lambda bound: {"kind": "window", "samples": bound, "seconds": 100_000},
+        counted=lambda answered: _by(answered, lambda key, *_: key),
+        full=lambda bound, keys, _: bound * keys,
+    ),
+    Case(
+        "global",
+        limit=lambda bound: {"kind": "global", "samples": 5 * bound},
+        counted=lambda answered: _by(answered, lambda *_: "all"),
+        full=lambda bound, *_: 5 * bound,
+    ),
+    Case(
+        "weighted",
+        limit=lambda bound: {"kind": "weighted", "units": 2 * bound, "costs": COSTS},
+        counted=lambda answered: _by(answered, lambda key, *_: key, cost=True),
+        full=lambda bound, keys, _: 2 * bound * keys,
+    ),
+    Case(
+        "decaying",
+        limit=lambda bound: {"kind": "decaying", "decimals": 4, "every": max(1, bound // 4)},
+        counted=lambda answered: _by(answered, lambda key, *_: key),
+        full=lambda bound, keys, _: bound * keys,
+    ),
+    Case(
+        "colluding",
+        limit=lambda bound: {"kind": "colluding", "samples": bound, "matches": 3},
+        counted=lambda answered: _by(answered, lambda key, *_: key),
+        alike=True,
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Line:
+    """What came of one case, in samples where not said otherwise."""
+
+    case: str
+    clients: int
+    keys: int
+    answered: int
+    spent: int
+    """By the keys' accounts."""
+    bound: int | None
+    """What all keys together could have had, in the limit's units."""
+    counted: int
+    """By the limit, or the accounts, in the same units."""
+    refused: int
+    """Requests."""
+    refunded: int
+    exact: bool
+
+
+async def spend(place: Place, case: Case, *, clients: int, keys: int, bound: int, seed: int = 0) -> Line:
+    """Have ``clients`` ask at once under ``case`` until ``keys`` have nothing left, and compare."""
+    storm = _Storm(place, case, bound, seed)
+    connector = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(60)) as session:
+        storm.session = session
+        ids = await storm.prepare(keys)
+        await asyncio.gather(*(storm.client(number, ids[number % keys]) for number in range(clients)))
+        for id_ in ids:
+            await storm.sweep(id_)
+        return await storm.judge(ids, clients)
+
+
+class _Storm:
+    session: aiohttp.ClientSession
+
+    def __init__(self, place: Place, case: Case, bound: int, seed: int) -> None:
+        self.place, self.case, self.bound, self.seed = place, case, bound, seed
+        self.run = secrets.token_hex(4)
+        self.answered = Answered()
+        self.statuses = Counter[int]()
+        self.keys: dict[str, str] = {}
+        self.pools: dict[str, NDArray[np.uint8]] = {}
+
+    async def admin(self, method: str, path: str, body: Any = None) -> Any:
+        headers = {"Authorization": f"Bearer {self.place.operator}"}
+        url = f"{self.place.proxies[0]}/admin{path}"
+        async with self.session.request(method, url, json=body, headers=headers) as answer:
+            answer.raise_for_status()
+            return await answer.json()
+
+    async def prepare(self, keys: int) -> list[str]:
+        """Make the limit and the keys; returns their ids."""
+        asked = dict(self.case.key)
+        limited = self.case.limit is not None
+        if self.case.limit is not None:
+            await self.admin("PUT", f"/limits/{self.run}", self.case.limit(self.bound))
+            asked["limits"] = [self.run]
+        # Where a limit refuses, the budget must not; a limit that refuses nothing leaves it to the budget.
+        budget = self.bound if not limited or self.case.name == "decaying" else None
+        for number in range(keys):
+            id_ = f"{self.run}-{number}"
+            made = await self.admin("POST", "/keys", {"id": id_, "name": id_, "budget": budget, **asked})
+            self.keys[id_] = made["key"]
+            attack = number // 5 if self.case.alike else number
+            pool = np.random.default_rng([self.seed, attack])
+            self.pools[id_] = pool.integers(0, 256, (64, *self.place.shape), dtype=np.uint8)
+        return list(self.keys)
+
+    async def ask(
+        self, id_: str, size: int, chosen: random.Random, model: str, endpoint: str
+    ) -> tuple[int, bool]:
+        """Ask for so many samples; the status, and whether a refusal says that waiting helps."""
+        begin = chosen.randrange(64 - size)
+        headers = {"Authorization": f"Bearer {self.keys[id_]}", "Content-Type": NPY, "Accept": NPY}
+        if self.case.named:
+            headers["Idempotency-Key"] = secrets.token_hex(8)
+        url = f"{chosen.choice(self.place.proxies)}/v1/models/{model}/{endpoint}"
+        body = encode_npy(self.pools[id_][begin : begin + size])
+        async with self.session.post(url, data=body, headers=headers) as answer:
+            await answer.read()
+            self.statuses[answer.status] += 1
+            if answer.status == 200:
+                self.answered[id_, model, endpoint] += size
+            return answer.status, "Retry-After" in answer.headers
+
+    async def client(self, number: int, id_: str) -> None:
+        """Ask in batches of every size, at every proxy, until nothing has been answered for long."""
+        chosen = random.Random(self.seed * 1000 + number)
+        refused = 0
+        while refused < GIVE_UP:
+            size, model = chosen.choice(SIZES), chosen.choice(self.place.models)
+            status, _ = await self.ask(id_, size, chosen, model, chosen.choice(list(COSTS)))
+            refused = refused + 1 if status == 429 else 0
+
+    async def sweep(self, id_: str) -> None:
+        """Ask for single samples of each model until it is refused for good."""
+        chosen = random.Random(self.seed)
+        for model in self.place.models:
+            patience = 100  # a lease that another proxy holds comes back soon
+            while patience:
+                status, wait = await self.ask(id_, 1, chosen, model, "logits")
+                if status == 429 and not (wait and self.case.limit is None):
+                    break
+                if status == 429:
+                    patience -= 1
+                    await asyncio.sleep(0.05)
+
+    async def judge(self, ids: Sequence[str], clients: int) -> Line:
+        """Compare answers and ledger, once leases are settled."""
+        for _ in range(100):
+            accounts = [await self.admin("GET", f"/keys/{id_}") for id_ in ids]
+            if not any(account["held"] or account["reserved"] for account in accounts):
+                break
+            await asyncio.sleep(0.05)
+        total = sum(self.answered.values())
+        spent = {account["id"]: account["spent"] for account in accounts}
+        own = _by(self.answered, lambda key, *_: key)
+        exact = all(spent[id_] == own[id_] for id_ in ids)
+        exact &= not any(account["held"] or account["reserved"] for account in accounts)
+        exact &= set(self.statuses) <= {200, 429, 502}
+        counted = sum(spent.values())
+        if self.case.counted is not None:
+            used = (await self.admin("GET", f"/limits/{self.run}"))["used"]
+            expected = self.case.counted(self.answered)
+            counted = sum(used.values())
+            if self.case.alike:  # groups have one account each
+                exact &= counted == sum(expected.values()) and len(used) == -(-len(ids) // 5)
+            else:
+                exact &= used == {name: units for name, units in expected.items() if units}
+        bound = None
+        if self.case.full is not None:
+            bound = self.case.full(self.bound, len(ids), len(self.place.models))
+            exact &= counted == bound
+        return Line(
+            self.case.name,
+            clients,
+            len(ids),
+            total,
+            sum(spent.values()),
+            bound,
+            counted,
+            self.statuses[429],
+            sum(account["refunded"] for account in accounts),
+            bool(exact),
+        )

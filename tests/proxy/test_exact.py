@@ -1,0 +1,43 @@
+"""The ledger is exact under every counting and every kind of limit, with two proxies in processes of their
+own and answers that fail."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from load.exactness import CASES, Case, Place, spend
+from services.proxy.limits import limit_kinds
+from tests.proxy.conftest import OPERATOR, Range
+from tests.proxy.servers import SHAPE
+from tests.serving import proxy_process
+
+
+@pytest.fixture(scope="module")
+def proxies(redis_url: str) -> Iterator[list[str]]:
+    with proxy_process(redis_url, OPERATOR) as (one, _), proxy_process(redis_url, OPERATOR) as (two, _):
+        yield [one, two]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+async def test_the_ledger_equals_what_was_answered(live: Range, proxies: list[str], case: Case) -> None:
+    live.admin("PUT", "/routes/letters", {"upstream": live.provider_url})
+    chance = random.Random(1)
+
+    async def sometimes(path: str) -> int | None:
+        return 500 if chance.random() < 0.1 else None
+
+    live.provider.before = sometimes
+    place = Place(proxies, OPERATOR, ["digits", "letters"], SHAPE)
+    line = await spend(place, case, clients=24, keys=5 if case.alike else 4, bound=60)
+    assert line.exact, line
+    assert line.answered == line.spent >= 60
+    assert line.refunded > 0
+    assert line.refused > 0
+
+
+def test_every_kind_of_limit_is_a_case() -> None:
+    named = {case.limit(10)["kind"] for case in CASES if case.limit is not None}
+    assert named == set(limit_kinds)
