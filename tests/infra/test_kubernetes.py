@@ -29,7 +29,7 @@ from tests.infra.manifests import (
 )
 
 IN_THE_IMAGE = {"host", "port", "models_dir", "releases_dir", "state_dir"}
-CHOSEN = {"allowed_hosts", "migrate"}
+CHOSEN = {"allowed_hosts", "migrate", "workers"}
 """Settings that the manifests give besides: none of them is anybody's secret or address."""
 
 # Parties, and what they are told
@@ -144,15 +144,25 @@ def test_one_controller_one_pod_a_provider_and_several_proxies(made: dict[str, l
     assert of_kind(made["cpu"], "PodDisruptionBudget").keys() == {"proxy", *(f"fleet-{q}" for q in QUEUES)}
 
 
-def test_the_gpu_overlay_gives_trainings_a_gpu_and_the_image_for_it(made: dict[str, list[Made]]) -> None:
+def test_the_gpu_overlay_gives_trainings_and_providers_a_gpu_and_the_images_for_it(
+    made: dict[str, list[Made]],
+) -> None:
     with_gpu = {
         name: pod["spec"]["containers"][0]["image"]
         for name, pod in pods(made["gpu"]).items()
         if "nvidia.com/gpu" in pod["spec"]["containers"][0]["resources"]["limits"]
     }
     gpu = yaml.safe_load((ROOT / "infra" / "compose" / "gpu.yml").read_text())["services"]
-    assert with_gpu == {"fleet-train": gpu["trainer"]["image"]}
+    providers = {name: "leakrange/provider:0.1.0-gpu" for name in DECLARED if name.startswith("provider-")}
+    assert with_gpu == {"fleet-train": gpu["trainer"]["image"], **providers}
     assert not [pod for pod in pods(made["cpu"]).values() if "nvidia" in str(pod)]
+
+
+def test_a_provider_has_a_core_for_each_of_its_processes(made: dict[str, list[Made]]) -> None:
+    for name, pod in pods(made["cpu"]).items():
+        if name.startswith("provider-"):
+            [container] = pod["spec"]["containers"]
+            assert told(pod)["LEAKRANGE_WORKERS"] == container["resources"]["requests"]["cpu"]
 
 
 # Confinement
