@@ -1,7 +1,7 @@
 """A client that costs little: connections that send the same request again as soon as it is answered.
 
-aiohttp's client spends .3 ms a request, a third of what it would measure. This one spends .03 ms: it looks
-for the length in the header of an answer and reads no more of it than the status.
+aiohttp's client spends .12 ms of CPU on a request, a quarter of what it would measure. This one spends .02
+ms: of an answer's header it reads only the status and the length.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ class _HungUp(Exception):
 class Inference:
     """Answers requests for releases; everything else goes to ``app``.
 
-    The routes stand in the framework as well, for its document alone. What it would do for a request costs
-    more than a small net: five layers, a request object, a response object.
+    The routes stand in the framework as well, for its document alone. A request for a small net is not worth
+    its layers, request and response objects.
     """
 
     def __init__(

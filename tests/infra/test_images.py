@@ -71,7 +71,7 @@ def test_the_linter_is_content() -> None:
     assert found.returncode == 0, found.stdout
 
 
-@pytest.mark.parametrize("name", ["constraints.txt", "constraints-federation.txt"])
+@pytest.mark.parametrize("name", ["constraints.txt", "constraints-federation.txt", "constraints-peers.txt"])
 def test_constraints_are_exact_and_hold_on_any_machine(name: str) -> None:
     lines = [line for line in (ROOT / name).read_text().splitlines() if not line.startswith("#")]
     assert lines == sorted(lines, key=str.lower)

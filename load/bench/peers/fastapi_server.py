@@ -10,9 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+import orjson
 import uvicorn
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import ORJSONResponse
 from PIL import Image
 from pydantic import BaseModel
 
@@ -34,10 +34,16 @@ async def classify(images: Any) -> Any:
     return await asyncio.get_running_loop().run_in_executor(thread, net, images)
 
 
+def in_json(values: Any) -> Response:
+    """By the fastest writer that there is."""
+    written = orjson.dumps({"values": values}, option=orjson.OPT_SERIALIZE_NUMPY)
+    return Response(written, media_type="application/json")
+
+
 @app.post("/base64")
-async def as_base64(body: Body) -> Any:
+async def as_base64(body: Body) -> Response:
     """JSON to JSON."""
-    return ORJSONResponse({"values": (await classify(from_base64(body.inputs))).tolist()})
+    return in_json(await classify(from_base64(body.inputs)))
 
 
 @app.post("/npy")
@@ -49,10 +55,10 @@ async def as_npy(request: Request) -> Response:
 
 
 @app.post("/png")
-async def as_png(request: Request) -> Any:
+async def as_png(request: Request) -> Response:
     """A PNG file to JSON."""
     picture = np.array(Image.open(io.BytesIO(await request.body())).convert("RGB"))[np.newaxis]
-    return ORJSONResponse({"values": (await classify(picture)).tolist()})
+    return in_json(await classify(picture))
 
 
 if __name__ == "__main__":
