@@ -39,7 +39,8 @@ NGINX = """
 daemon off; master_process off; worker_processes 1; pid {folder}/pid; error_log stderr error;
 events {{ worker_connections 1024; }}
 http {{
-  access_log off; keepalive_requests 1000000000; client_max_body_size 32m;
+  access_log off; keepalive_requests 1000000000;
+  client_max_body_size 32m; client_body_buffer_size 1m;
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy; fastcgi_temp_path {folder}/fastcgi;
   uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
   upstream provider {{ server 127.0.0.1:{upstream}; keepalive 256; keepalive_requests 1000000000; }}

@@ -133,7 +133,7 @@ class Forward:
                 raise unavailable()  # yet another has taken its place: its threshold is for other distances
             threshold = card.threshold if decides else None
             shape = (query.samples, *card.shape_of(release))
-            heads = await self._heads(asked, base, chain, shape[-1])
+            heads = await self._heads(asked, base, chain, shape[-1]) if chain.by_head else ()
             told = replace(context, heads=heads) if heads else context
             transform = partial(
                 transform_answer, chain, told, reply.media, reply.body, shape, described, threshold

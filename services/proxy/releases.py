@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
@@ -97,7 +96,7 @@ def pair_digests(secret: bytes, model: str, pairs: list[tuple[bytes, bytes]]) ->
 
 def answered_rows(media: str, body: bytes) -> int:
     """How many samples a provider's answer holds; raises `UpstreamFailed` for anything but a release."""
-    with _nonsense():
+    with _NONSENSE:
         if media == NPY:
             shape = npy_header(body)[0]
             return shape[0] if len(shape) > 1 else 0
@@ -120,7 +119,7 @@ def transform_answer(
     decides by the released distances, so that the decision tells nothing that they do not; without a
     threshold it does not decide.
     """
-    with _nonsense():
+    with _NONSENSE:
         raw = npy_view(body) if media == NPY else numeric_array(_members(media, body, "values"), "values")
         clean = release_array(raw, max_samples=shape[0])
         if clean.shape != shape:
@@ -135,7 +134,7 @@ def transform_answer(
 def decisions(media: str, body: bytes, samples: int, heads: Sequence[int]) -> Classes:
     """A provider's decisions on an upload of so many ``samples``, checked to be no more than that: a class of
     each of the ``heads``. Raises `UpstreamFailed`."""
-    with _nonsense():
+    with _NONSENSE:
         made: Classes = _members(media, body, "decisions")
         rows: list[Any] = [[one] for one in made] if len(heads) == 1 else list(made)
         if len(made) != samples or not all(_are_classes(row, heads) for row in rows):
@@ -151,7 +150,7 @@ def _are_classes(row: Any, heads: Sequence[int]) -> bool:
 
 def enrolled(media: str, body: bytes) -> list[GalleryEntry]:
     """Who is enrolled, as a provider's answer says; raises `UpstreamFailed`."""
-    with _nonsense():
+    with _NONSENSE:
         try:
             return [GalleryEntry.model_validate(each) for each in _members(media, body, "persons")]
         except ValidationError as error:
@@ -168,15 +167,20 @@ def _members(media: str, body: bytes, name: str) -> list[Any]:
     return found
 
 
-@contextmanager
-def _nonsense() -> Iterator[None]:
-    """Tell only the operator's log what is wrong with a provider's answer: the provider could choose the
+class _Nonsense:
+    """Tells only the operator's log what is wrong with a provider's answer: the provider could choose the
     words that a client reads."""
-    try:
-        yield
-    except LeakrangeError as error:
-        log.warning("upstream failed", reason="nonsense", detail=error.detail)
-        raise unusable() from error
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
+        if isinstance(error, LeakrangeError):
+            log.warning("upstream failed", reason="nonsense", detail=error.detail)
+            raise unusable() from error
+
+
+_NONSENSE = _Nonsense()
 
 
 @dataclass(frozen=True)

@@ -56,12 +56,12 @@ class Chain:
         """Whether it may change values at all."""
         return bool(self.stages)
 
-    @property
+    @cached_property
     def deterministic(self) -> bool:
         """Whether asking again gives the same answer."""
         return all(stage.deterministic for _, stage in self.stages)
 
-    @property
+    @cached_property
     def needs_digests(self) -> bool:
         """Whether a stage has sticky noise, which needs each sample's digest and a secret."""
         return any(stage.needs_digests for _, stage in self.stages)
@@ -98,7 +98,7 @@ class Chain:
                 )
         return None
 
-    @property
+    @cached_property
     def by_head(self) -> bool:
         """Whether a stage needs to know the heads of class scores."""
         return any(stage.by_head for _, stage in self.stages)
