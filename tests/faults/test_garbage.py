@@ -6,6 +6,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -76,6 +77,10 @@ SLOW = {
 }
 
 
+COMPLETE = ("length too short", "no content", "a bomb")
+"""What is a whole file, whatever it holds."""
+
+
 @pytest.mark.parametrize("what", [*ANSWERS, *SLOW])
 def test_nonsense_is_refused_in_bounded_time_and_memory_and_nothing_is_paid(
     standing: Standing, what: str
@@ -94,6 +99,28 @@ def test_nonsense_is_refused_in_bounded_time_and_memory_and_nothing_is_paid(
     np.testing.assert_array_equal(decode_npy(after.content), clean("logits", pictures(3)))
     account = standing.admin("GET", f"/keys/{made['id']}").json()
     assert (account["spent"], account["refunded"], account["reserved"]) == (3, 3, 0)
+
+
+@pytest.mark.parametrize("what", [*ANSWERS, *SLOW])
+def test_a_file_of_nonsense_is_refused_or_cut_short_in_bounded_time_and_memory(
+    standing: Standing, what: str
+) -> None:
+    """A file is passed on as it comes, so the refusal may come too late for a status."""
+    standing.garbage.say = ANSWERS.get(what) or partial(_drip, standing.garbage, SLOW.get(what, b""))
+    made = standing.admin("POST", "/keys", name="tester", budget=3).json()
+    before, begun = standing.process.memory_info().rss, time.monotonic()
+    headers = {"Authorization": f"Bearer {made['key']}"}
+    url = f"{standing.url}/v1/models/bad/artifact"
+    status = 0
+    with suppress(httpx.RemoteProtocolError), standing.client.stream("GET", url, headers=headers) as answer:
+        status = answer.status_code
+        for _ in answer.iter_raw():
+            continue
+        assert status in (502, 503) or what in COMPLETE
+    assert status in (200, 502, 503)
+    assert time.monotonic() - begun < TIMEOUT + 1.5
+    assert standing.process.memory_info().rss - before < ROOM
+    assert standing.ask("good", made["key"]).status_code == 200
 
 
 def _drip(server: Garbage, answer: bytes, connection: socket.socket) -> None:
