@@ -122,7 +122,8 @@ def test_a_worker_keeps_its_job_when_the_clock_jumps(
             until(lambda: 0 < int(fleet.redis.pttl(name)) <= 1000, 5, "the worker to have it again")  # type: ignore[arg-type]
             app.release()
             assert fleet.wait_for(job.identity(), "done", 20).data["samples"] == 5, worker.log()
-            assert len(app.answered) == 1
+            assert fleet.states(job.identity()) == ["started", "done"]
+            assert len(app.requests) == 1
         finally:
             app.release()
             fleet.close()

@@ -19,8 +19,10 @@ from leakrange.wire.digests import digest
 from tests.attacker.fleet import FACES, Fleet, children, fleet_on, has_torch
 from tests.attacker.test_training import train_job
 
-ROOM = 24 * 2**20
+ROOM = 48 * 2**20
 """Bytes that a process may still take: enough for small jobs."""
+TOO_WIDE = 50_000
+"""Numbers of an answer of which 70 can be read from the disk, and do not fit a second time."""
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def fit_job(fleet: Fleet, samples: int, width: int) -> FitJob:
 def test_a_fit_without_memory_says_so_and_harms_no_file(fleet: Fleet) -> None:
     worker = fleet.ready(fleet.start("fit", 1))
     assert fleet.end_of(fleet.send(fit_job(fleet, 1, 6))).state == "done"
-    large = fit_job(fleet, 2, 100_000)
+    large = fit_job(fleet, 2, TOO_WIDE)
     stored = sorted(path.name for path in fleet.releases.root.iterdir())
     (fork,) = children(worker.pid)
     with limited([fork]):
