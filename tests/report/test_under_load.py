@@ -25,7 +25,7 @@ def loaded() -> RunResults:
     chosen = [
         each
         for each in trials()
-        if (each.data, each.provider, each.knowledge) == ("digits", "honest", "aware")
+        if (each.data, each.provider, each.knowledge) == ("digits", "digits-honest", "aware")
         and each.defence in ("none", "rounded", "argmax")
     ]
     spent = [each.model_copy(update={"spent": 3 * each.budget + each.seed}) for each in chosen]
