@@ -49,7 +49,8 @@ class Served:
             size += len(message.get("body", b""))
         if message["type"] == "http.disconnect":
             return
-        await send({"type": "http.response.start", "status": 200, "headers": []})
+        told = [(b"X-Told", b"plain" + scope["query_string"].replace(b"+", b"\r\nX-Smuggled: "))]
+        await send({"type": "http.response.start", "status": 200, "headers": told})
         if scope["path"] == "/stream":
             await send({"type": "http.response.body", "body": b"begin", "more_body": True})
             await asyncio.to_thread(self.go_on.wait, 30)
@@ -108,6 +109,16 @@ def told(answer: bytes) -> dict[str, Any]:
     problem: dict[str, Any] = json.loads(body)
     assert lines[0].startswith(f"http/1.1 {problem['status']} ".encode())
     return problem
+
+
+def test_an_answer_cannot_smuggle_a_header(tested: Served) -> None:
+    with tested.served():
+        with tested.connect(GET) as connection:
+            head = until(connection, b"\r\n\r\n")
+        assert b"\r\nx-told: plain\r\n" in head
+        assert b"\r\ntransfer-encoding: chunked\r\n" in head
+        with tested.connect(GET.replace(b"/plain", b"/plain?+now")) as connection:
+            assert rest(connection) == b""
 
 
 @pytest.mark.parametrize("half", [HALF_HEADER, HALF_BODY], ids=["header", "body"])
