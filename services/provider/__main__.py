@@ -1,15 +1,18 @@
-"""``python -m services.provider``: one provider in one process."""
+"""``python -m services.provider``: one provider, in as many processes as `ProviderSettings.workers` says."""
 
 from __future__ import annotations
 
-from leakrange.service.logs import configure_logs
-from leakrange.service.serving import serve
-from services.provider.main import create_provider
-from services.provider.settings import ProviderSettings
+from leakrange.allocator import start_anew
 
 
 def main() -> None:
     """Read the environment and serve until told to stop."""
+    start_anew("services.provider")
+    from leakrange.service.logs import configure_logs
+    from leakrange.service.serving import serve
+    from services.provider.main import create_provider
+    from services.provider.settings import ProviderSettings
+
     settings = ProviderSettings()
     configure_logs(settings.provider_name, settings.log_level)
     serve(lambda: create_provider(settings), settings, workers=settings.workers)

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from leakrange.allocator import ALLOCATOR
 from leakrange.wire.tensors import NPY, decode_npy, encode_npy
 from services.provider.generation import COUNT, Generation
 from tests.provider.conftest import KEY, OPERATOR, Provider
@@ -43,6 +44,8 @@ def workers(models_dir: Path, state_dir: Path, count: int) -> Iterator[str]:
         "LOG_LEVEL": "error",
     }
     environment = os.environ | {f"LEAKRANGE_{name}": value for name, value in told.items()}
+    for name in ALLOCATOR:
+        environment.pop(name, None)
     process = subprocess.Popen(
         [sys.executable, "-m", "services.provider"],
         env=environment | {"PYTHONPATH": os.pathsep.join(sys.path)},
@@ -53,6 +56,9 @@ def workers(models_dir: Path, state_dir: Path, count: int) -> Iterator[str]:
         while len(numbers(url)) < count:
             assert process.poll() is None
             assert time.monotonic() < deadline
+        if sys.platform == "linux":  # whoever starts it
+            settings = Path(f"/proc/{process.pid}/environ").read_text().split("\0")
+            assert set(settings) >= {f"{name}={value}" for name, value in ALLOCATOR.items()}
         yield url
     finally:
         process.send_signal(signal.SIGTERM)
