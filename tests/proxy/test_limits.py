@@ -13,7 +13,7 @@ import redis
 
 from leakrange.wire.tensors import NPY, encode_npy
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem
-from tests.proxy.test_budget import until
+from tests.proxy.test_budget import a_late_answer, until
 
 
 def ask(live: Range, key: str, samples: int, endpoint: str = "logits", **more: str) -> httpx.Response:
@@ -113,6 +113,22 @@ def test_a_failure_gives_back_what_every_limit_took(live: Range, headers: dict[s
         assert used(live, "all") == {"all": 10}
         with redis.Redis.from_url(live.redis_url) as store:
             assert store.keys("leakrange:proxy:taken:*") == []
+
+
+def test_what_an_expired_reservation_took_comes_back_to_limits(live: Range) -> None:
+    """As after a proxy that was killed. An answer that is only late is charged to them again."""
+    put(live, "all", "global", samples=10)
+    put(live, "brief", "window", samples=10, seconds=1000)
+    key = live.key(10, limits=["all", "brief"])
+    with a_late_answer(live, key, Idempotency_Key="k") as answers:
+        until(lambda: live.account()["refunded"] == 4)
+        assert (used(live, "all"), used(live, "brief")) == ({"all": 0}, {"key": 0})
+    assert answers[0].status_code == 200
+    assert (used(live, "all"), used(live, "brief")) == ({"all": 4}, {"key": 4})
+    with a_late_answer(live, key, Idempotency_Key="l") as answers:
+        until(lambda: ask(live, key, 5).status_code == 200)
+    assert answers[0].status_code == 503  # the limits have no room left for it
+    assert (used(live, "all"), live.account()["spent"]) == ({"all": 9}, 9)
 
 
 def test_a_request_is_charged_to_all_limits_or_to_none(live: Range) -> None:
