@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import gevent
-from locust import events
+from locust import events, runners
 from locust.argument_parser import LocustArgumentParser
 from locust.env import Environment
 from locust.runners import WorkerRunner
@@ -34,6 +34,10 @@ __all__ = [
     "ScenarioShape",
     "VerificationProber",
 ]
+
+runners.HEARTBEAT_LIVENESS = 60
+"""Seconds for which a worker may be silent. With Locust's three, one that loads a model on a busy machine
+counts as lost, and the load test ends with the last worker."""
 
 
 @events.init_command_line_parser.add_listener  # type: ignore[untyped-decorator]
