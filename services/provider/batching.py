@@ -40,6 +40,10 @@ class Net(Protocol):
         """The values, while other things happen."""
 
 
+TURNS = 8
+"""Turns of the event loop between two passes in it: it takes in one new connection a turn."""
+
+
 @dataclass(eq=False, slots=True)
 class _Request:
     samples: Samples
@@ -120,7 +124,14 @@ class Batcher:
             self._end(parts, self._net.at_once(batch), begun)
         except Exception as error:
             _fail(parts, error)
-        asyncio.get_running_loop().call_soon(self._work)
+        self._look_round(TURNS)
+
+    def _look_round(self, turns: int) -> None:
+        """Go on working, after so many turns of the event loop."""
+        if turns:
+            asyncio.get_running_loop().call_soon(self._look_round, turns - 1)
+        else:
+            self._work()
 
     async def _wait(self, parts: list[_Part], batch: Samples) -> None:
         begun = time.perf_counter()
