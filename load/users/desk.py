@@ -57,9 +57,9 @@ class Desk:
         """Hand in the answers to a chunk, as npy."""
         self._ask("PUT", f"/releases/{identity}", bytes, content=answers, headers={"Content-Type": NPY})
 
-    def refuse(self, identity: str, reason: str) -> None:
-        """Say why a chunk gets no answers."""
-        self._ask("PUT", f"/refusals/{identity}", bytes, json={"reason": reason[:2000]})
+    def refuse(self, identity: str, reason: str, limit: str | None = None) -> None:
+        """Say why a chunk gets no answers, and which limit of the proxy gives none for good."""
+        self._ask("PUT", f"/refusals/{identity}", bytes, json={"reason": reason[:2000], "limit": limit})
 
     def saw(self, part: str, seen: LoadPart) -> None:
         """Tell what this load test has seen so far."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from functools import lru_cache
 from typing import Any, ClassVar
@@ -106,7 +107,8 @@ class LoadUser(FastHttpUser):  # type: ignore[misc]
         if status in PASSING and not last:
             return float(waits or 1.0)
         reason = said.decode(errors="replace")[:500] or "no answer"
-        self.desk.refuse(chunk.identity, f"HTTP {status}: {reason}")
+        limit = _limit(said) if status == 429 else None
+        self.desk.refuse(chunk.identity, f"HTTP {status}: {reason}", limit)
         return None
 
     def note(self, answer: Any, status: int, wrong: str = "") -> None:
@@ -118,3 +120,12 @@ class LoadUser(FastHttpUser):  # type: ignore[misc]
             answer.failure(wrong or f"HTTP {status}")
         else:
             answer.success()
+
+
+def _limit(said: bytes) -> str | None:
+    """The limit that a refusal names; None where it names none."""
+    try:
+        found = json.loads(said)
+    except ValueError:
+        return None
+    return found.get("limit") if isinstance(found, dict) else None

@@ -14,6 +14,7 @@ from leakrange.scenario.language import parse
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
 from leakrange.store.files import put_array
+from leakrange.store.runs import Runs
 from leakrange.store.trials import Trials
 from leakrange.wire.tensors import NPY, encode_npy
 from services.controller.range import offers
@@ -168,6 +169,47 @@ async def test_a_refusal_fails_the_trials_that_need_it_and_no_others(told: Contr
         assert by_defence == {("none", "done"), ("noisy", "failed")}
         errors = {each.error for each in results.values() if each.state == "failed"}
         assert errors == {"HTTP 429: 0 samples remain"}
+
+
+async def test_budgets_below_a_refusal_for_good_are_judged_and_those_beyond_are_not_reached(
+    told: ControllerSettings,
+) -> None:
+    text = ASKED.replace("keys: 3", "keys: 2, limits: {small: {kind: global, samples: 32}}")
+    async with stood_in(under_load(text), told) as run, driven(run) as (driver, task):
+        await offered(driver, 2 * CHUNKS)
+        asked_for: dict[str, int] = {}
+        while not task.done():
+            for chunk in driver.offers.take("attribute", 1):
+                asked_for[chunk.defence] = asked_for.get(chunk.defence, 0) + 1
+                if chunk.defence == "noisy" and asked_for["noisy"] > 4:
+                    driver.offers.refused(chunk.identity, "HTTP 429", f"{run.run}.small")
+                    continue
+                values = np.zeros((chunk.job.samples, 2), dtype=np.float32)
+                put_array(run.parties.releases, f"{chunk.identity}.npy", values)
+                driver.offers.stored(chunk.identity)
+            await asyncio.sleep(0)
+        await task
+        async with run.database.read() as session:
+            found = await Trials(session).of_run(run.run)
+        results = [TrialResult.model_validate(each) for each in found]
+        assert {(each.defence, each.budget): each.state for each in results} == {
+            ("none", 20): "done",
+            ("none", 60): "done",
+            ("noisy", 20): "done",
+            ("noisy", 60): "refused",
+        }
+        [beyond] = [each for each in results if each.state == "refused"]
+        said = "the limit 'small' (global) refused after 32 answers, and this budget takes 60"
+        assert beyond.error == said
+        # each of the two keys asked until it was refused, and no more
+        assert asked_for == {"none": CHUNKS, "noisy": 4 + 2}
+        [fit] = [job for job in run.worker.fits("aware") if len(job.evidence["auxiliary"]) == 3]
+        assert fit.evidence["span"]["stop"] == 20  # of chunks of 8, those that hold 20
+        journal = Journal(run.run, run.database, News(run.database))
+        await journal.finish()
+        async with run.database.read() as session:
+            ended = await Runs(session).get(run.run)
+        assert (ended.state, ended.error) == ("done", None)
 
 
 # --- the API ----------------------------------------------------------------------------------------------

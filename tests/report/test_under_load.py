@@ -85,6 +85,27 @@ def test_the_report_shows_it_and_that_of_another_run_does_not(loaded: RunResults
     assert load_rows(find(loaded.model_copy(update={"load": None}))) == []
 
 
+def test_a_line_ends_where_a_limit_gave_no_more_answers(loaded: RunResults) -> None:
+    why = "the limit 'small' (global) refused after 320 answers, and this budget takes 1,000"
+    cut = [
+        each.model_copy(update={"state": "refused", "error": why, "metrics": {}, "views": {}})
+        if (each.defence, each.budget) == ("rounded", 1000)
+        else each
+        for each in loaded.trials
+    ]
+    run = loaded.model_copy(update={"trials": cut})
+    (picture,) = under_load(find(run))
+    tips = [part.split("<")[0] for part in picture.svg.split("<title>")[1:]]
+    assert [tip for tip in tips if "ends here" in tip] == [f"rounded ends here: {why}"]
+    assert "a limit gave no more answers" in {key.text for key in picture.keys}
+    assert [row.budget for row in load_rows(find(run)) if row.defence == "rounded"] == [100]
+    page = render(run).replace("&#39;", "'")
+    assert f"digits-honest, outside (aware) under rounded: {why}." in page
+    assert "2 refused by a limit" in page
+    (whole,) = under_load(find(loaded))
+    assert not {"a limit gave no more answers"} & {key.text for key in whole.keys}
+
+
 def test_a_run_under_load_that_has_just_begun_says_so() -> None:
     begun = run(trials=[], summaries=[], load=Loaded(spec={"users": {"attribute": 1}}))
     assert under_load(find(begun)) == []

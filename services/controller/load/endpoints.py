@@ -81,8 +81,9 @@ async def hand_in(run: Identity, identity: Digest, request: Request, service: Se
 
 @router.put("/refusals/{identity}", status_code=204, dependencies=[Operator])
 async def refuse(run: Identity, identity: Digest, refusal: Refusal, service: Service) -> None:
-    """Say why a chunk gets no answers: the trials that need it fail."""
-    service.refuse(run, identity, refusal.reason)
+    """Say why a chunk gets no answers: the trials that need it fail, or where a limit of the proxy gives no
+    more, are not reached."""
+    service.refuse(run, identity, refusal)
 
 
 @router.put("/load/{part}", status_code=204, dependencies=[Operator])

@@ -66,6 +66,7 @@ class LoadView(_Strict):
 
 
 class Refusal(_Strict):
-    """Why a chunk gets no answers."""
+    """Why a chunk gets no answers, and the ``limit`` of the proxy that gives none for good."""
 
     reason: Annotated[str, Field(min_length=1, max_length=2000)]
+    limit: Annotated[str, Field(min_length=1, max_length=128)] | None = None

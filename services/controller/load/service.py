@@ -14,7 +14,7 @@ from leakrange.store.loads import Loads
 from leakrange.store.runs import FINAL, Runs
 from leakrange.wire.errors import Conflict, InvalidInput, NotFound
 from leakrange.wire.tensors import decode_npy
-from services.controller.load.schemas import LoadView, Offered, OfferedChunk, OfferedVisit, Wish
+from services.controller.load.schemas import LoadView, Offered, OfferedChunk, OfferedVisit, Refusal, Wish
 from services.controller.range.supervisor import Supervisor
 
 
@@ -69,11 +69,11 @@ class LoadService:
         await asyncio.to_thread(put_array, self._releases, f"{identity}.npy", values.astype(np.float32))
         offers.stored(identity)
 
-    def refuse(self, run: str, identity: str, reason: str) -> None:
+    def refuse(self, run: str, identity: str, refusal: Refusal) -> None:
         """Note that a chunk gets no answers; a chunk that nobody asks for is left alone."""
         offers = self._supervisor.offers(run)
         if offers is not None:
-            offers.refused(identity, reason)
+            offers.refused(identity, refusal.reason, refusal.limit)
 
     async def saw(self, run: str, part: str, seen: LoadPart) -> None:
         """Store what a load test has seen so far. Raises `NotFound`, and `Conflict` for a run that is not

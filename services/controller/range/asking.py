@@ -14,6 +14,7 @@ from leakrange.wire.endpoints import ARTIFACT, UPLOADS
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.keys import api_key
 from leakrange.wire.names import upload_name
+from services.controller.range.answers import Answers
 from services.controller.range.context import RunContext
 from services.controller.range.together import together
 from services.controller.range.under_load import UnderLoad
@@ -113,7 +114,7 @@ class Asking:
                 truth=reply,
             )
 
-    async def probe(self, probe: PlannedProbe) -> list[str]:
+    async def probe(self, probe: PlannedProbe) -> Answers:
         """Carry out every chunk of a probe; the identities of its stored releases, in order. In a run under
         load the fleet does what asks nobody, or with obfuscators of its own."""
         try:
@@ -121,7 +122,7 @@ class Asking:
         finally:
             self._context.offers.ended(probe.id)
 
-    async def _probe(self, probe: PlannedProbe) -> list[str]:
+    async def _probe(self, probe: PlannedProbe) -> Answers:
         context = self._context
         model, policy = context.models[probe.model], context.policies[probe.defence]
         files = await context.ready(model, probe.local)
@@ -163,4 +164,4 @@ class Asking:
                 )
 
         await together(chunk(job) for job in jobs)
-        return [job.identity() for job in jobs]
+        return Answers([job.identity() for job in jobs], [span.stop for span in probe.spans])

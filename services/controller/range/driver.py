@@ -19,6 +19,7 @@ from leakrange.scenario.plan import Plan, PlannedStream, PlannedTrial
 from leakrange.scenario.results import TrialResult
 from leakrange.store.engine import DatabaseAway
 from leakrange.wire.errors import LeakrangeError, StorageFull
+from services.controller.range.answers import Answers, NotReached, needed
 from services.controller.range.asking import Asking
 from services.controller.range.context import RunContext
 from services.controller.range.journal import Journal
@@ -81,6 +82,8 @@ class Driver:
             raise  # what is paid for could not be kept: the run ends
         except DatabaseAway:
             raise  # nothing can be recorded: the run is begun again once it is back
+        except NotReached as error:
+            result = trial.result.model_copy(update={"state": "refused", "error": error.detail})
         except LeakrangeError as error:
             await self._context.accounts.check()  # which ends the run, and not this trial alone
             result = trial.result.model_copy(update={"state": "failed", "error": error.detail})
@@ -109,15 +112,20 @@ class Driver:
         context, needs = self._context, trial.needs
         for name in needs.shadows:  # while the target is asked
             context.own.begin(context.shadows[name])
-        asked = [name for own in needs.probes.values() for name in own]
-        streams, undefended, probes = await together(
+        answers: dict[str, Answers] = {}
+
+        async def asked(name: str) -> list[str]:
+            answers[name] = await self._probe(name)
+            return answers[name].identities
+
+        streams, undefended, _ = await together(
             [
                 together(map(self._stream, needs.streams)),
                 together(map(self._stream, needs.undefended)),
-                together(map(self._probe, asked)),
+                together(asked(name) for own in needs.probes.values() for name in own),
             ]
         )
-        answered = dict(zip(asked, probes, strict=True))
+        answered = needed(answers, trial.samples)
         uploaded = None
         if needs.streams:
             first = needs.streams[0]
@@ -137,7 +145,7 @@ class Driver:
         stream = self._context.streams[name]
         return await self._context.once.need(f"stream {name}", partial(self._asking.stream, stream))
 
-    async def _probe(self, name: str) -> list[str]:
+    async def _probe(self, name: str) -> Answers:
         probe = self._context.probes[name]
         return await self._context.once.need(f"probe {name}", partial(self._asking.probe, probe))
 

@@ -21,6 +21,9 @@ from leakrange.store.tables import JobKind, RunState, now
 from leakrange.store.trials import Ledger, Trials, Truths
 from services.controller.range.news import News
 
+ENDED = ("done", "refused")
+"""States of trials that came to an end which says something of the attack."""
+
 Truth = tuple[dict[str, list[int]], list[int]]
 """Labels per attribute, and the decisions that the users got."""
 
@@ -70,10 +73,10 @@ class Journal:
             await Jobs(session).claim(self.run, identity)
 
     async def done_trials(self) -> set[str]:
-        """Ids of the trials that already have a result."""
+        """Ids of the trials that already have a result, or were refused what they need."""
         async with self._database.read() as session:
             results = await Trials(session).of_run(self.run)
-        return {str(result["id"]) for result in results if result["state"] == "done"}
+        return {str(result["id"]) for result in results if result["state"] in ENDED}
 
     async def job_done(
         self,
@@ -117,7 +120,7 @@ class Journal:
         return found.labels, found.decisions
 
     async def trial(self, result: TrialResult) -> None:
-        """Record the end of a trial, done or failed."""
+        """Record the end of a trial: done, refused or failed."""
         async with self._database.write() as session:
             await Trials(session).put(self.run, result.id, result.model_dump(mode="json"))
             event = {
@@ -161,7 +164,7 @@ class Journal:
         async with self._database.write() as session:
             await Jobs(session).cancel(self.run)
             results = await Trials(session).of_run(self.run)
-            failed = [result for result in results if result["state"] != "done"]
+            failed = [result for result in results if result["state"] not in ENDED]
             error = None
             if failed:
                 error = f"{len(failed)} of {len(results)} trials failed; the first: {failed[0].get('error')}"

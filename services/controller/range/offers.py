@@ -25,6 +25,16 @@ class AskingFailed(LeakrangeError):
     slug, title = "asking-failed", "Load users got no answer"
 
 
+class LimitReached(LeakrangeError):
+    """A limit of the proxy, of the name ``limit``, refuses a key for good."""
+
+    slug, title = "limit-reached", "A limit refuses further answers"
+
+    def __init__(self, limit: str, reason: str) -> None:
+        super().__init__(reason)
+        self.limit = limit
+
+
 @dataclass(frozen=True)
 class Chunk:
     """Questions of one probe, the key to ask them with, under which ``defence`` they are answered, and whose
@@ -89,7 +99,7 @@ class Offers:
         return sum(map(len, self._waiting.values()))
 
     async def answered(self, chunk: Chunk) -> None:
-        """Offer a chunk, and wait until its answers are stored. Raises `AskingFailed`."""
+        """Offer a chunk, and wait until its answers are stored. Raises `AskingFailed`, or `LimitReached`."""
         offered = _Offered(chunk)
         queue = self._waiting.setdefault((chunk.role, chunk.defence), deque())
         queue.append(offered)
@@ -122,16 +132,27 @@ class Offers:
         if offered is not None and not offered.done.done():
             offered.done.set_result(None)
 
-    def refused(self, identity: str, reason: str) -> None:
-        """Say why a chunk gets no answers; trials that need it fail."""
+    def refused(self, identity: str, reason: str, limit: str | None = None) -> None:
+        """Say why a chunk gets no answers; trials that need it fail. Where a ``limit`` refuses for good, what
+        nobody has taken yet is not asked with that key any more."""
         offered = self._find(identity)
-        if offered is not None and not offered.done.done():
-            offered.done.set_exception(AskingFailed(reason))
+        if offered is None:
+            return
+        if limit is None:
+            _end(offered, AskingFailed(reason))
+            return
+        _end(offered, LimitReached(limit, reason))
+        for queue in self._waiting.values():
+            for other in queue:
+                if other.chunk.key == offered.chunk.key:
+                    _end(other, LimitReached(limit, reason))
 
     def _next(self, kind: UserKind) -> deque[_Offered] | None:
         """The queue that has waited longest among those that such users ask from."""
         assert self.load is not None
         for place, queue in list(self._waiting.items()):
+            while queue and queue[0].done.done():
+                queue.popleft()
             if queue and kind in self.load.takers(place[0]):
                 self._waiting[place] = self._waiting.pop(place)  # behind all others
                 return queue
@@ -149,3 +170,8 @@ class Offers:
             return self._taken[identity][1]
         waiting = (offered for queue in self._waiting.values() for offered in queue)  # it was given back
         return next((offered for offered in waiting if offered.chunk.identity == identity), None)
+
+
+def _end(offered: _Offered, error: LeakrangeError) -> None:
+    if not offered.done.done():
+        offered.done.set_exception(error)

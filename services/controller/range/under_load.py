@@ -8,8 +8,9 @@ from leakrange.store.files import whole
 from leakrange.wire.endpoints import ARTIFACT, UPLOADS
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.keys import api_key
+from services.controller.range.answers import Answers
 from services.controller.range.context import RunContext
-from services.controller.range.offers import Chunk, Visit
+from services.controller.range.offers import Chunk, LimitReached, Visit
 from services.controller.range.together import Once, being_cancelled, together
 
 PLENTY = 10**9
@@ -23,8 +24,8 @@ class UnderLoad:
         self._context, self._load = context, load
         self._once = Once()
 
-    async def probe(self, probe: PlannedProbe, model: PlannedModel, policy: PlannedPolicy) -> list[str]:
-        """Have every chunk of a probe asked; the identities of its stored releases, in order."""
+    async def probe(self, probe: PlannedProbe, model: PlannedModel, policy: PlannedPolicy) -> Answers:
+        """Have every chunk of a probe asked: its answers up to the first that a limit refused for good."""
         context = self._context
         if "honest" in self._load.users and model.service is None:
             await self._once.need(f"{model.id} {policy.name}", lambda: self._visited(model, policy))
@@ -43,8 +44,18 @@ class UnderLoad:
             )
             chunks.append(Chunk(job.identity(), job, key, policy.defence, context.roles[probe.id]))
         await context.journal.expect([(chunk.identity, "probe", {"probe": probe.id}) for chunk in chunks])
-        await together(self._asked(chunk, probe) for chunk in chunks)
-        return [chunk.identity for chunk in chunks]
+        ends = await together(self._asked(chunk, probe) for chunk in chunks)
+        reached = next((place for place, end in enumerate(ends) if end is not None), len(chunks))
+        return Answers(
+            [chunk.identity for chunk in chunks[:reached]],
+            [span.stop for span in probe.spans[:reached]],
+            refused=next((self._words(end.limit) for end in ends if end is not None), ""),
+        )
+
+    def _words(self, limit: str) -> str:
+        name = limit.removeprefix(f"{self._context.run}.")
+        known = self._load.limits.get(name)
+        return f"the limit {name!r}" + (f" ({known.kind})" if known is not None else "")
 
     async def _keys(
         self, probe: PlannedProbe, model: PlannedModel, policy: PlannedPolicy
@@ -76,12 +87,15 @@ class UnderLoad:
             await self._context.parties.proxy.put_limit(f"{self._context.run}.{name}", **limit.model_dump())
         return [f"{self._context.run}.{name}" for name in self._load.limits]
 
-    async def _asked(self, chunk: Chunk, probe: PlannedProbe) -> None:
+    async def _asked(self, chunk: Chunk, probe: PlannedProbe) -> LimitReached | None:
+        """None where the chunk was answered. Raises `AskingFailed`."""
         context = self._context
         if not whole(context.parties.releases, f"{chunk.identity}.npy"):
             await context.journal.dispatch(chunk.identity)
             try:
                 await context.offers.answered(chunk)
+            except LimitReached as error:
+                return error
             except LeakrangeError as error:
                 if not being_cancelled():
                     said = f"asking {probe.id} under load: {error.detail}"
@@ -94,6 +108,7 @@ class UnderLoad:
                 {"key": chunk.job.account, "samples": chunk.job.samples},
                 message=f"{chunk.job.samples} answers for {probe.id} under load",
             )
+        return None
 
     async def _visited(self, model: PlannedModel, policy: PlannedPolicy) -> None:
         """Let honest users visit a model under a defence, with a key of their own."""

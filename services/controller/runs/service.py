@@ -192,7 +192,8 @@ def _csv(found: RunResults) -> str:
 
 
 def _count(states: Mapping[Any, int]) -> Count:
-    return Count(done=states.get("done", 0), failed=states.get("failed", 0), total=sum(states.values()))
+    ended = states.get("done", 0) + states.get("refused", 0)
+    return Count(done=ended, failed=states.get("failed", 0), total=sum(states.values()))
 
 
 def _told(kind: str, at: datetime, number: str | None = None, /, **data: Any) -> ServerSentEvent:

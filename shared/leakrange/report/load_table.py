@@ -13,7 +13,7 @@ from leakrange.report.findings import Findings, Subject, leak
 from leakrange.scenario.results import Summary
 from leakrange.scenario.under_load import Measured
 
-__all__ = ["LoadRow", "as_csv", "as_text", "load_rows", "reached"]
+__all__ = ["LoadRow", "as_csv", "as_text", "ends", "load_rows", "reached"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,16 @@ def _rows(findings: Findings, measured: dict[str, Measured]) -> Iterator[LoadRow
             p50=None if line is None else line.quantile(0.5),
             p99=None if line is None else line.quantile(0.99),
         )
+
+
+def ends(findings: Findings) -> dict[tuple[str, str, str, str], str]:
+    """By provider, attack, knowledge and defence, why a limit gave no more answers: at the smallest budget
+    that was not reached."""
+    refused = [trial for trial in findings.results.trials if trial.state == "refused" and trial.error]
+    refused.sort(key=lambda trial: -trial.budget)
+    return {
+        (trial.provider, trial.attack, trial.knowledge, trial.defence): str(trial.error) for trial in refused
+    }
 
 
 def reached(findings: Findings, row: Summary) -> tuple[float, float | None, float | None]:

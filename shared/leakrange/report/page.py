@@ -74,7 +74,7 @@ def render(results: RunResults) -> str:
             )
             for row in findings.summaries
         ],
-        unfinished=[trial for trial in results.trials if trial.state in ("failed", "cancelled")],
+        unfinished=[trial for trial in results.trials if trial.state in ("failed", "refused", "cancelled")],
         states=_states(results),
         sections=chart_sections(findings),
         ledger=_ledger(results.ledger),
@@ -86,7 +86,7 @@ def _states(results: RunResults) -> dict[str, int]:
     states = [trial.state for trial in results.trials]
     return {
         state: states.count(state)
-        for state in ("done", "running", "queued", "failed", "cancelled")
+        for state in ("done", "running", "queued", "failed", "refused", "cancelled")
         if state in states
     }
 

@@ -15,7 +15,7 @@ from leakrange.report.charts.plane import planes
 from leakrange.report.charts.training import histories
 from leakrange.report.charts.under_load import under_load
 from leakrange.report.findings import Findings, leak
-from leakrange.report.load_table import LoadRow, load_rows
+from leakrange.report.load_table import LoadRow, ends, load_rows
 from leakrange.report.views import View, views
 
 __all__ = ["Group", "Section", "chart_sections"]
@@ -41,6 +41,7 @@ class Section:
     missing: str = ""
     wide: bool = False
     table: list[LoadRow] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def chart_sections(findings: Findings) -> list[Section]:
@@ -165,6 +166,10 @@ def _load(findings: Findings) -> Iterator[Section]:
         missing="" if pictures else "No attack has finished yet.",
         wide=True,
         table=load_rows(findings),
+        notes=[
+            f"{provider}, {attack} ({knowledge}) under {defence}: {why}."
+            for (provider, attack, knowledge, defence), why in ends(findings).items()
+        ],
     )
 
 

@@ -107,6 +107,7 @@ def _work(findings: Findings) -> list[Tile]:
         f"{states.count(state)} {word}"
         for state, word in (
             ("failed", "failed"),
+            ("refused", "refused by a limit"),
             ("running", "running"),
             ("queued", "waiting"),
             ("cancelled", "cancelled"),

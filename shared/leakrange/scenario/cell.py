@@ -111,6 +111,8 @@ class PlannedCell(Cell):
     seed: int
     draws: range
     sizes: Mapping[str, int] | None
+    samples: dict[str, int] = field(default_factory=dict)
+    """By probe, how many it asks for."""
 
     @property
     def model(self) -> PlannedModel:
@@ -197,6 +199,7 @@ class PlannedCell(Cell):
                 name, self.model.id, defence, draw, split, asker, on_device, data, references
             )
             self.needed.questions[question] = max(count, self.needed.questions.get(question, 0))
+            self.samples[name] = max(count, self.samples.get(name, 0))
             names.append(name)
         return names
 

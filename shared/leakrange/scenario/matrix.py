@@ -217,4 +217,5 @@ class _Expansion:
             attack=spec.kind,
             parameters=cell.target.parameters.model_dump(mode="json"),
             needs=needs,
+            samples=cell.samples,
         )

@@ -244,6 +244,8 @@ class PlannedTrial(_Strict):
     """The registered name."""
     parameters: dict[str, Any] = {}
     needs: Needs
+    samples: dict[str, int] = {}
+    """By probe, of how many of its first samples the answers are used."""
 
     def job(self, release: ReleaseKind, evidence: BaseModel) -> FitJob:
         """The fleet's job that fits the attack on that evidence."""

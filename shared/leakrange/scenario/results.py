@@ -102,7 +102,8 @@ class TrialResult(Varied):
 
     id: str
     seed: int
-    state: State = "queued"
+    state: State | Literal["refused"] = "queued"
+    """``refused``: a limit of the proxy gave no more answers before this budget was reached."""
     error: str | None = None
     victims: int | None = None
     spent: int | None = None

@@ -10,13 +10,15 @@ from leakrange.metrics.numbers import figure
 from leakrange.report.charts.budgets import budget_axis
 from leakrange.report.charts.drawing import Axis, Key, Layer, Picture, beside, lines, points, rules
 from leakrange.report.findings import Findings, level
-from leakrange.report.load_table import LoadRow, load_rows
+from leakrange.report.load_table import LoadRow, ends, load_rows
 
 __all__ = ["under_load"]
 
 SUCCESS, LATENCY, SHARES = 330, 190, 130
 """Pixels that the panels are wide."""
 NAMES = 110
+END = 6
+"""The marker, a cross, of the last point before a limit refused."""
 
 
 def under_load(findings: Findings) -> list[Picture]:
@@ -43,6 +45,7 @@ def _draw(findings: Findings, rows: list[LoadRow]) -> Picture:
         panels,
         keys=[
             *(Key(name, colour=(i := findings.colour(name)), marker=i, dash=i) for name in defences),
+            *([Key("a limit gave no more answers", marker=END)] if _refused(findings, rows) else []),
             Key("answers: half within (p50), refused requests", marker=0),
             Key("answers: 99 % within (p99), failed requests", marker=1),
         ],
@@ -76,7 +79,8 @@ def _success(findings: Findings, rows: list[LoadRow], defences: Sequence[str]) -
         low, high = max(low, -0.02), min(high, 1.02)
     x = budget_axis(sorted({max(1, round(row.spent)) for row in rows}), "queries spent, samples (log scale)")
     y = Axis(metric.title, metric.unit, ends=(low, high))
-    drawn, spread = [], []
+    drawn, spread, stops = [], [], []
+    refused = _refused(findings, rows)
     for defence in defences:
         index = findings.colour(defence)
         look = {"line": defence, "colour": index, "marker": index, "dash": index}
@@ -85,9 +89,20 @@ def _success(findings: Findings, rows: list[LoadRow], defences: Sequence[str]) -
             drawn.append({"x": row.spent, "y": row.value, "tip": tip, **look})
             if row.low is not None and row.high is not None:
                 spread.append({"x": row.spent, "y": row.low, "y2": row.high, "colour": index})
+        if defence in refused:
+            last = [row for row in rows if row.defence == defence][-1]
+            tip = f"{defence} ends here: {refused[defence]}"
+            stops.append({"x": last.spent, "y": last.value, "tip": tip, "colour": index, "marker": END})
     layers = [] if chance is None else [rules([{"y": chance}], None, y, guide=True)]
     layers += [rules(spread, x, y)] if spread else []
-    return [*layers, lines(drawn, x, y, width=1.8), points(drawn, x, y, size=42)]
+    layers += [lines(drawn, x, y, width=1.8), points(drawn, x, y, size=42)]
+    return [*layers, points(stops, x, y, size=130)] if stops else layers
+
+
+def _refused(findings: Findings, rows: list[LoadRow]) -> dict[str, str]:
+    """By defence, why its line ends before the largest budget."""
+    of = (rows[0].provider, rows[0].attack, rows[0].knowledge)
+    return {defence: why for (*who, defence), why in ends(findings).items() if tuple(who) == of}
 
 
 def _latency(findings: Findings, served: Sequence[LoadRow]) -> list[Layer]:
