@@ -15,9 +15,10 @@ from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from numpy.typing import NDArray
 
+from leakrange.service.memory import give_back_memory
 from leakrange.wire.schemas import MODEL_VERSION, ModelCard
 from leakrange.wire.tensors import NPY, encode_npy
-from leakrange.wire.turns import LARGE, give_back_memory, in_turns
+from leakrange.wire.turns import LARGE, in_turns
 
 Handler = Callable[[Request], Awaitable[Response]]
 T = TypeVar("T")

@@ -11,12 +11,13 @@ from starlette.types import Receive, Scope, Send
 
 from leakrange.service.app import HUNG_UP, RequestMetrics
 from leakrange.service.bodies import CLOSE, Lingering, has_body, switches_protocol
-from leakrange.wire.codecs import decoded_size, sample_steps
+from leakrange.service.memory import give_back_memory
+from leakrange.wire.codecs import decoding_size, sample_steps
 from leakrange.wire.endpoints import RELEASES
 from leakrange.wire.errors import BodyTooLarge, LeakrangeError
 from leakrange.wire.problems import send_problem
 from leakrange.wire.tensors import negotiate
-from leakrange.wire.turns import LARGE, give_back_memory, in_turns
+from leakrange.wire.turns import LARGE, in_turns
 from services.provider.hot_path import values_bytes, version_header
 from services.provider.models import Models
 from services.provider.settings import ProviderSettings
@@ -98,7 +99,7 @@ class Inference:
         card, content_type = served.card, _text(headers, b"content-type")
         try:
             steps = sample_steps(content_type, body, spec=card.input, most=self._max_batch)
-            samples = await in_turns(steps, decoded_size(content_type, body, card.input))
+            samples = await in_turns(steps, decoding_size(content_type, body, card.input))
         finally:
             if len(body) >= LARGE:
                 give_back_memory()

@@ -14,6 +14,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from leakrange.service.app import bearer
 from leakrange.service.bodies import switches_protocol
+from leakrange.service.memory import give_back_memory
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, OBFUSCATORS, RELEASES, UPLOADS
 from leakrange.wire.errors import (
     BudgetExhausted,
@@ -23,7 +24,7 @@ from leakrange.wire.errors import (
 )
 from leakrange.wire.names import is_name
 from leakrange.wire.tensors import JSON, negotiate
-from leakrange.wire.turns import LARGE, give_back_memory, in_turns
+from leakrange.wire.turns import LARGE, in_turns
 from services.proxy.budgeting import Budgeting
 from services.proxy.configuration import Configuration
 from services.proxy.exchange import Answer, Disconnected, MethodNotAllowed, Request

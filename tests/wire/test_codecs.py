@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as some
 from numpy.typing import NDArray
 
-from leakrange.wire.codecs import decoded_size, sample_steps
+from leakrange.wire.codecs import decoding_size, sample_steps
 from leakrange.wire.errors import BodyTooLarge, InvalidInput, LeakrangeError, MalformedBody, UnsupportedMedia
 from leakrange.wire.numbers import finish
 from leakrange.wire.pairs import sample_marks
@@ -269,10 +269,27 @@ def test_bytes_that_fit_are_read_where_they_are() -> None:
 
 def test_a_small_file_of_a_large_picture_counts_as_what_it_holds() -> None:
     spec = SampleSpec.picture(300, 200, 3)
-    assert decoded_size("image/png", b"x" * 90, spec) == 180_000
-    assert decoded_size(NPY, b"x" * 90, spec) == 90
+    assert decoding_size("image/png", b"x" * 90, spec) == 180_000
+    assert decoding_size("text/csv", b"x" * 90, spec) == 90
     parts = b"--b\r\n\r\npicture\r\n--b\r\n\r\npicture\r\n--b--\r\n"
-    assert decoded_size("multipart/form-data; boundary=b", parts, spec) == 2 * 180_000
+    assert decoding_size("multipart/form-data; boundary=b", parts, spec) == 2 * 180_000
+
+
+@pytest.mark.parametrize(
+    ("dtype", "spec", "decoded"),
+    [(np.uint8, "uint8", False), (np.float32, "uint8", True), (np.uint8, "float32", True)],
+)
+def test_only_bytes_that_are_taken_as_they_are_need_no_decoding(
+    dtype: type, spec: str, decoded: bool
+) -> None:
+    body = encode_npy(np.zeros((90, 2), dtype))
+    assert decoding_size(NPY, body, VECTOR.model_copy(update={"dtype": spec})) == (
+        len(body) if decoded else 0
+    )
+    if spec == dtype.__name__:
+        turned = io.BytesIO()
+        np.save(turned, np.zeros((90, 2), dtype, order="F"))
+        assert decoding_size(NPY, turned.getvalue(), VECTOR) == len(body)
 
 
 def in_base64(samples: NDArray[Any]) -> bytes:

@@ -31,7 +31,7 @@ __all__ = [
     "checked_count",
     "checked_shape",
     "count_steps",
-    "decoded_size",
+    "decoding_size",
     "json_values",
     "npy_values",
     "sample_steps",
@@ -103,10 +103,14 @@ def sample_steps(content_type: str | None, body: bytes, *, spec: SampleSpec, mos
     return values
 
 
-def decoded_size(content_type: str | None, body: bytes, spec: SampleSpec) -> int:
-    """Bytes of a body, or those of the pictures in it, whichever is more: a small file may hold a large
-    picture."""
+def decoding_size(content_type: str | None, body: bytes, spec: SampleSpec) -> int:
+    """Bytes to decode: those of a body, or of the pictures in it, whichever is more, since a small file may
+    hold a large picture. None where a body can be taken as it is; errors as of `npy_header`."""
     kind = media_type(content_type)
+    if kind == NPY and spec.dtype == "uint8":
+        _, dtype, fortran, _ = npy_header(body)
+        if dtype == np.uint8 and not fortran:
+            return 0
     files = 1 if kind in PICTURES else body.count(b"\r\n--") if kind == MULTIPART else 0
     return max(len(body), files * math.prod(spec.shape))
 

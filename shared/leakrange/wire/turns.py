@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import time
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from leakrange.wire.numbers import finish
 
-__all__ = ["LARGE", "apart", "give_back_memory", "in_turns"]
+__all__ = ["LARGE", "apart", "in_turns"]
 
 T = TypeVar("T")
 
@@ -52,17 +51,3 @@ def _turn(work: Generator[Any, None, T]) -> tuple[()] | tuple[T]:
         except StopIteration as end:
             return (end.value,)
     return ()
-
-
-def give_back_memory() -> None:
-    """Soon return memory of large bodies to the system, which the allocator would keep."""
-    asyncio.get_running_loop().call_later(0.2, _lane.submit, _trim)
-
-
-def _trim() -> None:
-    if _TRIM is not None:
-        _TRIM(0)
-
-
-_TRIM = getattr(ctypes.CDLL(None), "malloc_trim", None)
-"""None where the C library is not glibc."""
