@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from leakrange.scenario.language import parse
+from leakrange.scenario.limited import under_limits
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
 from leakrange.store.files import put_array
@@ -47,7 +48,9 @@ UNKNOWN = "0" * 64
 
 
 def under_load(text: str = ASKED) -> Plan:
-    return planned(text).model_copy(update={"load": parse(text).load})
+    load = parse(text).load
+    assert load is not None
+    return under_limits(planned(text), load)
 
 
 @asynccontextmanager
@@ -174,15 +177,15 @@ async def test_a_refusal_fails_the_trials_that_need_it_and_no_others(told: Contr
 async def test_budgets_below_a_refusal_for_good_are_judged_and_those_beyond_are_not_reached(
     told: ControllerSettings,
 ) -> None:
-    text = ASKED.replace("keys: 3", "keys: 2, limits: {small: {kind: global, samples: 32}}")
+    text = ASKED.replace("keys: 3", "keys: 2, limits: {small: [{kind: global, samples: 32}]}")
     async with stood_in(under_load(text), told) as run, driven(run) as (driver, task):
         await offered(driver, 2 * CHUNKS)
         asked_for: dict[str, int] = {}
         while not task.done():
             for chunk in driver.offers.take("attribute", 1):
                 asked_for[chunk.defence] = asked_for.get(chunk.defence, 0) + 1
-                if chunk.defence == "noisy" and asked_for["noisy"] > 4:
-                    driver.offers.refused(chunk.identity, "HTTP 429", f"{run.run}.small")
+                if chunk.defence == "noisy.small" and asked_for["noisy.small"] > 4:
+                    driver.offers.refused(chunk.identity, "HTTP 429", f"{run.run}.honest-s0.noisy.small.0")
                     continue
                 values = np.zeros((chunk.job.samples, 2), dtype=np.float32)
                 put_array(run.parties.releases, f"{chunk.identity}.npy", values)
@@ -193,16 +196,16 @@ async def test_budgets_below_a_refusal_for_good_are_judged_and_those_beyond_are_
             found = await Trials(session).of_run(run.run)
         results = [TrialResult.model_validate(each) for each in found]
         assert {(each.defence, each.budget): each.state for each in results} == {
-            ("none", 20): "done",
-            ("none", 60): "done",
-            ("noisy", 20): "done",
-            ("noisy", 60): "refused",
+            ("none.small", 20): "done",
+            ("none.small", 60): "done",
+            ("noisy.small", 20): "done",
+            ("noisy.small", 60): "refused",
         }
         [beyond] = [each for each in results if each.state == "refused"]
         said = "the limit 'small' (global) refused after 32 answers, and this budget takes 60"
         assert beyond.error == said
         # each of the two keys asked until it was refused, and no more
-        assert asked_for == {"none": CHUNKS, "noisy": 4 + 2}
+        assert asked_for == {"none.small": CHUNKS, "noisy.small": 4 + 2}
         [fit] = [job for job in run.worker.fits("aware") if len(job.evidence["auxiliary"]) == 3]
         assert fit.evidence["span"]["stop"] == 20  # of chunks of 8, those that hold 20
         journal = Journal(run.run, run.database, News(run.database))
@@ -210,6 +213,42 @@ async def test_budgets_below_a_refusal_for_good_are_judged_and_those_beyond_are_
         async with run.database.read() as session:
             ended = await Runs(session).get(run.run)
         assert (ended.state, ended.error) == ("done", None)
+
+
+async def test_limits_are_compared_each_with_keys_and_answers_of_its_own(told: ControllerSettings) -> None:
+    text = ASKED.replace("keys: 3", "keys: [1, 2], limits: {open: [], shared: [{kind: global, samples: 99}]}")
+    async with stood_in(under_load(text), told) as run, driven(run) as (driver, task):
+        await offered(driver, 8 * CHUNKS)
+        taken = await asked(run, driver, task)
+        await task
+        names = ["", ".2keys", ".shared", ".shared.2keys"]
+        keys: dict[str, set[str]] = {}
+        for chunk in taken:
+            keys.setdefault(chunk.defence, set()).add(chunk.job.account)
+        assert {name: len(own) for name, own in keys.items()} == {
+            f"{defence}{name}": 1 + name.endswith("2keys") for defence in ("none", "noisy") for name in names
+        }
+        assert len({chunk.identity for chunk in taken}) == len(taken) == 8 * CHUNKS
+        assert {chunk.job.under for chunk in taken} == {f"{run.run}{name}" for name in names}
+        # what is counted under one defence is nothing to the other
+        for defence in ("none", "noisy"):
+            for name in names[2:]:
+                limit = await run.parties.proxy.limit(f"{run.run}.honest-s0.{defence}{name}.0")
+                assert (limit["kind"], limit["samples"]) == ("global", 99)
+        async with run.database.read() as session:
+            found = await Trials(session).of_run(run.run)
+        ended = {(each["defence"], each["budget"], each["state"]) for each in found}
+        assert ended == {(defence, budget, "done") for defence in keys for budget in (20, 60)}
+        assert len(found) == len(ended)
+
+
+async def test_honest_users_are_counted_as_the_scenario_says(told: ControllerSettings) -> None:
+    text = ASKED.replace("botnet: 1}, keys: 3", "honest: 1}, counting: leased")
+    async with stood_in(under_load(text), told) as run, driven(run) as (driver, _):
+        await offered(driver, 2 * CHUNKS)
+        names = [f"{run.run}.honest.honest-s0.{defence}" for defence in ("none", "noisy")]
+        keys = [await run.parties.proxy.ledger(name) for name in names]
+        assert [key and key["counting"] for key in keys] == ["leased", "leased"]
 
 
 # --- the API ----------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ LOAD = {
     "users": {"honest": 1, "attribute": 2, "botnet": 2},
     "shape": {"kind": "ramp", "seconds": 1},
     "keys": 3,
-    "limits": {"pace": {"kind": "window", "samples": 16, "seconds": 1}},
+    "limits": {"pace": [{"kind": "window", "samples": 16, "seconds": 1}]},
 }
 
 
@@ -61,7 +61,7 @@ def test_a_scenario_under_load_from_the_command_to_the_figures(
     assert counts["failed"] == 0
     rows = list(csv.DictReader(io.StringIO(table.read_text())))
     assert [(row["defence"], row["spent"]) for row in rows] == [
-        (defence, f"{budget}.0") for defence in ("none", "label-only") for budget in (40, QUESTIONS)
+        (defence, f"{budget}.0") for defence in ("none.pace", "label-only.pace") for budget in (40, QUESTIONS)
     ]
     assert all(float(row["p99"]) >= float(row["p50"]) > 0 for row in rows)
     assert "Under load" in page.read_text()

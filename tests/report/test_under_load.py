@@ -98,10 +98,20 @@ def test_a_line_ends_where_a_limit_gave_no_more_answers(loaded: RunResults) -> N
     tips = [part.split("<")[0] for part in picture.svg.split("<title>")[1:]]
     assert [tip for tip in tips if "ends here" in tip] == [f"rounded ends here: {why}"]
     assert "a limit gave no more answers" in {key.text for key in picture.keys}
+    assert standalone(picture).count("scale(6)") == 1  # the cross in the legend
     assert [row.budget for row in load_rows(find(run)) if row.defence == "rounded"] == [100]
     page = render(run).replace("&#39;", "'")
     assert f"digits-honest, outside (aware) under rounded: {why}." in page
     assert "2 refused by a limit" in page
+    every = [
+        each.model_copy(update={"state": "refused", "error": why, "metrics": {}, "views": {}})
+        if each.defence == "rounded"
+        else each
+        for each in loaded.trials
+    ]
+    (without,) = under_load(find(loaded.model_copy(update={"trials": every})))
+    said = "rounded: a limit refused before the first point"
+    assert [key.colour for key in without.keys if key.text == said] == [1]
     (whole,) = under_load(find(loaded))
     assert not {"a limit gave no more answers"} & {key.text for key in whole.keys}
 

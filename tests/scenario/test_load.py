@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator
 
 from leakrange.scenario.asked_by import roles
 from leakrange.scenario.language import parse
+from leakrange.scenario.limited import under_limits
 from leakrange.scenario.load import LoadSpec
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.schema import scenario_schema
@@ -33,7 +34,7 @@ def test_defaults_are_filled_in_and_the_json_form_means_the_same() -> None:
     assert scenario.load is not None
     assert scenario.load.users == {"honest": 2, "attribute": 3}
     assert scenario.load.peak == 5
-    assert (scenario.load.keys, scenario.load.counting, scenario.load.limits) == (1, "exact", {})
+    assert (scenario.load.keys, scenario.load.counting, scenario.load.limits) == ([1], "exact", {})
     again = parse(json.loads(scenario.model_dump_json()))
     assert again == scenario
 
@@ -61,9 +62,11 @@ def test_the_schema_knows_the_section() -> None:
         ("seconds: 7", "seconds: 0", 10, "load.shape.seconds", "greater than 0, not 0"),
         ("base: 0.5", "bas: 0.5", 10, "load.shape.bas", "unknown field 'bas' (did you mean 'base'?)"),
         ("attribute: 3", "attribute: 0", 9, "load.users.attribute", "greater than or equal to 1, not 0"),
+        ("  shape:", "  limits: {a: [], b: []}\n  shape:", 10, "load.limits", "two of these are without"),
+        ("  shape:", "  keys: [1, 1]\n  shape:", 10, "load.keys", "every number once"),
         (
             "  shape:",
-            "  limits: {w: {kind: window, samples: 9, seconds: 1}}\n  counting: leased\n  shape:",
+            "  limits: {w: [{kind: window, samples: 9, seconds: 1}]}\n  counting: leased\n  shape:",
             11,
             "load.counting",
             "keys with limits are counted exactly",
@@ -98,3 +101,25 @@ def test_anybody_asks_as_users_do_where_nobody_is_honest() -> None:
     assert attackers.takers("attribute") == ["botnet"]
     mixed = LoadSpec.model_validate({"users": {"membership": 1, "honest": 2}})
     assert mixed.takers("users") == ["honest"]
+
+
+def test_a_plan_is_asked_once_under_each_alternative_and_users_once() -> None:
+    text = (Path(__file__).parents[2] / "scenarios" / "load-people.yaml").read_text()
+    limits = "limits: {open: [], slow: [{kind: window, samples: 9, seconds: 1}]}"
+    users = f"membership: 10, botnet: 1}}\n  keys: [1, 4]\n  {limits}"
+    scenario = parse(text.replace("membership: 10}", users))
+    assert scenario.load is not None
+    assert [each.name for each in scenario.load.alternatives] == ["", "4keys", "slow", "slow.4keys"]
+    plain = expand(scenario)
+    plan = under_limits(plain, scenario.load)
+    assert len(plan.trials) == len({trial.result.id for trial in plan.trials}) == 4 * len(plain.trials)
+    count = {by: len([probe for probe in plain.probes if probe.by == by]) for by in ("attacker", "users")}
+    assert len(plan.probes) == 4 * count["attacker"] + count["users"]
+    probes = {probe.id: probe for probe in plan.probes}
+    for trial in plan.trials:
+        for name in (name for own in trial.needs.probes.values() for name in own):
+            assert trial.samples[name] == probes[name].spans[-1].stop or probes[name].by == "attacker"
+            if probes[name].by == "attacker":
+                assert probes[name].defence == trial.result.defence
+    policies = {policy.defence: policy for policy in plan.policies}
+    assert policies["rounded.slow.4keys"].digest == policies["rounded"].digest != policies["none"].digest

@@ -127,7 +127,7 @@ class Asking:
         model, policy = context.models[probe.model], context.policies[probe.defence]
         files = await context.ready(model, probe.local)
         samples = 0 if probe.downloads else sum(span.stop - span.start for span in probe.spans)
-        if self._under_load is not None and not probe.downloads and not files:
+        if self._under_load is not None and probe.offered:
             return await self._under_load.probe(probe, model, policy)
         name = f"{context.run}.{probe.by}.{probe.id}"
         await context.accounts.key(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from leakrange.scenario.load import LoadSpec
+from leakrange.scenario.load import LimitSpec, LoadSpec
 from leakrange.scenario.plan import PlannedModel, PlannedPolicy, PlannedProbe
 from leakrange.store.files import whole
 from leakrange.wire.endpoints import ARTIFACT, UPLOADS
@@ -29,8 +29,7 @@ class UnderLoad:
         context = self._context
         if "honest" in self._load.users and model.service is None:
             await self._once.need(f"{model.id} {policy.name}", lambda: self._visited(model, policy))
-        keys = await self._keys(probe, model, policy)
-        chunks = []
+        keys, under, chunks = await self._keys(probe, model, policy), probe.under, list[Chunk]()
         for number, span in enumerate(probe.spans):
             account, key = keys[number % len(keys)]
             job = probe.job(
@@ -40,7 +39,7 @@ class UnderLoad:
                 url=context.parties.proxy_for_clients,
                 account=account,
                 name=context.own.name(model),
-                under=context.run,
+                under=context.run if under is None or not under.name else f"{context.run}.{under.name}",
             )
             chunks.append(Chunk(job.identity(), job, key, policy.defence, context.roles[probe.id]))
         await context.journal.expect([(chunk.identity, "probe", {"probe": probe.id}) for chunk in chunks])
@@ -49,13 +48,13 @@ class UnderLoad:
         return Answers(
             [chunk.identity for chunk in chunks[:reached]],
             [span.stop for span in probe.spans[:reached]],
-            refused=next((self._words(end.limit) for end in ends if end is not None), ""),
+            refused=next((self._words(probe, end.limit) for end in ends if end is not None), ""),
         )
 
-    def _words(self, limit: str) -> str:
-        name = limit.removeprefix(f"{self._context.run}.")
-        known = self._load.limits.get(name)
-        return f"the limit {name!r}" + (f" ({known.kind})" if known is not None else "")
+    def _words(self, probe: PlannedProbe, limit: str) -> str:
+        assert probe.under is not None
+        name, kind = probe.under.limit, self._limits(probe)[limit].kind
+        return f"the limit {name!r} ({kind})"
 
     async def _keys(
         self, probe: PlannedProbe, model: PlannedModel, policy: PlannedPolicy
@@ -63,8 +62,10 @@ class UnderLoad:
         """The accounts of a probe and their keys, each with its share of the budget: that of the chunks that
         come to it in turn."""
         context = self._context
-        number = min(self._load.keys if probe.by == "attacker" else 1, len(probe.spans))
-        limits = await self._once.need("limits", self._limits)
+        number = min(1 if probe.under is None else probe.under.keys, len(probe.spans))
+        limits = self._limits(probe)
+        for name, limit in limits.items():
+            await context.parties.proxy.put_limit(name, **limit.model_dump())
         found = []
         for place in range(number):
             own = f"{context.run}.{probe.by}.{probe.id}" + (f".k{place}" if number > 1 else "")
@@ -75,17 +76,18 @@ class UnderLoad:
                 models=[context.own.name(model)],
                 endpoints=[model.endpoint],
                 key=api_key(context.parties.fleet_secret.get_secret_value(), own),
-                limits=limits if probe.by == "attacker" else (),
+                limits=list(limits),
                 counting=self._load.counting,
             )
             found.append((own, key))
         return found
 
-    async def _limits(self) -> list[str]:
-        """The names at the proxy of the run's own limits, which are made first."""
-        for name, limit in self._load.limits.items():
-            await self._context.parties.proxy.put_limit(f"{self._context.run}.{name}", **limit.model_dump())
-        return [f"{self._context.run}.{name}" for name in self._load.limits]
+    def _limits(self, probe: PlannedProbe) -> dict[str, LimitSpec]:
+        """The limits of a probe's keys, by their names at the proxy: those of each model under each defence
+        are counted apart, for keys that ask the same under another defence belong to another attack."""
+        limits = [] if probe.under is None else probe.under.limits
+        own = f"{self._context.run}.{probe.model}.{probe.defence}"
+        return {f"{own}.{number}": limit for number, limit in enumerate(limits)}
 
     async def _asked(self, chunk: Chunk, probe: PlannedProbe) -> LimitReached | None:
         """None where the chunk was answered. Raises `AskingFailed`."""
@@ -120,6 +122,7 @@ class UnderLoad:
             budget=PLENTY,
             models=[context.own.name(model)],
             endpoints=[ARTIFACT, UPLOADS],
+            counting=self._load.counting,
         )
         visit = Visit(
             url=context.parties.proxy_for_clients,

@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from leakrange.scenario.document import Scenario
 from leakrange.scenario.language import parse
+from leakrange.scenario.limited import under_limits
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.mistakes import Mistakes
 from leakrange.scenario.plan import Plan
@@ -172,7 +173,7 @@ def _plan(body: bytes, load: bool) -> tuple[Scenario, Plan]:
         return scenario, expand(scenario)
     if scenario.load is None:
         Mistakes().refuse((), "'load' is missing: a run under load needs to be told which users ask")
-    return scenario, expand(scenario).model_copy(update={"load": scenario.load})
+    return scenario, under_limits(expand(scenario), scenario.load)
 
 
 # Drawing takes a library that takes longer to import than the controller takes to start: the first report

@@ -43,11 +43,13 @@ def check_load(
         if kind not in ("honest", "botnet", *needed):
             said = f"no attack of this scenario is for users of kind {kind!r} to ask"
             mistakes.add(("load", "users", kind), said, allowed=[*needed, "honest"], key=True)
-    if load.limits and load.counting == "leased":
+    if any(load.limits.values()) and load.counting == "leased":
         mistakes.add(("load", "counting"), "keys with limits are counted exactly: leave 'counting' out")
-    if load.keys > 1 and "botnet" not in load.users:
+    if sum(not limits for limits in load.limits.values()) > 1:
+        mistakes.add(("load", "limits"), "two of these are without limits, and so the same", key=True)
+    if max(load.keys) > 1 and "botnet" not in load.users:
         mistakes.add(("load", "keys"), "who shares keys is a botnet: add users of that kind")
-    if load.keys == 1 and "botnet" in load.users:
+    if max(load.keys) == 1 and "botnet" in load.users:
         said = "a botnet splits its questions over several keys: give 'keys'"
         mistakes.add(("load", "users", "botnet"), said, key=True)
 

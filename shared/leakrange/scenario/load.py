@@ -3,11 +3,11 @@ with how many keys."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-__all__ = ["ATTACKERS", "KINDS", "LoadSpec", "Role", "Shape", "UserKind"]
+__all__ = ["ATTACKERS", "KINDS", "Alternative", "LoadSpec", "Role", "Shape", "UserKind"]
 
 UserKind = Literal["honest", "membership", "attribute", "verification", "reconstruction", "botnet"]
 Role = Literal["users", "membership", "attribute", "verification", "reconstruction"]
@@ -42,19 +42,62 @@ class LimitSpec(BaseModel):
     kind: Annotated[str, Field(min_length=1, max_length=64)]
 
 
+class Alternative(_Strict):
+    """Limits that are compared with others, and over how many ``keys`` an attack splits its questions. Its
+    ``name`` follows that of the defence; it is empty for one key without limits. ``limit`` is the name that
+    the scenario gives the limits."""
+
+    name: str
+    limit: str
+    limits: list[LimitSpec]
+    keys: int
+
+
+Keys = Annotated[int, Field(ge=1, le=1000)]
+
+
+def _numbers(value: Any) -> Any:
+    return [value] if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _distinct(values: list[int]) -> list[int]:
+    if len(set(values)) < len(values):
+        raise ValueError("every number once")
+    return values
+
+
 class LoadSpec(_Strict):
     """``users`` are as many of each kind as there are at the peak. Each asks as fast as it is answered.
 
-    Each attack splits its questions, and the budget for them, over so many ``keys``, which takes a
-    ``botnet``. Each of these keys is also subject to the ``limits``, by name, and its samples are counted as
-    ``counting`` says.
+    Each attack splits its questions, and the budget for them, over so many ``keys``; several take a
+    ``botnet``. Each of these keys is also subject to ``limits``, and its samples are counted as ``counting``
+    says. Several lists of limits, by name, and several numbers of keys are compared: everything is asked once
+    under each.
     """
 
     users: Annotated[dict[UserKind, Annotated[int, Field(ge=1, le=100_000)]], Field(min_length=1)]
     shape: Shape = Shape()
-    keys: Annotated[int, Field(ge=1, le=1000)] = 1
-    limits: Annotated[dict[LimitName, LimitSpec], Field(max_length=16)] = {}
+    keys: Annotated[
+        list[Keys],
+        Field(min_length=1, max_length=8),
+        BeforeValidator(_numbers, json_schema_input_type=Keys | list[Keys]),
+        AfterValidator(_distinct),
+    ] = [1]
+    limits: Annotated[
+        dict[LimitName, Annotated[list[LimitSpec], Field(max_length=16)]], Field(max_length=16)
+    ] = {}
     counting: Literal["exact", "leased"] = "exact"
+
+    @property
+    def alternatives(self) -> list[Alternative]:
+        """What is compared, in the order of the file."""
+        found = []
+        for limit, limits in (self.limits or {"": []}).items():
+            for keys in self.keys:
+                several = f"{keys}keys" if len(self.keys) > 1 and keys > 1 else ""
+                name = ".".join(part for part in (limit if limits else "", several) if part)
+                found.append(Alternative(name=name, limit=limit, limits=limits, keys=keys))
+        return found
 
     @property
     def peak(self) -> int:

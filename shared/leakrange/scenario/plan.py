@@ -20,7 +20,7 @@ from leakrange.defences.output import Chain
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.job import FitJob, ProbeJob, Shown, Span, TrainJob
 from leakrange.jobs.recipe import TrainingRecipe
-from leakrange.scenario.load import LoadSpec
+from leakrange.scenario.load import Alternative, LoadSpec
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import endpoint_of
@@ -190,6 +190,8 @@ class PlannedProbe(_Strict):
     draw: int
     spans: list[Span]
     by: Literal["attacker", "users"] = "attacker"
+    under: Alternative | None = None
+    """The limits that load users ask under, and with how many keys."""
     local: list[Any] = []
     """What the device does to samples before they are sent. With a model defence it is the whole chain, and
     nothing is sent: the device runs the model."""
@@ -199,6 +201,11 @@ class PlannedProbe(_Strict):
     def downloads(self) -> bool:
         """Whether the model is downloaded and run, so that no answer is asked for."""
         return DefenceChain.parse(self.local).changes_model
+
+    @property
+    def offered(self) -> bool:
+        """Whether load users can ask it: they have no models and no trained obfuscators."""
+        return not self.downloads and not DefenceChain.parse(self.local).artifacts
 
     def job(
         self,

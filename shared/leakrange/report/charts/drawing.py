@@ -21,6 +21,7 @@ from leakrange.report.charts.svg import INK, LINE, MUTED, SERIES, draw
 
 __all__ = [
     "DASHES",
+    "SHAPES",
     "Axis",
     "Chart",
     "Key",

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from html import escape
 
-from leakrange.report.charts.drawing import DASHES, Key, Picture
+from leakrange.report.charts.drawing import DASHES, SHAPES, Key, Picture
 from leakrange.report.rendering import style
 
 __all__ = ["standalone"]
@@ -33,7 +33,10 @@ def standalone(picture: Picture) -> str:
 
 def _key(key: Key, y: float) -> str:
     hue = "var(--muted)" if key.colour is None else f"var(--s{key.colour % 8})"
-    if key.dash is None and key.marker is not None:
+    shape = SHAPES[key.marker % len(SHAPES)] if key.marker is not None else ""
+    if key.dash is None and shape.startswith("M"):
+        mark = f'<path transform="translate(15 {y - 5:g}) scale(6)" d="{shape}" fill="{hue}"/>'
+    elif key.dash is None and key.marker is not None:
         corner = 0 if key.marker else 5
         mark = f'<rect x="10" y="{y - 10:g}" width="10" height="10" rx="{corner}" fill="{hue}"/>'
     elif key.dash is None:

@@ -16,7 +16,8 @@ __all__ = ["under_load"]
 
 SUCCESS, LATENCY, SHARES = 330, 190, 130
 """Pixels that the panels are wide."""
-NAMES = 110
+NAMES, LETTER = 110, 8
+"""Pixels for names, and about as many for each letter."""
 END = 6
 """The marker, a cross, of the last point before a limit refused."""
 
@@ -33,7 +34,7 @@ def _draw(findings: Findings, rows: list[LoadRow]) -> Picture:
     first, metric = rows[0], described(rows[0].metric)
     title = f"{first.provider}: {first.attack} ({first.knowledge})"
     defences = [name for name in findings.defences if any(row.defence == name for row in rows)]
-    told = [_told(rows, name) for name in defences]
+    told, refused = [_told(rows, name) for name in defences], _refused(findings, rows)
     panels = [(_success(findings, rows, defences), SUCCESS)]
     served = [next(row for row in rows if row.defence == name) for name in defences]
     served = [row for row in served if row.answered is not None]
@@ -45,7 +46,16 @@ def _draw(findings: Findings, rows: list[LoadRow]) -> Picture:
         panels,
         keys=[
             *(Key(name, colour=(i := findings.colour(name)), marker=i, dash=i) for name in defences),
-            *([Key("a limit gave no more answers", marker=END)] if _refused(findings, rows) else []),
+            *(
+                Key(
+                    f"{name}: a limit refused before the first point",
+                    colour=findings.colour(name),
+                    marker=END,
+                )
+                for name in refused
+                if name not in defences
+            ),
+            *([Key("a limit gave no more answers", marker=END)] if refused else []),
             Key("answers: half within (p50), refused requests", marker=0),
             Key("answers: 99 % within (p99), failed requests", marker=1),
         ],
@@ -114,7 +124,8 @@ def _latency(findings: Findings, served: Sequence[LoadRow]) -> list[Layer]:
         log=True,
         about=4,
     )
-    y = Axis("", names=[row.defence for row in served], room=NAMES)
+    names = [row.defence for row in served]
+    y = Axis("", names=names, room=max(NAMES, LETTER * max(map(len, names))))
     between, marks = [], []
     for row in served:
         index = findings.colour(row.defence)

@@ -1,0 +1,74 @@
+"""A plan under several limits: everything that load users ask, once under each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from leakrange.scenario.bounds import MAX_REQUESTS, MAX_TRIALS
+from leakrange.scenario.load import Alternative, LoadSpec
+from leakrange.scenario.mistakes import Mistakes
+from leakrange.scenario.plan import Plan, PlannedPolicy, PlannedProbe, PlannedTrial
+
+__all__ = ["under_limits"]
+
+
+def under_limits(plan: Plan, load: LoadSpec) -> Plan:
+    """The plan of a run under load: what attackers ask through load users is asked once under each
+    alternative, and trials that need it are judged once for each. Under an alternative of the name N the
+    defence D is called ``D.N``. What users do, and what only the fleet asks, is done once. Raises
+    `InvalidScenario` where these are too many."""
+    split = {probe.id: probe for probe in plan.probes if probe.by == "attacker" and probe.offered}
+    policies = {policy.defence: policy for policy in plan.policies}
+    probes = [probe for probe in plan.probes if probe.id not in split]
+    trials: list[PlannedTrial] = []
+    for number, each in enumerate(load.alternatives):
+        asked = {name: _probe(probe, each) for name, probe in split.items()}
+        probes += asked.values()
+        trials += _trials(plan.trials, asked, each, first=number == 0)
+    for policy in plan.policies:
+        for each in load.alternatives:
+            name = _named(policy.defence, each)
+            policies[name] = PlannedPolicy(defence=name, chain=policy.chain, digest=policy.digest)
+    if len(trials) > MAX_TRIALS or sum(len(probe.spans) for probe in probes) > MAX_REQUESTS:
+        said = (
+            f"at most {MAX_TRIALS} trials and {MAX_REQUESTS} requests under all limits together: take fewer"
+        )
+        Mistakes().refuse(("load", "limits"), said)
+    return plan.model_copy(
+        update={"probes": probes, "trials": trials, "policies": list(policies.values()), "load": load}
+    )
+
+
+def _probe(probe: PlannedProbe, under: Alternative) -> PlannedProbe:
+    named = {"id": _named(probe.id, under), "defence": _named(probe.defence, under)}
+    return probe.model_copy(update={**named, "under": under})
+
+
+def _trials(
+    trials: list[PlannedTrial], asked: Mapping[str, PlannedProbe], under: Alternative, *, first: bool
+) -> Iterator[PlannedTrial]:
+    for trial in trials:
+        needed = {name for own in trial.needs.probes.values() for name in own}
+        if not needed & asked.keys():
+            if first:
+                yield trial
+            continue
+        names = {name: asked[name].id if name in asked else name for name in needed}
+        result, needs = trial.result, trial.needs
+        renamed = {role: [names[name] for name in own] for role, own in needs.probes.items()}
+        yield trial.model_copy(
+            update={
+                "result": result.model_copy(
+                    update={
+                        "id": _named(result.id, under),
+                        "defence": _named(result.defence, under),
+                    }
+                ),
+                "needs": needs.model_copy(update={"probes": renamed}),
+                "samples": {names[name]: count for name, count in trial.samples.items()},
+            }
+        )
+
+
+def _named(name: str, under: Alternative) -> str:
+    return f"{name}.{under.name}" if under.name else name
