@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import structlog
 
@@ -15,6 +15,7 @@ from services.proxy.configuration import Configuration
 from services.proxy.forward import Asked, Forward
 from services.proxy.ledger import Charge, KeptAnswer, Ledger, Replay, StaleConfiguration
 from services.proxy.limits import Ask, Bounds
+from services.proxy.limits.base import NO_BOUNDS
 from services.proxy.metrics import Metrics
 from services.proxy.queries import Query
 from services.proxy.releases import Upload
@@ -24,8 +25,7 @@ from services.proxy.sketches import sketches
 log = structlog.get_logger("leakrange.proxy")
 
 
-@dataclass(frozen=True)
-class Admitted:
+class Admitted(NamedTuple):
     """A request that has been paid: its charge, and where it goes under which policy."""
 
     charge: Charge
@@ -68,10 +68,12 @@ class Budgeting:
                 if await configuration.refresh() is snapshot:
                     raise
                 continue  # it was an old configuration that refused
-            sketched: Sequence[str] = ()
-            if any(limit.sketched for _, limit in limits):
-                sketched = await self._sketches(asked, told, base)
-            bounds = Bounds.of(limits, Ask(key.id, asked.model, asked.endpoint, samples, sketched))
+            bounds = NO_BOUNDS
+            if limits:
+                sketched: Sequence[str] = ()
+                if any(limit.sketched for _, limit in limits):
+                    sketched = await self._sketches(asked, told, base)
+                bounds = Bounds.of(limits, Ask(key.id, asked.model, asked.endpoint, samples, sketched))
             try:
                 if asked.idempotency is None and key.leased and not limits:
                     charge = await self._ledger.charge_leased(key.id, snapshot.version, samples)
@@ -82,7 +84,7 @@ class Budgeting:
                         key.id, snapshot.version, samples, asked.idempotency, bounds
                     )
                     if isinstance(reserved, Replay):
-                        self._metrics.samples.labels("replayed").inc(samples)
+                        self._metrics.samples.add("replayed", times=samples)
                         return reserved
                     charge = reserved
                 for name, limit in limits:
@@ -109,12 +111,12 @@ class Budgeting:
     async def settle(self, charge: Charge, answer: KeptAnswer) -> None:
         """The provider answered; this comes before its answer is sent."""
         await self._ledger.settle(charge, answer)
-        self._metrics.samples.labels("answered").inc(charge.samples)
+        self._metrics.samples.add("answered", times=charge.samples)
 
     async def refund(self, charge: Charge) -> None:
         """The provider failed. Where Redis cannot be reached either, a reservation comes back by itself, and
         what was charged at once stays spent."""
-        self._metrics.samples.labels("refunded").inc(charge.samples)
+        self._metrics.samples.add("refunded", times=charge.samples)
         try:
             await self._ledger.refund(charge)
         except Unavailable:

@@ -12,7 +12,6 @@ import structlog
 from fastapi import FastAPI
 from starlette.types import Message, Receive, Scope, Send
 
-from leakrange.service.app import bearer
 from leakrange.service.bodies import switches_protocol
 from leakrange.service.memory import give_back_memory
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, OBFUSCATORS, RELEASES, UPLOADS
@@ -30,7 +29,7 @@ from services.proxy.configuration import Configuration
 from services.proxy.exchange import Answer, Disconnected, MethodNotAllowed, Request
 from services.proxy.forward import Asked, Forward
 from services.proxy.free import Free
-from services.proxy.keys import fingerprint
+from services.proxy.keys import authorized
 from services.proxy.ledger import Idempotency, KeptAnswer, Replay
 from services.proxy.metrics import Metrics
 from services.proxy.queries import Query
@@ -86,7 +85,7 @@ class DataPath:
         except LeakrangeError as error:
             outcome = error.slug
             if isinstance(error, BudgetExhausted):
-                self._metrics.samples.labels("refused").inc(error.extra["asked"])
+                self._metrics.samples.add("refused", times=error.extra["asked"])
             await Answer.problem(error, request.path[:500]).send(request.answering(send))
         except Exception as error:
             if passed.begun:
@@ -95,8 +94,8 @@ class DataPath:
             bug = LeakrangeError("an error that nobody foresaw; the service's log tells more")
             await Answer.problem(bug, request.path[:500]).send(request.answering(send))
         finally:
-            self._metrics.requests.labels(endpoint, outcome).inc()
-            self._metrics.seconds.labels(endpoint).observe(time.perf_counter() - begun)
+            self._metrics.requests.add(endpoint, outcome)
+            self._metrics.seconds.add(endpoint, time.perf_counter() - begun)
             if request.size >= LARGE:
                 give_back_memory()
             if outcome not in ("answered", "replayed"):
@@ -135,9 +134,9 @@ class DataPath:
         raise NotFound(f"no endpoint {parts[2][:40]!r}", hint=f"there are {there}")
 
     async def _data(self, request: Request, model: str, endpoint: str, person: str | None = None) -> Answer:
-        mark = fingerprint(bearer(request.headers.get("authorization")))
+        mark = authorized(request.headers.raw.get(b"authorization"))
         await self._configuration.key(mark)  # an unknown key is refused before its body is read
-        accept = negotiate(request.headers.get("accept")) if endpoint != UPLOADS else JSON
+        accept = negotiate(request.headers.get(b"accept")) if endpoint != UPLOADS else JSON
         settings = self._settings
         repeat = _idempotency_key(request)
         if request.large:  # reading it costs more than asking whether it is worth it
@@ -149,7 +148,7 @@ class DataPath:
         asked = Asked(request, model, endpoint, mark, body, idempotency)
         told: Upload | Query
         if endpoint == UPLOADS:
-            content_type, release = request.headers.get("content-type"), request.headers.get("x-release")
+            content_type, release = request.headers.get(b"content-type"), request.headers.get(b"x-release")
             read = Upload.read(content_type, release, body, max_samples=settings.max_samples)
             told = await in_turns(read, len(body))
         else:
@@ -157,7 +156,7 @@ class DataPath:
             told = await in_turns(query, len(body))
         paid = await self._budgeting.charge(asked, told)
         if isinstance(paid, Replay):
-            headers = paid.answer.headers | paid.balance.headers() | {"Idempotency-Replayed": "true"}
+            headers = {**paid.answer.headers, **paid.balance.headers(), "Idempotency-Replayed": "true"}
             return Answer(paid.answer.status, paid.answer.body, headers, "replayed")
         charge = paid.charge
         try:
@@ -169,7 +168,7 @@ class DataPath:
             await self._budgeting.refund(charge)
             raise
         await self._budgeting.settle(charge, KeptAnswer(answer.status, answer.headers, answer.body))
-        return Answer(answer.status, answer.body, answer.headers | charge.balance.headers())
+        return Answer(answer.status, answer.body, {**answer.headers, **charge.balance.headers()})
 
 
 class _Passed:
@@ -197,7 +196,7 @@ def _allow(request: Request, *methods: str) -> None:
 
 def _idempotency_key(request: Request) -> str | None:
     """The digest of the request's ``Idempotency-Key``, None where it has none."""
-    key = request.headers.get("idempotency-key")
+    key = request.headers.get(b"idempotency-key")
     if key is None:
         return None
     if not 0 < len(key) <= 200 or not key.isascii() or not key.isprintable():
@@ -207,7 +206,7 @@ def _idempotency_key(request: Request) -> str | None:
 
 def _digest(request: Request, body: bytes, accept: str) -> Generator[None, None, str]:
     """What tells one request from another under the same key, a step at a time."""
-    told = [request.path, accept, request.headers.get("content-type"), request.headers.get("x-release")]
+    told = [request.path, accept, request.headers.get(b"content-type"), request.headers.get(b"x-release")]
     digest = hashlib.sha256(orjson.dumps([*told, request.query] if request.query else told))
     for begin in range(0, len(body), HASHED_AT_ONCE):
         digest.update(memoryview(body)[begin : begin + HASHED_AT_ONCE])

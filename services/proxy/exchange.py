@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import overload
+from functools import cache
+from types import MappingProxyType
+from typing import NamedTuple, overload
 
 import orjson
 from starlette.types import Receive, Scope, Send
@@ -42,16 +43,13 @@ class Headers:
         self.raw = raw
 
     @overload
-    def get(self, name: str) -> str | None: ...
+    def get(self, name: bytes) -> str | None: ...
     @overload
-    def get(self, name: str, default: str) -> str: ...
-    def get(self, name: str, default: str | None = None) -> str | None:
+    def get(self, name: bytes, default: str) -> str: ...
+    def get(self, name: bytes, default: str | None = None) -> str | None:
         """The value of a header, or ``default``."""
-        value = self.raw.get(name.encode())
+        value = self.raw.get(name)
         return default if value is None else value.decode("latin-1")
-
-    def __contains__(self, name: str) -> bool:
-        return name.encode() in self.raw
 
 
 class Request:
@@ -78,9 +76,12 @@ class Request:
     @property
     def large(self) -> bool:
         """Whether the body is large, as far as the headers tell or it has been read."""
-        declared = self.headers.get("content-length", "0")
-        stated = int(declared) if declared.isdigit() else 0
-        return max(stated, self.size) >= LARGE or "transfer-encoding" in self.headers
+        return max(self._declared, self.size) >= LARGE or b"transfer-encoding" in self.headers.raw
+
+    @property
+    def _declared(self) -> int:
+        stated = self.headers.raw.get(b"content-length", b"0")
+        return int(stated) if stated.isdigit() else 0
 
     async def body(self, *, limit: int, within: float) -> bytes:
         """Read the whole body: at most ``limit`` bytes, ``within`` so many seconds.
@@ -89,12 +90,12 @@ class Request:
         `MalformedBody` for one that does not come to its end; `UnsupportedMedia` for a compressed one;
         `Disconnected`.
         """
-        if (coding := self.headers.get("content-encoding", "identity").strip().lower()) != "identity":
+        coding = self.headers.get(b"content-encoding", "identity")
+        if coding != "identity" and (coding := coding.strip().lower()) != "identity":
             raise UnsupportedMedia(
                 f"content encoding {coding[:40]!r} is not read", hint="send it uncompressed"
             )
-        declared = self.headers.get("content-length", "0")
-        if declared.isdigit() and int(declared) > limit:
+        if self._declared > limit:
             raise _too_large(limit)
         # For the beginning the server has a time limit of its own. Most bodies come whole, and need no timer.
         piece = await self._piece(limit)
@@ -129,13 +130,12 @@ def _too_large(limit: int) -> BodyTooLarge:
     return BodyTooLarge(f"a request body may have {limit} bytes", headers=dict(CLOSE))
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(NamedTuple):
     """A complete answer."""
 
     status: int
     body: bytes
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = MappingProxyType({})
     outcome: str = "answered"
     """For the metrics."""
 
@@ -152,10 +152,13 @@ class Answer:
 
     async def send(self, send: Send) -> None:
         """Send it, with its length."""
-        raw = [
-            (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in self.headers.items()
-        ]
+        raw = [(_written(name), value.encode("latin-1")) for name, value in self.headers.items()]
         if self.status != 204:
             raw.append((b"content-length", b"%d" % len(self.body)))
         await send({"type": "http.response.start", "status": self.status, "headers": raw})
         await send({"type": "http.response.body", "body": self.body})
+
+
+@cache  # names are the proxy's own
+def _written(name: str) -> bytes:
+    return name.lower().encode("latin-1")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -34,8 +34,7 @@ from services.proxy.shadows import Compared, Shadow, Shadows, compare
 from services.proxy.upstream import Reply, Upstream
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(NamedTuple):
     """A data request that has been read."""
 
     request: Request
@@ -161,7 +160,7 @@ class Forward:
             heads = await self._heads(asked, base, chain, upload.values.shape[-1])
             body = await apart(transform, len(body))
         headers = {"Accept": JSON, "Content-Type": upload.media, "X-Release": upload.release}
-        if (key := asked.request.headers.get("idempotency-key")) is not None:
+        if (key := asked.request.headers.get(b"idempotency-key")) is not None:
             headers["Idempotency-Key"] = upload_name(account, key)
         reply = await self._ask(asked, base, "POST", UPLOADS, headers, body, upload.check)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from starlette.types import Send
 
-from leakrange.service.app import bearer
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, OBFUSCATORS
 from leakrange.wire.errors import (
     Forbidden,
@@ -23,7 +22,7 @@ from leakrange.wire.names import check_person
 from leakrange.wire.tensors import JSON
 from services.proxy.configuration import Configuration
 from services.proxy.exchange import Answer, Request
-from services.proxy.keys import fingerprint
+from services.proxy.keys import authorized
 from services.proxy.releases import enrolled
 from services.proxy.settings import ProxySettings
 from services.proxy.snapshot import KeyRecord, Snapshot
@@ -116,5 +115,5 @@ class Free:
     async def _known(self, request: Request) -> tuple[KeyRecord, Snapshot]:
         """The key's record and the configuration, both as they are now."""
         snapshot = await self._configuration.refresh()
-        mark = fingerprint(bearer(request.headers.get("authorization")))
+        mark = authorized(request.headers.raw.get(b"authorization"))
         return await self._configuration.key(mark), snapshot

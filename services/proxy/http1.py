@@ -7,10 +7,8 @@ Files, which are passed on piece by piece, go over aiohttp all the same.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, cast
 
@@ -31,7 +29,6 @@ no request meets a closing one."""
 CONNECT = 5.0
 REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
 """May be sent again where the server closed a connection that had waited."""
-_NO_HEADER = re.compile(r"[\r\n\0]")
 
 
 class BadAnswer(OSError):
@@ -42,8 +39,7 @@ class AnswerTooLarge(OSError):
     """The answer has more bytes than are wanted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """A whole answer; header names are in lower case."""
 
     status: int
@@ -74,6 +70,9 @@ class Client:
         self._headers = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
         self._idle: dict[_Place, deque[_Connection]] = {}
         self._sweep: asyncio.TimerHandle | None = None
+        self._busy: dict[_Connection, float] = {}
+        """The connections that wait for an answer, and until when: the first of them is the first to end."""
+        self._watch: asyncio.TimerHandle | None = None
 
     async def ask(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Response:
         """The answer, whatever its status.
@@ -81,14 +80,12 @@ class Client:
         Raises `TimeoutError`, `AnswerTooLarge`, `BadAnswer` or another `OSError`.
         """
         place, target, host = _parsed(url)
-        head = [f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{self._headers}"]
-        for name, value in headers.items():
-            if _NO_HEADER.search(value):
-                raise BadAnswer(f"the value of {name} cannot be sent")
-            head.append(f"{name}: {value}\r\n")
-        if body is not None:
-            head.append(f"Content-Length: {len(body)}\r\n")
-        sent = "".join([*head, "\r\n"]).encode("latin-1", "replace")
+        told = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
+        if not told.count("\r") == told.count("\n") == len(headers) or "\0" in told:
+            raise BadAnswer("the value of a header cannot be sent")
+        length = "" if body is None else f"Content-Length: {len(body)}\r\n"
+        head = f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{self._headers}{told}{length}\r\n"
+        sent = head.encode("latin-1", "replace")
         rest = b""
         if body and len(body) < LARGE:
             sent += body
@@ -105,18 +102,24 @@ class Client:
 
     async def close(self) -> None:
         """Close what waits."""
-        if self._sweep is not None:
-            self._sweep.cancel()
+        for timer in (self._sweep, self._watch):
+            if timer is not None:
+                timer.cancel()
         for idle in self._idle.values():
             while idle:
                 idle.pop().abort()
 
     async def _over(self, connection: _Connection, sent: bytes, rest: bytes, place: _Place) -> Response:
+        self._busy[connection] = connection.loop.time() + self._timeout
+        if self._watch is None:
+            self._watch = connection.loop.call_later(self._timeout, self._look, connection.loop)
         try:
-            response = await connection.ask(sent, rest, self._timeout)
+            response = await connection.ask(sent, rest)
         except BaseException:
             connection.abort()
             raise
+        finally:
+            del self._busy[connection]
         if connection.reusable:
             connection.since = connection.loop.time()
             self._idle.setdefault(place, deque()).append(connection)
@@ -142,6 +145,16 @@ class Client:
                 lambda: _Connection(self._largest), place.host, place.port, ssl=place.encrypted or None
             )
         return made
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        """End what waits too long. One timer for all: an answer comes long before, and none should set and
+        cancel its own."""
+        self._watch = None
+        for connection, until in list(self._busy.items()):
+            if (left := until - loop.time()) > 0:
+                self._watch = loop.call_later(left, self._look, loop)
+                return
+            connection.fail(TimeoutError(f"no answer within {self._timeout:g} s"))
 
     def _let_go(self) -> None:
         self._sweep = None
@@ -184,19 +197,17 @@ class _Connection(asyncio.Protocol):
             and transport.get_write_buffer_size() == 0
         )
 
-    async def ask(self, sent: bytes, rest: bytes, within: float) -> Response:
+    async def ask(self, sent: bytes, rest: bytes) -> Response:
         if self._transport is None:
             raise ConnectionResetError("the server closed the connection")
         self.answering, self._interim = False, 0
         self._result = self.loop.create_future()
-        timer = self.loop.call_later(within, self._fail, TimeoutError(f"no answer within {within:g} s"))
         self._transport.write(sent)
         if rest:
             self._transport.write(rest)
         try:
             return await self._result
         finally:
-            timer.cancel()
             self._result = None
 
     def abort(self) -> None:
@@ -215,21 +226,21 @@ class _Connection(asyncio.Protocol):
         if self._status is None:
             self._besides += len(data)
             if self._besides > MAX_HEADER + len(data):
-                self._fail(BadAnswer(f"its header has more than {MAX_HEADER} bytes"))
+                self.fail(BadAnswer(f"its header has more than {MAX_HEADER} bytes"))
                 return
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(BadAnswer(f"it is no HTTP answer: {error}"))
+            self.fail(BadAnswer(f"it is no HTTP answer: {error}"))
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport, self._keep = None, False
         if self._status is not None and self._to_the_end:
             self._finish()
         elif self.answering:
-            self._fail(BadAnswer("the connection was closed in the middle of the answer"))
+            self.fail(BadAnswer("the connection was closed in the middle of the answer"))
         else:
-            self._fail(error or ConnectionResetError("the server closed the connection"))
+            self.fail(error or ConnectionResetError("the server closed the connection"))
 
     def on_message_begin(self) -> None:
         self._begin()
@@ -246,7 +257,7 @@ class _Connection(asyncio.Protocol):
     def on_body(self, piece: bytes) -> None:
         self._size += len(piece)
         if self._size > self._largest:
-            self._fail(AnswerTooLarge(f"it has more than {self._largest} bytes"))
+            self.fail(AnswerTooLarge(f"it has more than {self._largest} bytes"))
         else:
             self._pieces.append(piece)
 
@@ -255,7 +266,7 @@ class _Connection(asyncio.Protocol):
         if 100 <= self._status < 200:  # not the answer yet
             self._interim += 1
             if self._interim > MOST_INTERIM:
-                self._fail(BadAnswer(f"it sent more than {MOST_INTERIM} interim answers"))
+                self.fail(BadAnswer(f"it sent more than {MOST_INTERIM} interim answers"))
             self._begin()
             return
         self._keep = self._keep and self._parser.should_keep_alive()
@@ -277,7 +288,7 @@ class _Connection(asyncio.Protocol):
             body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
             self._result.set_result(Response(self._status, self._headers, body))
 
-    def _fail(self, error: Exception) -> None:
+    def fail(self, error: Exception) -> None:
         self._keep = False
         if self._result is not None and not self._result.done():
             self._result.set_exception(error)

@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from functools import lru_cache
+
+from leakrange.service.app import bearer
+
+REMEMBERED, LONGEST = 1024, 256
+"""Headers whose fingerprints are kept, and the bytes of the longest of them."""
 
 
 def new_key() -> str:
@@ -18,3 +24,16 @@ def fingerprint(key: str) -> str:
     for a key that is nearly right, so the time of an answer tells nothing.
     """
     return hashlib.sha256(key.encode(errors="surrogateescape")).hexdigest()
+
+
+def authorized(header: bytes | None) -> str:
+    """The fingerprint of the key in an ``Authorization: Bearer`` header; raises `Unauthenticated` where there
+    is none. It tells nothing of what the key may do, or whether it is known."""
+    if header is None or len(header) > LONGEST:
+        return fingerprint(bearer(header.decode("latin-1") if header else None))
+    return _remembered(header)
+
+
+@lru_cache(REMEMBERED)
+def _remembered(header: bytes) -> str:
+    return fingerprint(bearer(header.decode("latin-1")))

@@ -10,8 +10,8 @@ import itertools
 import math
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -34,20 +34,21 @@ ADMIT, CHARGE, RESERVE, SETTLE, REFUND, ACCOUNT = (
 )
 
 
+NOTHING_TOLD: Mapping[str, int] = MappingProxyType({})
+
+
 class StaleConfiguration(Exception):
     """Policies, bindings, routes or keys have changed since the caller read them; nothing was reserved."""
 
 
-@dataclass(frozen=True)
-class Idempotency:
+class Idempotency(NamedTuple):
     """A request's ``Idempotency-Key`` and a digest of the request it stands for, both as SHA-256 (hex)."""
 
     key: str
     request: str
 
 
-@dataclass(frozen=True)
-class Balance:
+class Balance(NamedTuple):
     """What bounds a key most tightly: the samples that it allows in all (None: nothing bounds it), and how
     many of them are left."""
 
@@ -61,17 +62,15 @@ class Balance:
         return {"RateLimit-Limit": str(self.limit), "RateLimit-Remaining": str(max(0, self.remaining))}
 
 
-@dataclass(frozen=True)
-class KeptAnswer:
+class KeptAnswer(NamedTuple):
     """An answer as it is stored for repeats of the same request."""
 
     status: int
-    headers: dict[str, str]
+    headers: Mapping[str, str]
     body: bytes
 
 
-@dataclass(frozen=True)
-class Charge:
+class Charge(NamedTuple):
     """Samples that one request has taken; they are spent, or reserved where it carries an
     ``Idempotency-Key``."""
 
@@ -81,14 +80,13 @@ class Charge:
     name: str
     idempotency: Idempotency | None = None
     bounds: Bounds = NO_BOUNDS
-    told: Mapping[str, int] = field(default_factory=dict)
+    told: Mapping[str, int] = NOTHING_TOLD
     """What limits tell of the request, by their names."""
     lease: Lease | None = None
     """What they were taken from."""
 
 
-@dataclass(frozen=True)
-class Replay:
+class Replay(NamedTuple):
     """The request was answered before."""
 
     answer: KeptAnswer
@@ -212,7 +210,7 @@ class Ledger:
             return
         kept: tuple[Any, ...] = "large", 0, b"", b""
         if len(answer.body) <= self._keep_bytes:
-            kept = "done", answer.status, orjson.dumps(answer.headers), answer.body
+            kept = "done", answer.status, orjson.dumps(dict(answer.headers)), answer.body
         with redis_errors():
             outcome, *_ = await self._scripts.run(
                 SETTLE,
@@ -268,6 +266,8 @@ def _balance(rest: list[Any]) -> Balance:
 
 
 def _told(bounds: Bounds, rest: list[Any]) -> Mapping[str, int]:
+    if not bounds.names:
+        return NOTHING_TOLD
     return {name: int(told) for name, told in zip(bounds.names, rest[3], strict=True) if told is not None}
 
 

@@ -1,63 +1,106 @@
-"""The proxy's Prometheus metrics. Labels come from closed sets, never from what a client sent."""
+"""The proxy's Prometheus metrics. Labels come from closed sets, never from what a client sent.
+
+The client library takes a lock and several calls for each count, of which a request makes three. Here a count
+is an addition, and the library only writes what was counted: all of it happens in the event loop.
+"""
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Metric
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector
 
-M = TypeVar("M", Counter, Histogram)
+__all__ = ["Metrics"]
+
+BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""Seconds."""
 
 
-class Labelled(Generic[M]):
-    """A metric whose children are looked up once: the sets of labels are small and closed."""
+def _text(bound: float) -> str:
+    return "+Inf" if bound == float("inf") else str(bound)
 
-    def __init__(self, metric: M) -> None:
-        self._metric: M = metric
-        self._children: dict[tuple[str, ...], M] = {}
 
-    def labels(self, *values: str) -> M:
-        """The child of these labels."""
-        child = self._children.get(values)
-        if child is None:
-            child = self._children[values] = self._metric.labels(*values)
-        return child
+class Counts(Collector):
+    """How often something happened, by the values of its labels."""
+
+    def __init__(self, name: str, about: str, labels: tuple[str, ...], registry: CollectorRegistry) -> None:
+        self._told = name, about, labels
+        self._counts: defaultdict[tuple[str, ...], int] = defaultdict(int)
+        registry.register(self)
+
+    def add(self, *values: str, times: int = 1) -> None:
+        """Count it for these labels."""
+        self._counts[values] += times
+
+    def describe(self) -> Iterable[Metric]:
+        """Its name, before anything is counted."""
+        name, about, labels = self._told
+        return [CounterMetricFamily(name, about, labels=labels)]
+
+    def collect(self) -> Iterable[Metric]:
+        """What was counted."""
+        name, about, labels = self._told
+        family = CounterMetricFamily(name, about, labels=labels)
+        for values, count in self._counts.items():
+            family.add_metric(values, count)
+        return [family]
+
+
+class Times(Collector):
+    """How long something took, by one label, in seconds."""
+
+    def __init__(self, name: str, about: str, label: str, registry: CollectorRegistry) -> None:
+        self._told = name, about, (label,)
+        self._counts: defaultdict[str, list[int]] = defaultdict(lambda: [0] * (len(BUCKETS) + 1))
+        self._sums: defaultdict[str, float] = defaultdict(float)
+        registry.register(self)
+
+    def add(self, value: str, seconds: float) -> None:
+        """Count a duration for this label."""
+        self._counts[value][bisect_left(BUCKETS, seconds)] += 1
+        self._sums[value] += seconds
+
+    def describe(self) -> Iterable[Metric]:
+        """Its name, before anything is counted."""
+        name, about, labels = self._told
+        return [HistogramMetricFamily(name, about, labels=labels)]
+
+    def collect(self) -> Iterable[Metric]:
+        """What was counted; each bucket holds what the smaller ones do, as Prometheus wants it."""
+        name, about, labels = self._told
+        family = HistogramMetricFamily(name, about, labels=labels)
+        for value, counts in self._counts.items():
+            total, buckets = 0, []
+            for bound, count in zip((*BUCKETS, float("inf")), counts, strict=True):
+                total += count
+                buckets.append((_text(bound), float(total)))
+            family.add_metric([value], buckets, self._sums[value])
+        return [family]
 
 
 class Metrics:
     """Counters of the data path."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.requests = Labelled(
-            Counter(
-                "leakrange_proxy_requests",
-                "Requests by endpoint and outcome: answered, replayed, or a problem's name",
-                ("endpoint", "outcome"),
-                registry=registry,
-            )
+        self.requests = Counts(
+            "leakrange_proxy_requests",
+            "Requests by endpoint and outcome: answered, replayed, or a problem's name",
+            ("endpoint", "outcome"),
+            registry,
         )
-        self.samples = Labelled(
-            Counter(
-                "leakrange_proxy_samples",
-                "Samples answered, replayed, refused by the budget, or refunded",
-                ("outcome",),
-                registry=registry,
-            )
+        self.samples = Counts(
+            "leakrange_proxy_samples",
+            "Samples answered, replayed, refused by the budget, or refunded",
+            ("outcome",),
+            registry,
         )
-        self.seconds = Labelled(
-            Histogram(
-                "leakrange_proxy_seconds",
-                "Time to answer, the provider's included",
-                ("endpoint",),
-                registry=registry,
-                buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
-            )
+        self.seconds = Times(
+            "leakrange_proxy_seconds", "Time to answer, the provider's included", "endpoint", registry
         )
-        self.upstream_failures = Labelled(
-            Counter(
-                "leakrange_proxy_upstream_failures",
-                "Providers' failures by reason",
-                ("reason",),
-                registry=registry,
-            )
+        self.upstream_failures = Counts(
+            "leakrange_proxy_upstream_failures", "Providers' failures by reason", ("reason",), registry
         )

@@ -91,7 +91,6 @@ class _Line(asyncio.Protocol):
         self._loop, self._timeout = asyncio.get_running_loop(), timeout
         self._reader = hiredis.Reader(replyError=_error)
         self._waiting: deque[tuple[asyncio.Future[Any], float]] = deque()
-        self._unsent: list[bytes] = []
         self._transport: asyncio.Transport | None = None
         self._watch: asyncio.TimerHandle | None = None
 
@@ -102,18 +101,13 @@ class _Line(asyncio.Protocol):
     def call(self, words: tuple[str | bytes | int | float, ...]) -> asyncio.Future[Any]:
         """The answer to come."""
         answer = self._loop.create_future()
-        if not self._unsent:
-            self._loop.call_soon(self._send)  # together with what others call until then
-        self._unsent.append(hiredis.pack_command(words))  # type: ignore[arg-type]  # any number of words
+        if self._transport is not None:
+            # uvloop gathers what is written in one turn; to do that here would take a turn more.
+            self._transport.write(hiredis.pack_command(words))  # type: ignore[arg-type]  # any number of words
         self._waiting.append((answer, self._loop.time()))
         if self._watch is None:
             self._watch = self._loop.call_later(self._timeout, self._look)
         return answer
-
-    def _send(self) -> None:
-        words, self._unsent = b"".join(self._unsent), []
-        if self._transport is not None:
-            self._transport.write(words)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by its type

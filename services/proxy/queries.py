@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -25,8 +24,7 @@ Naming = Callable[[bytes | None], list[bytes]]
 answered with."""
 
 
-@dataclass(frozen=True)
-class Query:
+class Query(NamedTuple):
     """A request for releases, or an enrolment (``endpoint`` "gallery", ``release`` None), that has been read
     and counted. ``person`` is the one to compare with, or the one to enrol."""
 
@@ -42,7 +40,7 @@ class Query:
     ) -> Generator[None, None, Query]:
         """Count the samples or pairs in ``body``, one step at a time. The path names the ``person``.
         Raises the error that a bad body deserves."""
-        content_type = request.headers.get("content-type")
+        content_type = request.headers.get(b"content-type")
         if endpoint == "verification" and (person := asked_person(request.query)) is None:
             count = yield from pair_count_steps(content_type, body, most=most)
         else:

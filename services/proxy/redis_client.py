@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import structlog
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
@@ -33,13 +30,17 @@ def connect(url: str, timeout: float) -> Redis:
     return Redis.from_pool(pool)
 
 
-@contextmanager
-def redis_errors() -> Iterator[None]:
+class redis_errors:  # a generator would cost as much as the call it is around
     """Turn any failure of Redis into `Unavailable`; the next request tries anew."""
-    try:
-        yield
-    except (RedisError, OSError) as error:
-        log.warning("redis failed", error=type(error).__name__, detail=str(error)[:200])
-        raise Unavailable(
-            "the ledger cannot be reached", hint="try again shortly", retry_after=1.0
-        ) from error
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _where: object) -> None:
+        if isinstance(error, RedisError | OSError):
+            log.warning("redis failed", error=type(error).__name__, detail=str(error)[:200])
+            raise Unavailable(
+                "the ledger cannot be reached", hint="try again shortly", retry_after=1.0
+            ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import aiohttp
 import structlog
@@ -28,8 +29,7 @@ SENT = {"Accept-Encoding": "identity", "User-Agent": "leakrange-proxy"}
 VERSION, MARKED = MODEL_VERSION.lower().encode(), MARK.lower().encode()
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """A provider's answer of success. Status and headers stay here: a release could hide in any of them."""
 
     media: str
@@ -176,7 +176,7 @@ class Upstream:
     def _failure(
         self, reason: str, url: str, error: LeakrangeError, answered: int | None = None
     ) -> LeakrangeError:
-        self._metrics.upstream_failures.labels(reason).inc()
+        self._metrics.upstream_failures.add(reason)
         log.warning("upstream failed", reason=reason, url=url, answered=answered)
         return error
 

@@ -132,6 +132,8 @@ class _Connection(HttpToolsProtocol):
         self._besides = 0
         """Bytes that came since the last byte of a body."""
         self._from: _Client | None = None
+        self._idle_until = 0.0
+        """When it is closed for want of another request."""
 
     @property
     def unfinished(self) -> bool:
@@ -197,13 +199,28 @@ class _Connection(HttpToolsProtocol):
         if self.cycle.response_complete:  # it was answered before its end, and nothing else wakes us
             self._await_request()
 
+    def on_response_complete(self) -> None:
+        # As uvicorn's, without its timer, of which each request would set and cancel one.
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._idle_until = self.loop.time() + self.timeout_keep_alive
+
     def send_400_response(self, msg: str) -> None:
         self._silent = False
         self.refuse(MalformedBody(msg, hint="send HTTP/1.1"))
 
     def check(self, now: float) -> None:
         """Close it if its client has used up its time."""
-        if not self.unfinished or now < self._deadline:
+        if not self.unfinished:
+            if self._idle_until and now >= self._idle_until and self.waits:
+                self.timeout_keep_alive_handler()
+            return
+        if now < self._deadline:
             return
         of_body = self._phase is _Phase.BODY
         within = self._connections.body_timeout if of_body else self._connections.header_timeout

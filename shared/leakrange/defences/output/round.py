@@ -25,6 +25,8 @@ __all__ = ["Round"]
 
 
 MOST = float(np.finfo(np.float32).max)
+DIGITS = 2.0**53
+"""From here on a float has no digits left to round."""
 
 
 class RoundParameters(Parameters):
@@ -60,6 +62,10 @@ class Round(OutputDefence[RoundParameters]):
         # Only positive powers of ten: integer / power is then the float nearest to the decimal number.
         if self.parameters.decimals is not None:
             up, down = 10.0**self.parameters.decimals, 1.0
+            largest = np.maximum.reduce(np.abs(values), axis=None, initial=0.0)
+            if largest < DIGITS / up:  # as nearly always: nothing of the rest matters
+                near: Values = np.rint(values * up) / up
+                return near
         else:
             assert self.parameters.figures is not None
             magnitude = np.abs(values)
@@ -70,8 +76,7 @@ class Round(OutputDefence[RoundParameters]):
         with np.errstate(over="ignore"):
             scaled = values * up / down
             rounded = np.rint(scaled) / up * down
-        # From 2^53 on a float has no digits left to round.
-        result: Values = np.where(np.abs(scaled) < 2.0**53, rounded, values)
+        result: Values = np.where(np.abs(scaled) < DIGITS, rounded, values)
         return result
 
     @override
