@@ -6,6 +6,7 @@ import hashlib
 import re
 import time
 from collections.abc import Awaitable, Generator
+from functools import lru_cache
 
 import orjson
 import structlog
@@ -39,6 +40,8 @@ from services.proxy.settings import ProxySettings
 log = structlog.get_logger("leakrange.proxy")
 DIGEST = re.compile(r"[0-9a-f]{64}")
 HASHED_AT_ONCE = 1_048_576
+REMEMBERED = 256
+"""Characters of the longest path that is remembered."""
 
 
 class DataPath:
@@ -102,7 +105,10 @@ class DataPath:
                 log.debug("refused", endpoint=endpoint, outcome=outcome)
 
     def _handler(self, request: Request, passed: _Passed) -> tuple[str, Awaitable[Answer | None]]:
-        parts = request.path.split("/")[2:]
+        path = request.path
+        if request.method == "POST" and len(path) <= REMEMBERED and (known := _read_path(path)) is not None:
+            return known[1], self._data(request, *known)  # as nearly all are
+        parts = path.split("/")[2:]
         if parts[0] == OBFUSCATORS and len(parts) == 2 and DIGEST.fullmatch(parts[1]):
             _allow(request, "GET")
             return OBFUSCATORS, self._free.obfuscator(request, parts[1], passed.to(request))
@@ -187,6 +193,15 @@ class _Passed:
             await send(message)
 
         return passing
+
+
+@lru_cache(1024)
+def _read_path(path: str) -> tuple[str, str] | None:
+    """The model and the endpoint of a request for releases, or of an upload; None for other paths."""
+    parts = path.split("/")
+    if len(parts) != 5 or parts[2] != "models" or not is_name(parts[3]):
+        return None
+    return (parts[3], parts[4]) if parts[4] in RELEASES or parts[4] == UPLOADS else None
 
 
 def _allow(request: Request, *methods: str) -> None:

@@ -179,7 +179,10 @@ class _Connection(HttpToolsProtocol):
         # The parser tells the trailers behind a chunked body by the same call. As headers they would replace
         # those that came first: the key, the length, the name of the request.
         if self._phase is _Phase.HEADER:
-            super().on_header(name, value)
+            name = name.lower()
+            if name == b"expect" and value.lower() == b"100-continue":
+                self.expect_100_continue = True
+            self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         self._besides = 0

@@ -6,14 +6,14 @@ first, and searched once: a value that smuggles a line in is refused all the sam
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 
 __all__ = ["Cycle"]
 
-CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+CONTROL = bytes({*range(0x20), 0x7F} - set(b"\t\r\n"))
+"""What must not be in a header; the ends of its lines are counted."""
 
 
 class Cycle(RequestResponseCycle):
@@ -27,8 +27,9 @@ class Cycle(RequestResponseCycle):
         self.response_started = True
         self.waiting_for_100_continue = False
         status, closes = message["status"], False
-        lines = [STATUS_LINE[status]]
-        for name, value in (*self.default_headers, *message.get("headers", ())):
+        headers = [*self.default_headers, *message.get("headers", ())]
+        parts, lines = [STATUS_LINE[status]], 1 + len(headers)
+        for name, value in headers:
             name = name.lower()
             if name == b"content-length" and self.chunked_encoding is None:
                 self.expected_content_length, self.chunked_encoding = int(value), False
@@ -36,13 +37,16 @@ class Cycle(RequestResponseCycle):
                 self.expected_content_length, self.chunked_encoding = 0, True
             elif name == b"connection" and b"close" in map(bytes.strip, value.lower().split(b",")):
                 self.keep_alive, closes = False, True
-            lines.append(b"%b: %b\r\n" % (name, value))
+            parts += (name, b": ", value, b"\r\n")
         if not self.keep_alive and not closes:
-            lines.append(b"connection: close\r\n")
+            lines += 1
+            parts.append(b"connection: close\r\n")
         if self.chunked_encoding is None and self.scope["method"] != "HEAD" and status not in (204, 304):
             self.chunked_encoding = True
-            lines.append(b"transfer-encoding: chunked\r\n")
-        head = b"".join(lines)
-        if not head.count(b"\r") == head.count(b"\n") == len(lines) or CONTROL.search(head):
+            lines += 1
+            parts.append(b"transfer-encoding: chunked\r\n")
+        head = b"".join(parts)
+        ends = head.count(b"\r") == head.count(b"\n") == lines
+        if not ends or len(head.translate(None, CONTROL)) < len(head):
             raise RuntimeError("Invalid HTTP header value.")
         self.transport.write(head + b"\r\n")

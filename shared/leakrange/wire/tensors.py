@@ -53,10 +53,11 @@ def media_type(content_type: str | None) -> str:
     return (content_type or "").split(";", 1)[0].strip().lower()
 
 
-@lru_cache(KEPT_HEADERS)
 def negotiate(accept: str | None) -> str:
     """`JSON` or `NPY`, whichever ``Accept`` weighs more (JSON at a tie); raises `NotAcceptable` where it
     allows neither."""
+    if accept in (JSON, NPY):  # as nearly all are
+        return accept
     if not accept or not accept.strip():
         return JSON
     return _preferred(accept) if len(accept) < 100 else _preferred.__wrapped__(accept)

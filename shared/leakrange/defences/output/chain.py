@@ -143,7 +143,8 @@ class Chain:
             parts = [stage.apply(part, told) for part in parted(current, heads)]
             heads = tuple(part.shape[1] for part in parts)  # a stage may keep fewer
             current = np.concatenate(parts, axis=1)
-        released = np.minimum(np.maximum(current, LEAST), MOST).astype(np.float32)
+        bounded = np.maximum(current, LEAST)
+        released = np.minimum(bounded, MOST, out=bounded).astype(np.float32)
         released += ZERO  # makes 0 of -0, whose sign would tell that of a value that was rounded to nothing
         return released
 
