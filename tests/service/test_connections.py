@@ -8,11 +8,13 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
+import uvicorn
 
 from leakrange.service.settings import ServiceSettings
 from tests.serving import serving
@@ -49,7 +51,8 @@ class Served:
             size += len(message.get("body", b""))
         if message["type"] == "http.disconnect":
             return
-        told = [(b"X-Told", b"plain" + scope["query_string"].replace(b"+", b"\r\nX-Smuggled: "))]
+        said = scope["query_string"].replace(b"+", b"\r\nX-Smuggled: ").replace(b"~", b"\0")
+        told = [(b"X-Told", b"plain" + said)]
         await send({"type": "http.response.start", "status": 200, "headers": told})
         if scope["path"] == "/stream":
             await send({"type": "http.response.body", "body": b"begin", "more_body": True})
@@ -117,8 +120,23 @@ def test_an_answer_cannot_smuggle_a_header(tested: Served) -> None:
             head = until(connection, b"\r\n\r\n")
         assert b"\r\nx-told: plain\r\n" in head
         assert b"\r\ntransfer-encoding: chunked\r\n" in head
-        with tested.connect(GET.replace(b"/plain", b"/plain?+now")) as connection:
-            assert rest(connection) == b""
+        for bad in (b"+now", b"~"):
+            with tested.connect(GET.replace(b"/plain", b"/plain?" + bad)) as connection:
+                assert rest(connection) == b""
+
+
+def test_a_connection_without_a_request_is_closed(tested: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Quietly, after a while; one that is being answered goes on."""
+    # It wants whole seconds, which a test has not.
+    monkeypatch.setattr(uvicorn, "Config", partial(uvicorn.Config, timeout_keep_alive=0.1))  # type: ignore[arg-type]
+    with tested.served(header_timeout=0.2), tested.connect(GET) as idle, tested.connect(STREAM) as busy:
+        until(busy, b"begin")
+        until(idle, LAST_CHUNK)
+        idle.sendall(GET)
+        until(idle, LAST_CHUNK)
+        assert rest(idle) == b""
+        tested.go_on.set()
+        assert b"end" in until(busy, LAST_CHUNK)
 
 
 @pytest.mark.parametrize("half", [HALF_HEADER, HALF_BODY], ids=["header", "body"])
