@@ -67,7 +67,7 @@ class _Connection(asyncio.Protocol):
 
 async def _ask(
     url: str, headers: dict[str, str], body: bytes, connections: int, seconds: float
-) -> list[float]:
+) -> tuple[list[float], float]:
     place = urlsplit(url)
     told = {"Host": place.netloc, "Content-Length": str(len(body)), **headers}
     lines = "".join(f"{name}: {value}\r\n" for name, value in told.items())
@@ -75,6 +75,7 @@ async def _ask(
     latencies: list[float] = []
     refused: list[bytes] = []
     loop = asyncio.get_running_loop()
+    begun = time.perf_counter()
     made = [
         await loop.create_connection(
             lambda: _Connection(request, latencies, refused), place.hostname, place.port
@@ -82,16 +83,18 @@ async def _ask(
         for _ in range(connections)
     ]
     await asyncio.sleep(seconds)
-    counted = list(latencies)
     for _, protocol in made:
         protocol.stopping = True
     await asyncio.wait([protocol.done for _, protocol in made], timeout=60)
     if refused:
         raise SystemExit(f"{len(refused)} answers of {url} were no success: {refused[0]!r}")
-    return counted
+    return latencies, time.perf_counter() - begun
 
 
-def ask(url: str, headers: dict[str, str], body: bytes, connections: int, seconds: float) -> list[float]:
-    """Latencies in seconds of the requests that so many connections had answered within ``seconds``; ends
-    the process where one was not answered with 200."""
+def ask(
+    url: str, headers: dict[str, str], body: bytes, connections: int, seconds: float
+) -> tuple[list[float], float]:
+    """Latencies in seconds of the requests that so many connections send within ``seconds``, and how long it
+    took until all were answered: to leave out the last would tell on those that take long. Ends the process
+    where one was not answered with 200."""
     return uvloop.run(_ask(url, headers, body, connections, seconds))

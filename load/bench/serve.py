@@ -130,13 +130,13 @@ def measured(server: Server, what: Asked, connections: int, seconds: float) -> d
     path, body = wants(what)
     ask(url + path, what.headers, body, connections, seconds / 5)  # to warm up
     before = cpu_seconds(pid)
-    times = ask(url + path, what.headers, body, connections, seconds)
+    times, took = ask(url + path, what.headers, body, connections, seconds)
     if not times:
         raise SystemExit(f"{url} answered nothing in {seconds:g} s; give more --seconds")
     median, last = 1e3 * np.percentile(times, [50, 99])
     images = what.images * len(times)
     spent = 1e3 * (cpu_seconds(pid) - before) / images
-    return {"images_per_second": images / seconds, "p50": median, "p99": last, "cpu": spent}
+    return {"images_per_second": images / took, "p50": median, "p99": last, "cpu": spent}
 
 
 def alone(net: str, size: int, batches: list[int]) -> dict[str, dict[str, float]]:

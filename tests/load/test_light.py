@@ -27,8 +27,10 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
 def test_every_answer_is_timed_and_a_refusal_ends_the_measurement() -> None:
     app.asked = 0  # type: ignore[attr-defined]
     with serving(app) as url:
-        times = ask(f"{url}/path", {"X-It": "1"}, 70_000 * b"a", 4, 0.3)
-        assert app.asked - 4 <= len(times) <= app.asked  # type: ignore[attr-defined]
-        assert 0 < min(times) <= max(times) < 0.3
+        times, took = ask(f"{url}/path", {"X-It": "1"}, 70_000 * b"a", 4, 0.3)
+        assert len(times) == app.asked  # type: ignore[attr-defined]
+        assert 0 < min(times) <= max(times) < took
+        assert took >= 0.3
+        assert sum(times) <= 4 * took
         with pytest.raises(SystemExit, match="no success"):
             ask(f"{url}/path", {}, b"b", 4, 0.1)
