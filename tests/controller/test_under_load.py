@@ -230,6 +230,11 @@ async def test_limits_are_compared_each_with_keys_and_answers_of_its_own(told: C
         }
         assert len({chunk.identity for chunk in taken}) == len(taken) == 8 * CHUNKS
         assert {chunk.job.under for chunk in taken} == {f"{run.run}{name}" for name in names}
+        for chunk in taken:
+            key = await run.parties.proxy.ledger(chunk.job.account)
+            own = [f"{run.run}.honest-s0.{chunk.defence}.0"] if "shared" in chunk.defence else []
+            assert key is not None
+            assert key["limits"] == own
         # what is counted under one defence is nothing to the other
         for defence in ("none", "noisy"):
             for name in names[2:]:

@@ -34,7 +34,7 @@ def test_a_run_outlives_its_database_server(
         run = other.start(scenario("database-killed", defences=significant(3), chunk=4))
         other.until(run, job("probe"))
         own_server.kill()
-        told = problem(other.client.get(f"/v1/runs/{run}"), 503, "unavailable")
+        told = problem(other.client.get(f"/v1/runs/{run}"), 503, "database-away")
         assert "the database server does not answer" in told["detail"]
         assert "start it again" in told["hint"]
         own_server.start_again()

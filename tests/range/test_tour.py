@@ -10,6 +10,7 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 
 from tests.embedded import EmbeddedRange, alive, clean, wait_for
 from tests.range.conftest import FIRST, Controller, Finished, job, scenario, significant
@@ -20,11 +21,13 @@ pytestmark = pytest.mark.timeout(900)
 
 @pytest.fixture
 def place(embedded_range: EmbeddedRange, tmp_path: Path) -> Path:
-    """A folder that looks like the repository, with the range of these tests and a scenario that it knows."""
+    """A folder that looks like the repository, with the range of these tests and scenarios that are quick."""
     (tmp_path / ".venv").symlink_to(Path(sys.executable).parents[1])
     (tmp_path / ".leakrange").symlink_to(embedded_range.root)
     (tmp_path / "scenarios").mkdir()
     (tmp_path / "scenarios" / "demo.yaml").write_text(FIRST)
+    under_load = yaml.safe_load(FIRST) | {"load": {"users": {"attribute": 2}}}
+    (tmp_path / "scenarios" / "load.yaml").write_text(yaml.safe_dump(under_load))
     return tmp_path
 
 
@@ -66,7 +69,8 @@ def test_the_tour_and_a_range_that_comes_back_with_budgets_keys_and_runs(
     said = follow([activate, *visits], place)  # the range stands already
     assert "provider-curious" in said
     assert "synthfaces" in said
-    assert (place / "report.html").read_text().lower().startswith("<!doctype html>")
+    for report in ("report.html", "load.html"):
+        assert (place / report).read_text().lower().startswith("<!doctype html>")
     key = embedded_range("keys", "create", "a visitor", "--budget", "7").stdout.strip()
     run = controller.start(scenario("put-down", defences=significant(3), chunk=4))
     controller.until(run, job("probe"))

@@ -45,6 +45,8 @@ T = TypeVar("T")
 class DatabaseAway(Unavailable):
     """The database server does not answer, or went away in the middle of a transaction."""
 
+    slug, title = "database-away", "The database does not answer"
+
     def __init__(self, error: BaseException) -> None:
         super().__init__(
             f"the database server does not answer: {str(error).strip() or type(error).__name__}",
