@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from clients.cli.embedded.redis_server import redis_command, redis_url
 from clients.cli.embedded.state import StateFolder
@@ -69,6 +71,7 @@ def test_nobody_comes_in_as_the_default_user(tmp_path: Path) -> None:
     port = free_port()
     with serving(folder, port):
         for password in (None, "", "default"):
-            stranger = redis.Redis(port=port, username="default", password=password)
+            once = Retry(NoBackoff(), 0)
+            stranger = redis.Redis(port=port, username="default", password=password, retry=once)
             with stranger, pytest.raises((redis.AuthenticationError, redis.ResponseError)):
                 stranger.get(BUDGET)

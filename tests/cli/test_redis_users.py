@@ -11,7 +11,9 @@ from pathlib import Path
 import httpx
 import pytest
 import redis
+from redis.backoff import NoBackoff
 from redis.exceptions import NoPermissionError
+from redis.retry import Retry
 
 from clients.cli.embedded.ports import assign
 from clients.cli.embedded.redis_server import redis_command, redis_url
@@ -167,12 +169,13 @@ def test_the_proxy_reaches_neither_jobs_nor_reports(standing: Standing) -> None:
 
 
 def test_nobody_comes_in_without_a_name_and_its_password(standing: Standing) -> None:
-    with redis.Redis(port=standing.port) as client, pytest.raises(redis.AuthenticationError):
+    once = Retry(NoBackoff(), 0)
+    with redis.Redis(port=standing.port, retry=once) as client, pytest.raises(redis.AuthenticationError):
         client.ping()
     password = standing.folder.secret("redis-fleet")
     for name in ("default", "proxy", "operator"):
         with (
-            redis.Redis(port=standing.port, username=name, password=password) as client,
+            redis.Redis(port=standing.port, username=name, password=password, retry=once) as client,
             pytest.raises(redis.AuthenticationError),
         ):
             client.ping()

@@ -30,7 +30,7 @@ def test_every_answer_is_timed_and_a_refusal_ends_the_measurement() -> None:
         times, took = ask(f"{url}/path", {"X-It": "1"}, 70_000 * b"a", 4, 0.3)
         assert len(times) == app.asked  # type: ignore[attr-defined]
         assert 0 < min(times) <= max(times) < took
-        assert took >= 0.3
+        assert took > 0.29  # timers are early by less than a tick
         assert sum(times) <= 4 * took
         with pytest.raises(SystemExit, match="no success"):
             ask(f"{url}/path", {}, b"b", 4, 0.1)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.embedded import EmbeddedRange, clean
@@ -68,6 +69,7 @@ def test_a_scenario_under_load_from_the_command_to_the_figures(
     assert picture.read_text().startswith("<svg")
 
 
+@pytest.mark.slow
 def test_neither_a_killed_locust_nor_a_killed_controller_loses_anything(
     embedded_range: EmbeddedRange, controller: Controller
 ) -> None:

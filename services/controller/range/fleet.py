@@ -91,8 +91,11 @@ class Fleet:
     async def stop(self) -> None:
         """Stop listening. Jobs in progress continue in the fleet."""
         tasks = [*self._loops, *(each.sending for each in self._pending.values() if each.sending is not None)]
-        for task in tasks:
-            task.cancel()
+        waiting = set(tasks)
+        while waiting:  # a cancellation that comes together with the Redis client's own timeout is lost in it
+            for task in waiting:
+                task.cancel()
+            _, waiting = await asyncio.wait(waiting, timeout=1.0)
         await asyncio.gather(*tasks, return_exceptions=True)
         for pending in self._pending.values():
             pending.done.cancel()

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-__all__ = ["ATTACKERS", "KINDS", "Alternative", "LoadSpec", "Role", "Shape", "UserKind"]
+__all__ = ["ATTACKERS", "KINDS", "Alternative", "LimitSpec", "LoadSpec", "Role", "Shape", "UserKind"]
 
 UserKind = Literal["honest", "membership", "attribute", "verification", "reconstruction", "botnet"]
 Role = Literal["users", "membership", "attribute", "verification", "reconstruction"]
