@@ -32,11 +32,12 @@ endif
 # takes several times as long as importing them: it is made at install, and for our own code at the first start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types contracts deploy-lint unit test-slow federation-env peers-env reproduce reproduce-quick compose-env kubernetes-env clean help
+.PHONY: demo test lint types contracts deploy-lint docs unit test-slow federation-env peers-env reproduce reproduce-quick compose-env kubernetes-env clean help
 
 help:
 	@echo "make demo       start a range, run scenarios/demo.yaml, stop, show the report"
-	@echo "make test       lint, types, import contracts, container files and manifests, all tests"
+	@echo "make test       lint, types, import contracts, container files and manifests, documentation, all tests"
+	@echo "make docs       the documentation as pages, in build/site"
 	@echo "make reproduce-quick  a few rows of every paper, under 20 minutes on 2 cores (needs LEAKRANGE_DATA)"
 	@echo "make reproduce  every table of every paper, as printed (needs LEAKRANGE_DATA; days, may be interrupted)"
 	@echo "make test-slow  what the papers claim, on real data (needs LEAKRANGE_DATA)"
@@ -51,7 +52,7 @@ demo: $(DEMO_READY)
 	$(BIN)/leakrange up --detach --state $(STATE) --ports $(PORTS) && \
 	$(BIN)/leakrange run scenarios/demo.yaml --state $(STATE) --report $(STATE)/report.html --open
 
-test: lint types contracts deploy-lint unit
+test: lint types contracts deploy-lint docs unit
 
 lint: $(TEST_READY)
 	$(BIN)/ruff check .
@@ -67,6 +68,9 @@ deploy-lint: $(TEST_READY)
 	$(BIN)/check-jsonschema --builtin-schema vendor.compose-spec docker-compose.yml infra/compose/gpu.yml
 	$(BIN)/hadolint infra/docker/Dockerfile*
 	$(BIN)/python infra/kubernetes/check.py
+
+docs: $(TEST_READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 unit: $(TEST_READY) $(FEDERATION_READY)
 	LEAKRANGE_FEDERATION_PYTHON=$(abspath $(FEDERATION_VENV))/bin/python $(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
