@@ -10,8 +10,8 @@ from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 from redis.typing import EncodableT, FieldT
 
+from leakrange.wire.administration import Account, KeyChange, KeyRequest
 from leakrange.wire.errors import Conflict, InvalidInput, NotFound
-from services.proxy.admin_schemas import Account, KeyChange, KeyRequest
 from services.proxy.configuration import (
     AUTH,
     BINDINGS,

@@ -9,11 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 
 from leakrange.defences.output import Chain
 from leakrange.service.app import check_operator
-from leakrange.wire.errors import NotFound
-from leakrange.wire.schemas import Name
-from services.proxy.accounts import AccountStore
-from services.proxy.admin_limits import router as limits
-from services.proxy.admin_schemas import (
+from leakrange.wire.administration import (
     Account,
     Accounts,
     BindingBody,
@@ -29,6 +25,10 @@ from services.proxy.admin_schemas import (
     RouteBody,
     Routes,
 )
+from leakrange.wire.errors import NotFound
+from leakrange.wire.schemas import Name
+from services.proxy.accounts import AccountStore
+from services.proxy.admin_limits import router as limits
 from services.proxy.admin_shadows import router as shadows
 from services.proxy.configuration import Configuration
 from services.proxy.openapi import KEY

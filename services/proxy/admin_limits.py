@@ -7,8 +7,8 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request
 
 from leakrange.wire.errors import NotFound
+from leakrange.wire.limits import LimitBody, LimitKind, LimitList, LimitUse, NamedLimit
 from leakrange.wire.schemas import Name
-from services.proxy.limit_schemas import LimitBody, LimitKind, LimitList, LimitUse, NamedLimit
 from services.proxy.limit_store import LimitStore
 from services.proxy.limits import limit_kinds, read_limit
 

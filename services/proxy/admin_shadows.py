@@ -6,39 +6,13 @@ import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Request
-from pydantic import BaseModel
 
+from leakrange.wire.administration import BindingBody, Endpoint, ShadowFigures, ShadowList
 from leakrange.wire.schemas import Name
-from services.proxy.admin_schemas import BindingBody, Endpoint
 from services.proxy.configuration import SHADOWS, Configuration
 from services.proxy.policies import PolicyStore
 from services.proxy.shadows import Shadow, Shadows
 from services.proxy.snapshot import Binding
-
-
-class ShadowFigures(BindingBody):
-    """A shadow, and what it would have made of the answers that it was computed beside."""
-
-    requests: int
-    samples: int
-    values: int
-    changed: int
-    """Values that differ from those that were sent."""
-    decisions: int
-    """Samples whose largest value would have been another one."""
-    distance: float | None
-    """Mean over samples of the Euclidean distance from what was sent; None before the first."""
-    cpu_seconds: float
-    failed: int
-    """Requests of which it made nothing: the policy cannot take their release, say."""
-    skipped: int
-    """Requests that it was too slow for."""
-
-
-class ShadowList(BaseModel):
-    """All shadows."""
-
-    shadows: list[ShadowFigures]
 
 
 def _configuration(request: Request) -> Configuration:

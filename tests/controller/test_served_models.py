@@ -20,8 +20,8 @@ from leakrange.service.operators import Edge, Providers, Proxy
 from leakrange.store.engine import Database
 from leakrange.store.files import FolderStore
 from leakrange.store.runs import Runs
-from leakrange.store.tables import RunState
 from leakrange.wire.names import PublicNames
+from leakrange.wire.runs import State
 from leakrange.wire.transport import AiohttpTransport
 from services.controller.range.dispatch import Dispatch
 from services.controller.range.fleet import Fleet
@@ -96,7 +96,7 @@ class Controller:
             await Runs(session).move(made.id, "running")
             return made.id
 
-    async def end(self, run: str, state: RunState = "done") -> None:
+    async def end(self, run: str, state: State = "done") -> None:
         async with self.database.write() as session:
             assert await Runs(session).move(run, state)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from leakrange.wire.administration import BindingBody, KeyRequest
 from leakrange.wire.endpoints import (
     ENDPOINTS,
     RELEASES,
@@ -16,7 +17,6 @@ from leakrange.wire.endpoints import (
 )
 from leakrange.wire.errors import NotFound
 from leakrange.wire.schemas import Service, StudentService
-from services.proxy.admin_schemas import BindingBody, KeyRequest
 
 STUDENTS: tuple[StudentService, ...] = ("features", "verification", "recognition")
 SERVICES: tuple[Service, ...] = ("classifier", *STUDENTS)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
-from services.controller.audits.schemas import AuditAccepted, AuditList, AuditRequest, AuditView
+from leakrange.jobs.audits import AuditAccepted, AuditList, AuditRequest, AuditView
 from services.controller.audits.service import AuditService
 from services.controller.requests import After, Identity, Limit, Operator
 

@@ -9,6 +9,13 @@ import structlog
 
 from leakrange.data import datasets
 from leakrange.jobs.audit import AuditPlan
+from leakrange.jobs.audits import (
+    AuditAccepted,
+    AuditEntry,
+    AuditList,
+    AuditRequest,
+    AuditView,
+)
 from leakrange.jobs.verdict import Verdict
 from leakrange.registry import UnknownName
 from leakrange.service.operators import Proxy
@@ -21,13 +28,6 @@ from leakrange.wire.endpoints import ARTIFACT
 from leakrange.wire.errors import PROBLEM_BASE, DataUnavailable, InvalidInput, LeakrangeError
 from leakrange.wire.keys import api_key
 from leakrange.wire.transport import Transport
-from services.controller.audits.schemas import (
-    AuditAccepted,
-    AuditEntry,
-    AuditList,
-    AuditRequest,
-    AuditView,
-)
 from services.controller.range.auditing import audit_job, verdict_of
 from services.controller.range.fleet import Fleet, JobFailed
 from services.controller.settings import ControllerSettings

@@ -4,11 +4,9 @@ language's schema.
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from leakrange.attacks import attacks
 from leakrange.data import datasets
@@ -17,46 +15,10 @@ from leakrange.providers.behaviours import behaviours
 from leakrange.scenario.schema import scenario_schema
 from leakrange.store.engine import Database
 from leakrange.store.models import Models
-from leakrange.wire.samples import SampleSpec
+from leakrange.store.tables import Model
+from leakrange.wire.catalogue import DataEntry, Entry, ModelEntry
 
 router = APIRouter(prefix="/v1", tags=["catalogue"])
-
-
-class DataEntry(BaseModel):
-    """A registered data set; ``unavailable`` says why it cannot be loaded on this machine, None where it
-    can.
-    """
-
-    name: str
-    description: str
-    sample: SampleSpec
-    attributes: dict[str, list[str]]
-    source: str
-    unavailable: str | None
-
-
-class Entry(BaseModel):
-    """A registered attack, behaviour or defence, with the JSON schema of its parameters."""
-
-    name: str
-    summary: str
-    paper: str = ""
-    equation: str = ""
-    parameters: dict[str, Any]
-
-
-class ModelEntry(BaseModel):
-    """A trained model in the artifact store."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    digest: str
-    data: str
-    behaviour: str
-    seed: int
-    recipe: dict[str, Any]
-    figures: dict[str, Any]
-    created: Annotated[str, BeforeValidator(datetime.isoformat)]
 
 
 @router.get("/data")
@@ -106,7 +68,7 @@ async def models(
     database: Database = request.app.state.database
     async with database.read() as session:
         rows = await Models(session).page(limit=limit, offset=offset)
-    return {"models": [ModelEntry.model_validate(row) for row in rows]}
+    return {"models": [_model(row) for row in rows]}
 
 
 @router.get("/scenario/schema")
@@ -122,4 +84,16 @@ def _entry(name: str, entry: Any) -> Entry:
         paper=getattr(entry, "paper", ""),
         equation=getattr(entry, "equation", ""),
         parameters=entry.Parameters.model_json_schema(),
+    )
+
+
+def _model(row: Model) -> ModelEntry:
+    return ModelEntry(
+        digest=row.digest,
+        data=row.data,
+        behaviour=row.behaviour,
+        seed=row.seed,
+        recipe=row.recipe,
+        figures=row.figures,
+        created=row.created.isoformat(),
     )

@@ -17,8 +17,9 @@ from leakrange.store.events import Events
 from leakrange.store.jobs import Jobs
 from leakrange.store.models import Models
 from leakrange.store.runs import FINAL, Runs
-from leakrange.store.tables import JobKind, RunState, now
+from leakrange.store.tables import JobKind, now
 from leakrange.store.trials import Ledger, Trials, Truths
+from leakrange.wire.runs import State
 from services.controller.range.news import News
 
 ENDED = ("done", "refused")
@@ -168,7 +169,7 @@ class Journal:
             error = None
             if failed:
                 error = f"{len(failed)} of {len(results)} trials failed; the first: {failed[0].get('error')}"
-            state: RunState = "failed" if failed else "done"
+            state: State = "failed" if failed else "done"
             if await Runs(session).move(self.run, state, error=error):
                 await Events(session).append(
                     self.run, "run.finished", {"state": state, "message": error or "done"}

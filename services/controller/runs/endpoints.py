@@ -10,8 +10,8 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from leakrange.scenario.results import RunResults
 from leakrange.wire.errors import NotAcceptable
+from leakrange.wire.runs import Accepted, ReconstructedList, RunList, RunView
 from services.controller.requests import After, Identity, Limit, Operator
-from services.controller.runs.schemas import Accepted, ReconstructedList, RunList, RunView
 from services.controller.runs.service import RunService
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])

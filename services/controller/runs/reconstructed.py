@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from leakrange.attacks.kinds import leakage_of
 from leakrange.metrics.numbers import figure
 from leakrange.scenario.results import Reconstructions, TrialResult
-from services.controller.runs.schemas import Reconstructed
+from leakrange.wire.runs import Reconstructed
 
 __all__ = ["VIEW", "strongest"]
 

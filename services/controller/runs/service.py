@@ -26,12 +26,12 @@ from leakrange.store.runs import FINAL, Runs
 from leakrange.store.tables import Run
 from leakrange.store.trials import Trials
 from leakrange.wire.errors import BodyTooLarge
+from leakrange.wire.runs import Accepted, Count, ReconstructedList, RunList, RunView
 from services.controller.range.news import News
 from services.controller.range.supervisor import Supervisor
 from services.controller.runs.environment import describe
 from services.controller.runs.reconstructed import VIEW, strongest
 from services.controller.runs.results import gather, read_record
-from services.controller.runs.schemas import Accepted, Count, ReconstructedList, RunList, RunView
 
 MAX_SCENARIO = 1_000_000
 

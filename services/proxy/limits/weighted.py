@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from typing_extensions import override
 
-from services.proxy.admin_schemas import Endpoint
+from leakrange.wire.administration import Endpoint
 from services.proxy.limits.base import Ask, Limit, Samples, limit_kinds
 
 __all__ = ["Weighted"]

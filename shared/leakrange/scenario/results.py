@@ -8,19 +8,17 @@ from pydantic import BaseModel, ConfigDict
 
 from leakrange.metrics.estimate import Estimate, OverSeeds
 from leakrange.scenario.under_load import Loaded
+from leakrange.wire.runs import State
 
 __all__ = [
     "Curve",
     "ModelResult",
     "Reconstructions",
     "RunResults",
-    "State",
     "Summary",
     "TrialResult",
     "Varied",
 ]
-
-State = Literal["queued", "running", "done", "failed", "cancelled"]
 
 
 class _Strict(BaseModel):

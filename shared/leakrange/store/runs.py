@@ -9,13 +9,14 @@ from typing import Any
 from sqlalchemy import select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from leakrange.store.tables import Run, RunState, now
+from leakrange.store.tables import Run, now
 from leakrange.wire.errors import InvalidInput, NotFound
+from leakrange.wire.runs import State
 
 __all__ = ["FINAL", "Runs"]
 
-FINAL: frozenset[RunState] = frozenset({"done", "failed", "cancelled"})
-_FROM: dict[RunState, tuple[RunState, ...]] = {
+FINAL: frozenset[State] = frozenset({"done", "failed", "cancelled"})
+_FROM: dict[State, tuple[State, ...]] = {
     "queued": (),
     "running": ("queued",),
     "done": ("running",),
@@ -87,7 +88,7 @@ class Runs:
         query = select(Run).where(Run.state.not_in(FINAL)).order_by(Run.created, Run.id)
         return (await self.session.scalars(query)).all()
 
-    async def move(self, run_id: str, to: RunState, *, error: str | None = None) -> bool:
+    async def move(self, run_id: str, to: State, *, error: str | None = None) -> bool:
         """Move a run on; True if this call did it, False where it is not in a state that leads there (so
         a repetition changes nothing).
 

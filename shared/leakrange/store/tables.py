@@ -22,9 +22,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
+from leakrange.jobs.audits import AuditState
+from leakrange.wire.runs import State
+
 __all__ = [
     "Audit",
-    "AuditState",
     "Base",
     "Event",
     "Instant",
@@ -35,17 +37,14 @@ __all__ = [
     "Load",
     "Model",
     "Run",
-    "RunState",
     "Served",
     "Trial",
     "Truth",
     "now",
 ]
 
-RunState = Literal["queued", "running", "done", "failed", "cancelled"]
 JobState = Literal["pending", "dispatched", "done", "failed", "cancelled"]
 JobKind = Literal["train", "stream", "probe", "fit", "audit"]
-AuditState = Literal["running", "done", "failed"]
 
 
 def now() -> datetime:
@@ -99,7 +98,7 @@ class Run(Base):
     numbered."""
 
     __tablename__ = "runs"
-    __table_args__ = (_one_of("state", RunState), Index(None, "created", "id"), Index(None, "state"))
+    __table_args__ = (_one_of("state", State), Index(None, "created", "id"), Index(None, "state"))
 
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
     name: Mapped[str] = mapped_column(String(128))
@@ -107,7 +106,7 @@ class Run(Base):
     scenario: Mapped[dict[str, Any]]
     plan: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True), deferred=True)
     """The expanded matrix, kept so that a later version of the code goes on with what was begun."""
-    state: Mapped[RunState] = mapped_column(String(16), default="queued")
+    state: Mapped[State] = mapped_column(String(16), default="queued")
     created: Mapped[datetime] = mapped_column(default=now)
     started: Mapped[datetime | None]
     finished: Mapped[datetime | None]

@@ -1,15 +1,18 @@
-"""Schemas of requests and answers about audits."""
+"""Audits, as the controller is asked for them and tells of them (``/v1/audits``)."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.verdict import Conclusion, Verdict
-from leakrange.store.tables import AuditState
 from leakrange.wire.schemas import Name
+
+__all__ = ["AuditAccepted", "AuditEntry", "AuditList", "AuditRequest", "AuditState", "AuditView"]
+
+AuditState = Literal["running", "done", "failed"]
 
 
 class AuditRequest(BaseModel):

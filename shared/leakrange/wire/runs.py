@@ -1,10 +1,15 @@
-"""Schemas of the controller's answers about runs."""
+"""Runs, as the controller tells of them (``/v1/runs``)."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel
 
-from leakrange.scenario.results import State
+__all__ = ["Accepted", "Count", "Reconstructed", "ReconstructedList", "RunList", "RunView", "State"]
+
+State = Literal["queued", "running", "done", "failed", "cancelled"]
+"""Of a run."""
 
 
 class Count(BaseModel):

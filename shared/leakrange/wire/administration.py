@@ -1,4 +1,4 @@
-"""Bodies of the admin API."""
+"""Policies, bindings, routes, keys and shadows: bodies of the proxy's ``/admin``."""
 
 from __future__ import annotations
 
@@ -8,6 +8,28 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, HttpUrl, mode
 
 from leakrange.wire.endpoints import ENDPOINTS, RELEASES, UPLOADS
 from leakrange.wire.schemas import Name
+
+__all__ = [
+    "Account",
+    "Accounts",
+    "BindingBody",
+    "Bindings",
+    "Budget",
+    "Counting",
+    "Endpoint",
+    "KeyChange",
+    "KeyRequest",
+    "Limits",
+    "NewKey",
+    "Policies",
+    "Policy",
+    "PolicyBody",
+    "Route",
+    "RouteBody",
+    "Routes",
+    "ShadowFigures",
+    "ShadowList",
+]
 
 Budget = Annotated[int, Field(ge=0, le=10**12, strict=True)]
 """Samples."""
@@ -79,6 +101,31 @@ class Bindings(_Strict):
     """All bindings."""
 
     bindings: list[BindingBody]
+
+
+class ShadowFigures(BindingBody):
+    """A shadow, and what it would have made of the answers that it was computed beside."""
+
+    requests: int
+    samples: int
+    values: int
+    changed: int
+    """Values that differ from those that were sent."""
+    decisions: int
+    """Samples whose largest value would have been another one."""
+    distance: float | None
+    """Mean over samples of the Euclidean distance from what was sent; None before the first."""
+    cpu_seconds: float
+    failed: int
+    """Requests of which it made nothing: the policy cannot take their release, say."""
+    skipped: int
+    """Requests that it was too slow for."""
+
+
+class ShadowList(_Strict):
+    """All shadows."""
+
+    shadows: list[ShadowFigures]
 
 
 def _plain(url: HttpUrl) -> HttpUrl:

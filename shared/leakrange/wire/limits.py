@@ -1,4 +1,4 @@
-"""Bodies of the admin API about limits."""
+"""What bounds keys beside their budgets: bodies of the proxy's ``/admin/limits``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from leakrange.wire.schemas import Name
+
+__all__ = ["LimitBody", "LimitKind", "LimitList", "LimitUse", "NamedLimit"]
 
 
 class LimitBody(BaseModel):
