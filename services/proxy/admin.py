@@ -27,37 +27,16 @@ from leakrange.wire.administration import (
 )
 from leakrange.wire.errors import NotFound
 from leakrange.wire.schemas import Name
-from services.proxy.accounts import AccountStore
 from services.proxy.admin_limits import router as limits
+from services.proxy.admin_parts import KeyTable, Live, PolicyTable
 from services.proxy.admin_shadows import router as shadows
-from services.proxy.configuration import Configuration
 from services.proxy.openapi import KEY
-from services.proxy.policies import PolicyStore
 from services.proxy.snapshot import Binding
 
 
 def _operator(request: Request) -> None:
     check_operator(request.headers.get("authorization"), request.app.state.settings.operator_key)
 
-
-def _configuration(request: Request) -> Configuration:
-    configuration: Configuration = request.app.state.configuration
-    return configuration
-
-
-def _policies(request: Request) -> PolicyStore:
-    store: PolicyStore = request.app.state.policies
-    return store
-
-
-def _accounts(request: Request) -> AccountStore:
-    store: AccountStore = request.app.state.accounts
-    return store
-
-
-Live = Annotated[Configuration, Depends(_configuration)]
-PolicyTable = Annotated[PolicyStore, Depends(_policies)]
-KeyTable = Annotated[AccountStore, Depends(_accounts)]
 
 router = APIRouter(prefix="/admin", tags=["admin"], dependencies=[Depends(_operator), KEY])
 router.include_router(limits)

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter
 
 from leakrange.wire.errors import NotFound
 from leakrange.wire.limits import LimitBody, LimitKind, LimitList, LimitUse, NamedLimit
 from leakrange.wire.schemas import Name
-from services.proxy.limit_store import LimitStore
+from services.proxy.admin_parts import LimitTable
 from services.proxy.limits import limit_kinds, read_limit
-
-
-def _store(request: Request) -> LimitStore:
-    store: LimitStore = request.app.state.limits
-    return store
-
-
-Store = Annotated[LimitStore, Depends(_store)]
 
 router = APIRouter(prefix="/limits")
 
 
 @router.get("")
-async def list_limits(store: Store) -> LimitList:
+async def list_limits(store: LimitTable) -> LimitList:
     """All limits, and the kinds that there are with their parameters."""
     named = [
         NamedLimit.model_validate({"name": name, **one.spec()}) for name, one in (await store.all()).items()
@@ -33,7 +23,7 @@ async def list_limits(store: Store) -> LimitList:
 
 
 @router.get("/{name}")
-async def get_limit(name: Name, store: Store) -> LimitUse:
+async def get_limit(name: Name, store: LimitTable) -> LimitUse:
     """One limit, and what is counted under it."""
     limit = (await store.all()).get(name)
     if limit is None:
@@ -42,7 +32,7 @@ async def get_limit(name: Name, store: Store) -> LimitUse:
 
 
 @router.put("/{name}")
-async def put_limit(name: Name, body: LimitBody, store: Store) -> NamedLimit:
+async def put_limit(name: Name, body: LimitBody, store: LimitTable) -> NamedLimit:
     """Create or change a limit. All mistakes are told at once. What is counted under it stays, unless its
     kind changes."""
     limit = read_limit(body.model_dump())
@@ -51,7 +41,7 @@ async def put_limit(name: Name, body: LimitBody, store: Store) -> NamedLimit:
 
 
 @router.delete("/{name}", status_code=204)
-async def delete_limit(name: Name, store: Store) -> None:
+async def delete_limit(name: Name, store: LimitTable) -> None:
     """Delete a limit that no key names, and what is counted under it."""
     await store.delete(name)
 

@@ -5,40 +5,20 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query
 
 from leakrange.wire.administration import BindingBody, Endpoint, ShadowFigures, ShadowList
 from leakrange.wire.schemas import Name
-from services.proxy.configuration import SHADOWS, Configuration
-from services.proxy.policies import PolicyStore
-from services.proxy.shadows import Shadow, Shadows
+from services.proxy.admin_parts import Live, PolicyTable, ShadowTable
+from services.proxy.configuration import SHADOWS
+from services.proxy.shadows import Shadow
 from services.proxy.snapshot import Binding
-
-
-def _configuration(request: Request) -> Configuration:
-    configuration: Configuration = request.app.state.configuration
-    return configuration
-
-
-def _policies(request: Request) -> PolicyStore:
-    store: PolicyStore = request.app.state.policies
-    return store
-
-
-def _shadows(request: Request) -> Shadows:
-    shadows: Shadows = request.app.state.shadows
-    return shadows
-
-
-Store = Annotated[PolicyStore, Depends(_policies)]
 
 router = APIRouter(prefix="/shadows")
 
 
 @router.get("")
-async def list_shadows(
-    live: Annotated[Configuration, Depends(_configuration)], shadows: Annotated[Shadows, Depends(_shadows)]
-) -> ShadowList:
+async def list_shadows(live: Live, shadows: ShadowTable) -> ShadowList:
     """All shadows with their figures."""
     snapshot = await live.refresh()
     ordered = sorted(snapshot.shadows.items(), key=lambda item: [part or "" for part in item[0]])
@@ -48,7 +28,7 @@ async def list_shadows(
 
 
 @router.put("")
-async def put_shadow(body: BindingBody, store: Store) -> BindingBody:
+async def put_shadow(body: BindingBody, store: PolicyTable) -> BindingBody:
     """Let a policy be computed and counted, and never sent, beside the one that holds: for a key, a model,
     one endpoint of a model, or (none of them) all. Each policy has figures of its own."""
     await store.put_binding(Binding(body.key, body.model, body.endpoint), body.policy, SHADOWS)
@@ -57,7 +37,7 @@ async def put_shadow(body: BindingBody, store: Store) -> BindingBody:
 
 @router.delete("", status_code=204)
 async def delete_shadow(
-    store: Store,
+    store: PolicyTable,
     key: Annotated[Name | None, Query()] = None,
     model: Annotated[Name | None, Query()] = None,
     endpoint: Annotated[Endpoint | None, Query()] = None,

@@ -1,0 +1,48 @@
+"""What the endpoints of the admin API work with: the parts of the application, by their names in
+signatures."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from services.proxy.accounts import AccountStore
+from services.proxy.configuration import Configuration
+from services.proxy.limit_store import LimitStore
+from services.proxy.policies import PolicyStore
+from services.proxy.shadows import Shadows
+
+__all__ = ["KeyTable", "LimitTable", "Live", "PolicyTable", "ShadowTable"]
+
+
+def _configuration(request: Request) -> Configuration:
+    configuration: Configuration = request.app.state.configuration
+    return configuration
+
+
+def _policies(request: Request) -> PolicyStore:
+    store: PolicyStore = request.app.state.policies
+    return store
+
+
+def _accounts(request: Request) -> AccountStore:
+    store: AccountStore = request.app.state.accounts
+    return store
+
+
+def _limits(request: Request) -> LimitStore:
+    store: LimitStore = request.app.state.limits
+    return store
+
+
+def _shadows(request: Request) -> Shadows:
+    shadows: Shadows = request.app.state.shadows
+    return shadows
+
+
+Live = Annotated[Configuration, Depends(_configuration)]
+PolicyTable = Annotated[PolicyStore, Depends(_policies)]
+KeyTable = Annotated[AccountStore, Depends(_accounts)]
+LimitTable = Annotated[LimitStore, Depends(_limits)]
+ShadowTable = Annotated[Shadows, Depends(_shadows)]
