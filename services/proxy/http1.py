@@ -16,13 +16,12 @@ import httptools
 from yarl import URL
 
 from leakrange.wire.turns import LARGE
+from services.proxy.interim import MOST_INTERIM
 
 __all__ = ["AnswerTooLarge", "BadAnswer", "Client", "Response"]
 
 MAX_HEADER = 65_536
 """Bytes of an answer's header."""
-MOST_INTERIM = 8
-"""Answers of status 1xx that may come before the answer."""
 IDLE = 4.0
 """Seconds for which a connection waits for another request. uvicorn closes it after 5: let go before, so that
 no request meets a closing one."""

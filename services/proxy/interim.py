@@ -11,11 +11,15 @@ from typing import Any
 import aiohttp
 from aiohttp.connector import Connection
 
-MOST = 8
+__all__ = ["MOST_INTERIM", "PatientResponse"]
+
+MOST_INTERIM = 8
+"""For all answers of providers, by whichever client they are asked."""
 
 
 class PatientResponse(aiohttp.ClientResponse):
-    """For a session's ``response_class``; raises `aiohttp.ClientPayloadError` after `MOST` of them."""
+    """For a session's ``response_class``; after `MOST_INTERIM` of them it raises
+    `aiohttp.ClientPayloadError`."""
 
     async def start(self, connection: Connection) -> aiohttp.ClientResponse:
         """Read the head of the answer."""
@@ -25,8 +29,8 @@ class PatientResponse(aiohttp.ClientResponse):
         async def counted() -> Any:
             nonlocal seen
             seen += 1
-            if seen > MOST + 1:
-                raise aiohttp.ClientPayloadError(f"more than {MOST} interim answers")
+            if seen > MOST_INTERIM + 1:
+                raise aiohttp.ClientPayloadError(f"more than {MOST_INTERIM} interim answers")
             return await read()
 
         protocol.read = counted
