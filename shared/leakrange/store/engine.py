@@ -14,6 +14,7 @@ would leave its SQLite connection open, with the lock on the database, until the
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
@@ -126,12 +127,26 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     cursor = connection.cursor()
     for pragma in (
         f"busy_timeout={BUSY_TIMEOUT_MS}",
-        "journal_mode=WAL",
         "synchronous=NORMAL",  # with WAL: no corruption on power loss, and a killed process loses nothing
         "foreign_keys=ON",
     ):
         cursor.execute(f"PRAGMA {pragma}")
+    _write_ahead(connection, cursor)
     cursor.close()
+
+
+def _write_ahead(connection: Any, cursor: Any) -> None:
+    """Turn the write-ahead log on. Where several open a new file at a time, SQLite refuses all but one of
+    them at once, whatever the ``busy_timeout``: each holds what another would have to wait for."""
+    give_up = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+    while True:
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+        connection.run_async(lambda _: asyncio.sleep(0.01))
 
 
 async def _finished(begin: Callable[..., Coroutine[Any, Any, T]], *given: Any, **named: Any) -> T:
