@@ -31,7 +31,7 @@ def test_a_run_outlives_its_database_server(
     database = own_server.empty("postgresql")
     chosen = second(embedded_range, tmp_path, curious=curious, database_url=database)
     with another(embedded_range, chosen) as other:
-        run = other.start(scenario("database-killed", defences=significant(3), chunk=4))
+        run = other.start(scenario("database-killed", defences=significant(5), chunk=4))
         other.until(run, job("probe"))
         own_server.kill()
         told = problem(other.client.get(f"/v1/runs/{run}"), 503, "database-away")
@@ -42,4 +42,4 @@ def test_a_run_outlives_its_database_server(
         over = other.finished(run)
     over.check(2)
     assert over.view["jobs"]["probe"]["total"] == 48
-    assert over.account("attacker", "honest-s0.figures-3.q0")["spent"] == 192
+    assert over.account("attacker", "honest-s0.figures-5.q0")["spent"] == 192
