@@ -25,7 +25,8 @@ from services.controller.catalogue.endpoints import router as catalogue
 from services.controller.load.endpoints import router as load
 from services.controller.load.service import LoadService
 from services.controller.obfuscators import router as obfuscators
-from services.controller.page.endpoints import router as page
+from services.controller.pages import add_pages
+from services.controller.pages.visitors import Reader
 from services.controller.range.fleet import Fleet
 from services.controller.range.news import News
 from services.controller.range.parties import Parties
@@ -85,12 +86,9 @@ def controller(settings: ControllerSettings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.database = database
-    app.include_router(runs)
-    app.include_router(load)
-    app.include_router(audits)
-    app.include_router(catalogue)
-    app.include_router(obfuscators)
-    app.include_router(page)
+    for router in (runs, load, audits, catalogue, obfuscators):
+        app.include_router(router, dependencies=[Reader])
+    add_pages(app)
     return app
 
 

@@ -26,6 +26,8 @@ class ControllerSettings(ServiceSettings):
     """Where messages to the fleet go; empty: to Redis, which keeps orders, leases and reports in any case."""
     fleet_secret: RandomSecret
     """The fleet's API keys are derived from it and from the key's name, which is all that a job tells."""
+    viewer_key: RandomSecret | None = None
+    """What lets somebody look at everything and change nothing. None: whoever reaches the controller may."""
     models_dir: Path = Path("models")
     releases_dir: Path = Path("releases")
     providers: dict[str, str]

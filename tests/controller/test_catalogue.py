@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+import tests.serializers  # noqa: F401  # by which Schemathesis sends arrays
 from tests.controller.conftest import OPERATOR, SCENARIO, Api
 
 

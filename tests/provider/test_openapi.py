@@ -11,14 +11,9 @@ import schemathesis.checks
 import schemathesis.core.result
 from hypothesis import HealthCheck, given, settings
 
+import tests.serializers  # noqa: F401  # by which Schemathesis sends arrays
 from tests.provider.conftest import KEY, Provider
 from tests.provider.tiny import SHAPE
-
-
-@schemathesis.serializer("application/x-npy", "image/png", "image/jpeg")
-def _as_bytes(ctx: schemathesis.SerializationContext, value: Any) -> Any:
-    return value if isinstance(value, bytes) else str(value).encode()
-
 
 FACES = {f"/v1/models/{{model}}/{rest}" for rest in ("verification", "gallery", "gallery/{person}")}
 

@@ -7,6 +7,7 @@ that was not measured reads "–", one for which there was too little to measure
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 
 from leakrange.metrics.registry import BOUNDED, Unit
@@ -28,6 +29,7 @@ __all__ = [
     "score",
     "share",
     "signed",
+    "utc",
 ]
 
 MISSING = "–"
@@ -148,3 +150,8 @@ def duration(seconds: float | None) -> str:
         + f"{minutes}{SPACE}min"
         + ("" if hours else f" {rest}{SPACE}s")
     )
+
+
+def utc(time: str) -> str:
+    """A time in ISO 8601, to the minute."""
+    return f"{datetime.fromisoformat(time).astimezone(UTC):%Y-%m-%d %H:%M} UTC"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -46,9 +45,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.globals["numbers"] = numbers
-    environment.filters["utc"] = lambda time: (
-        f"{datetime.fromisoformat(time).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
-    )
+    environment.filters["utc"] = numbers.utc
     return environment
 
 

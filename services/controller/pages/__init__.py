@@ -1,0 +1,23 @@
+"""The pages that people look at: server-rendered, with what the browser needs served from here.
+
+Each page is a module here with a router of its own and templates of its name; `navigation` lists those that
+stand in the menu.
+"""
+
+from __future__ import annotations
+
+from fastapi import FastAPI
+
+from services.controller.pages import assets, home, login
+from services.controller.pages.problems import told_as_pages
+
+__all__ = ["add_pages"]
+
+PAGES = (assets, login, home)
+
+
+def add_pages(app: FastAPI) -> None:
+    """Let ``app`` answer with pages, and tell people who look at them of errors in a page."""
+    for page in PAGES:
+        app.include_router(page.router)
+    told_as_pages(app)

@@ -1,0 +1,82 @@
+"""``/static``: scripts and styles, from this package alone, so that pages work without any network.
+
+Their address holds a digest of all of them: browsers keep them for good, and ask again after an upgrade.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+
+from fastapi import APIRouter, Request, Response
+
+from leakrange.wire.errors import NotFound
+
+__all__ = ["CHARTS", "address", "router"]
+
+router = APIRouter(include_in_schema=False)
+
+CHARTS = "vega.js"
+"""Vega, Vega-Lite and Vega-Embed, as vl-convert brings them along: ``window.vegaEmbed``."""
+_STATIC = files("services.controller.pages") / "static"
+_STYLE = files("leakrange") / "report" / "templates" / "page.css"
+_TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
+_FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
+
+
+@dataclass(frozen=True)
+class _Asset:
+    plain: bytes
+    packed: bytes
+    media_type: str
+
+
+def _asset(name: str, content: bytes) -> _Asset:
+    return _Asset(content, gzip.compress(content, 9), _TYPES[name.rpartition(".")[2]])
+
+
+@cache
+def _assets() -> dict[str, _Asset]:
+    found = {entry.name: entry.read_bytes() for entry in _STATIC.iterdir() if "." in entry.name}
+    # The style of reports is that of pages as well.
+    found["page.css"] = _STYLE.read_bytes()
+    return {name: _asset(name, content) for name, content in found.items()}
+
+
+@cache
+def _charts() -> _Asset:
+    # The library brings a JavaScript engine: it is loaded where somebody looks at a chart.
+    import vl_convert
+
+    return _asset(CHARTS, vl_convert.javascript_bundle().encode())  # type: ignore[call-arg]  # has a default
+
+
+@cache
+def _digest() -> str:
+    told = hashlib.sha256(version("vl-convert-python").encode())
+    for name, asset in sorted(_assets().items()):
+        told.update(name.encode() + asset.plain)
+    return told.hexdigest()[:12]
+
+
+def address(name: str) -> str:
+    """Where a page finds the asset of that name."""
+    return f"/static/{_digest()}/{name}"
+
+
+@router.get("/static/{digest}/{name}")
+async def asset(digest: str, name: str, request: Request) -> Response:
+    """The asset. One of another version is served as it is now, and not kept."""
+    found = await asyncio.to_thread(_charts) if name == CHARTS else _assets().get(name)
+    if found is None:
+        raise NotFound(f"there is no asset {name!r}")
+    headers = dict(_FOR_GOOD) if digest == _digest() else {"Cache-Control": "no-store"}
+    if "gzip" in request.headers.get("Accept-Encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+        return Response(found.packed, media_type=found.media_type, headers=headers)
+    return Response(found.plain, media_type=found.media_type, headers=headers)

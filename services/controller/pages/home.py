@@ -1,0 +1,75 @@
+"""``/``: the runs of this range, as they go on."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import HTMLResponse
+
+from leakrange.wire.runs import RunView
+from services.controller.pages.rendering import fragment, show
+from services.controller.pages.visitors import Reading
+from services.controller.requests import After
+from services.controller.runs.service import RunService
+
+router = APIRouter(include_in_schema=False)
+A_PAGE = 25
+JOBS = {
+    "train": "training",
+    "deploy": "deploying",
+    "stream": "users",
+    "probe": "probing",
+    "fit": "fitting",
+    "audit": "auditing",
+    "evaluate": "evaluating",
+}
+"""What a run does, by its kinds of jobs."""
+
+
+@router.get("/")
+async def home(request: Request, visitor: Reading, after: After = None) -> Response:
+    """Runs, newest first."""
+    listed, seen, following = await _listed(request, after)
+    return show(
+        request,
+        "home.html.j2",
+        visitor=visitor,
+        runs=listed,
+        seen=seen,
+        after=after,
+        following=following,
+        jobs=JOBS,
+    )
+
+
+@router.get("/runs/list")
+async def again(
+    request: Request,
+    visitor: Reading,
+    after: After = None,
+    seen: Annotated[str, Query(max_length=64)] = "",
+) -> Response:
+    """The list alone; 204 while it is what was ``seen``, so that nothing moves under a reader's hands."""
+    listed, now, following = await _listed(request, after)
+    if now == seen:
+        return Response(status_code=204)
+    return HTMLResponse(
+        fragment(
+            request,
+            "runs.html.j2",
+            visitor=visitor,
+            runs=listed,
+            seen=now,
+            after=after,
+            following=following,
+            jobs=JOBS,
+        )
+    )
+
+
+async def _listed(request: Request, after: str | None) -> tuple[list[RunView], str, str | None]:
+    service: RunService = request.app.state.runs
+    found = await service.page(A_PAGE, after)
+    return found.runs, hashlib.sha256(found.model_dump_json().encode()).hexdigest()[:16], found.next

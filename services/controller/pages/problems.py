@@ -1,0 +1,58 @@
+"""Errors as pages: for people who look at a page; programs get problem details as ever."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import quote
+
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, Unauthenticated
+from services.controller.pages.rendering import see_other, show
+
+__all__ = ["told_as_pages"]
+
+Handler = Callable[[Request, Any], Awaitable[Response]]
+
+
+def told_as_pages(app: FastAPI) -> None:
+    """Tell browsers that ask for a page of an error by a page."""
+    for kind in (LeakrangeError, RequestValidationError, HTTPException):
+        app.add_exception_handler(kind, _page(app.exception_handlers[kind]))  # type: ignore[arg-type]
+
+
+def _page(otherwise: Handler) -> Handler:
+    async def tell(request: Request, error: Any) -> Response:
+        if not _looked_at(request):
+            return await otherwise(request, error)
+        if isinstance(error, Unauthenticated) and request.method == "GET":
+            wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            return see_other(f"/login?after={quote(wanted, safe='')}")
+        known = _known(request, error)
+        if known is None:
+            return await otherwise(request, error)
+        return show(request, "problem.html.j2", status=known.status, problem=known.problem())
+
+    return tell
+
+
+def _looked_at(request: Request) -> bool:
+    """Whether a person asks, and not a program or a script of a page."""
+    html = "text/html" in request.headers.get("Accept", "")
+    return html and "HX-Request" not in request.headers
+
+
+def _known(request: Request, error: Any) -> LeakrangeError | None:
+    if isinstance(error, LeakrangeError):
+        return error
+    if isinstance(error, RequestValidationError):
+        told = "; ".join(f"{item['loc'][-1]}: {item['msg']}" for item in error.errors()[:5])
+        return InvalidInput(told)
+    if isinstance(error, HTTPException) and error.status_code == 404:
+        return NotFound(
+            f"there is no page {request.url.path}", hint="the menu above leads to those there are"
+        )
+    return None

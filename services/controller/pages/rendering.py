@@ -1,0 +1,83 @@
+"""Renders pages from templates, with the policy that browsers hold them to."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
+
+import leakrange
+from leakrange.metrics import numbers
+from services.controller.pages.assets import CHARTS, address
+from services.controller.pages.navigation import MENU
+from services.controller.pages.visitors import Visitor, visitor_of
+
+__all__ = ["fragment", "see_other", "show"]
+
+HEADERS = {
+    # Charts and meters carry their own measures in style attributes.
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "style-src-attr 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Referrer-Policy": "same-origin",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+def show(
+    request: Request, template: str, *, status: int = 200, visitor: Visitor | None = None, **values: Any
+) -> Response:
+    """The page of a template that extends ``frame.html.j2``."""
+    return HTMLResponse(fragment(request, template, visitor=visitor, **values), status, HEADERS)
+
+
+def fragment(request: Request, template: str, *, visitor: Visitor | None = None, **values: Any) -> str:
+    """The text of a template: a page, or the part of one that is exchanged while somebody looks at it."""
+    return (
+        _templates()
+        .get_template(template)
+        .render(visitor=visitor or visitor_of(request), path=request.url.path, **values)
+    )
+
+
+def see_other(path: str) -> Response:
+    """After a form: the page to go to."""
+    return RedirectResponse(path, 303)
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=_Loaders(),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.globals |= {
+        "asset": address,
+        "charts": CHARTS,
+        "menu": MENU,
+        "numbers": numbers,
+        "version": leakrange.__version__,
+    }
+    made.filters["utc"] = numbers.utc
+    return made
+
+
+class _Loaders(PrefixLoader):
+    """Templates of pages by their name, those of reports under ``report/``."""
+
+    def __init__(self) -> None:
+        # Not the package of reports itself: that takes long to import.
+        super().__init__({"report": PackageLoader("leakrange", "report/templates")})
+        self._own = PackageLoader("services.controller.pages")
+
+    def get_loader(self, template: str) -> tuple[Any, str]:
+        """The loader of a template, and its name there."""
+        return super().get_loader(template) if "/" in template else (self._own, template)

@@ -1,0 +1,76 @@
+"""A controller and a browser for the tests of pages."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from services.controller.settings import ControllerSettings
+from tests.controller.conftest import OPERATOR, Api, serve, settings
+
+__all__ = ["opened", "settings"]
+
+CHROMIUM = shutil.which("chromium")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests of pages."""
+    if CHROMIUM is None:
+        pytest.skip("needs the `chromium` command (apt-get install chromium)")
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses root
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="session")
+def site(settings: Callable[..., ControllerSettings]) -> Iterator[str]:
+    """The URL of a controller whose parties are not there."""
+    with serve(settings()) as url:
+        yield url
+
+
+@pytest.fixture
+def api(site: str) -> Iterator[Api]:
+    """That controller; what a test starts is cancelled at its end."""
+    with httpx.Client(base_url=site, timeout=90) as client:
+        made = Api(client)
+        yield made
+        for run in made.get("/v1/runs?limit=200")["runs"]:
+            if run["state"] in ("queued", "running"):
+                made.cancel(run["id"])
+
+
+@contextmanager
+def opened(
+    browser: Browser, url: str, *, width: int = 1280, scheme: str = "light", operator: bool = False
+) -> Iterator[Page]:
+    """The page in a window of its own; fails on any message, error and failed request.
+
+    ``operator``: after a login by the operator key.
+    """
+    heard: list[str] = []
+    context = browser.new_context(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    tab = context.new_page()
+    tab.set_default_timeout(30_000)
+    if operator:
+        tab.goto(str(httpx.URL(url).join("/login")))
+        tab.get_by_label("Key").fill(OPERATOR)
+        tab.get_by_role("main").get_by_role("button", name="Log in").click()
+        expect(tab.get_by_role("button", name="Log out")).to_be_visible()
+    tab.on("console", lambda message: heard.append(message.text))
+    tab.on("pageerror", lambda error: heard.append(str(error)))
+    # A page that is left breaks off its own stream of events.
+    tab.on("requestfailed", lambda it: heard.append(it.url) if it.failure != "net::ERR_ABORTED" else None)
+    tab.goto(url)
+    yield tab
+    context.close()
+    assert heard == []
