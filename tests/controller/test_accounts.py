@@ -12,6 +12,7 @@ from leakrange.store.engine import Database
 from leakrange.store.migrate import upgrade
 from leakrange.store.runs import Runs
 from leakrange.store.trials import Ledger
+from leakrange.wire.events import Purpose
 from leakrange.wire.transport import AiohttpTransport
 from services.controller.range.accounts import Accounts, LedgerLost
 from services.controller.range.journal import Journal
@@ -37,13 +38,21 @@ async def test_no_key_gets_its_budget_twice_when_the_ledger_has_lost_its_data(tm
         accounts = Accounts(ledger, journal)
 
         async def key(name: str) -> None:
-            await accounts.key(name, policy="none", budget=10, models=["digits"], endpoints=["logits"])
+            await accounts.key(
+                name,
+                holder="attacker",
+                purpose=Purpose(),
+                policy="none",
+                budget=10,
+                models=["digits"],
+                endpoints=["logits"],
+            )
 
         try:
             await ledger.put_policy("none", [])
             await accounts.begin()
             await key(f"{run}.asked")
-            await journal.expect([("a" * 64, "probe", {})])
+            await journal.expect("probe", {"a" * 64: Purpose()})
             paid = {"key": f"{run}.asked", "samples": 4}
             await journal.job_done("a" * 64, "probe", paid, message="4 answers")
             await accounts.begin()  # as after a restart of the controller

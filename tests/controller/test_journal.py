@@ -14,6 +14,7 @@ from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.runs import Runs
 from leakrange.store.trials import Ledger, Trials
+from leakrange.wire.events import Purpose
 from services.controller.range.journal import Journal
 from services.controller.range.news import News
 from tests.controller.conftest import SCENARIO
@@ -53,28 +54,29 @@ async def told(journal: Journal, database: Database) -> list[str]:
 async def test_what_failed_before_a_restart_can_succeed_after_it(
     journal: Journal, database: Database, plan: Plan
 ) -> None:
-    await journal.expect([("a" * 64, "train", {}), ("b" * 64, "probe", {})])
-    await journal.dispatch("a" * 64)
+    await journal.expect("train", {"a" * 64: Purpose()})
+    await journal.expect("probe", {"b" * 64: Purpose()})
+    await journal.dispatch("a" * 64, "train")
     await journal.job_failed("a" * 64, "train", "no memory")
     assert await journal.begin(plan)
-    await journal.dispatch("a" * 64)
+    await journal.dispatch("a" * 64, "train")
     await journal.job_done("a" * 64, "train", {"seconds": 2.0}, message="trained")
     assert await journal.done_before() == {"a" * 64}
-    assert (await told(journal, database))[-2:] == ["job.failed", "job.done"]
+    assert (await told(journal, database))[-2:] == ["job.started", "job.done"]
 
 
 async def test_a_key_of_which_nobody_can_say_has_paid_for_what_the_run_has_from_it(
     journal: Journal, database: Database
 ) -> None:
     for name in ("told", "silent", "unused"):
-        await journal.open_account(name, policy="none", budget=100)
+        await journal.open_account(name, policy="none", budget=100, holder="attacker", purpose=Purpose())
     for identity, key, samples in (
         ("a", "told", 30),
         ("b", "silent", 30),
         ("c", "silent", 12),
         ("d", None, 9),
     ):
-        await journal.expect([(identity * 64, "probe", {})])
+        await journal.expect("probe", {identity * 64: Purpose()})
         await journal.job_done(identity * 64, "probe", {"key": key, "samples": samples}, message="")
     await journal.settle_accounts({"told": 45})
     assert await spent(journal, database) == {"told": (45, 30), "silent": (42, 42), "unused": (0, 0)}
@@ -91,7 +93,7 @@ async def spent(journal: Journal, database: Database) -> dict[str, tuple[int, in
 
 
 async def test_a_job_that_ends_twice_is_told_once(journal: Journal, database: Database) -> None:
-    await journal.expect([("a" * 64, "train", {})])
+    await journal.expect("train", {"a" * 64: Purpose()})
     before = await told(journal, database)
     for _ in range(2):
         await journal.job_done("a" * 64, "train", {}, message="trained")

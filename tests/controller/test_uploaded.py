@@ -23,6 +23,7 @@ from leakrange.store.engine import Database
 from leakrange.store.files import FolderStore, put_array, put_arrays
 from leakrange.store.runs import Runs
 from leakrange.wire.digests import digest
+from leakrange.wire.events import Purpose
 from services.controller.range.journal import Journal
 from services.controller.range.news import News
 from services.controller.range.uploaded import read_uploads
@@ -94,7 +95,7 @@ async def received(
             input_bytes=1,
             sent_bytes=1,
         )
-        await journal.expect([(identity, "stream", {})])
+        await journal.expect("stream", {identity: Purpose()})
         await journal.job_done(identity, "stream", {}, message="", truth=reply)
         put_array(releases, f"{identity}.npy", values[start:stop])
         put_arrays(releases, f"{identity}.npz", {"decisions": np.asarray(reply.decisions)})

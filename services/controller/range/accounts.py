@@ -10,6 +10,7 @@ import structlog
 
 from leakrange.service.operators import Proxy
 from leakrange.wire.errors import LeakrangeError
+from leakrange.wire.events import Holder, Purpose
 from services.controller.range.journal import Journal
 
 log = structlog.get_logger("services.controller.accounts")
@@ -59,6 +60,8 @@ class Accounts:
         self,
         name: str,
         *,
+        holder: Holder,
+        purpose: Purpose,
         policy: str,
         budget: int,
         models: list[str],
@@ -67,11 +70,11 @@ class Accounts:
         limits: Sequence[str] = (),
         counting: Literal["exact", "leased"] = "exact",
     ) -> str:
-        """The key of that name, created where needed, with ``budget`` samples of what is served as
-        ``models``, at ``endpoints``. A digest among these models lets it fetch an obfuscator. It is ``key``,
-        or one derived from the operator key."""
+        """The key of that name for its ``holder``, created where needed, with ``budget`` samples of what is
+        served as ``models``, at ``endpoints``. A digest among these models lets it fetch an obfuscator. It is
+        ``key``, or one derived from the operator key."""
         # First, so that the run's ledger has every key that was used, however the run ends.
-        await self._journal.open_account(name, policy=policy, budget=budget)
+        await self._journal.open_account(name, policy=policy, budget=budget, holder=holder, purpose=purpose)
         return await self._proxy.put_key(
             name,
             budget=budget,

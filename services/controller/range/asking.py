@@ -38,11 +38,14 @@ class Asking:
         model, policy = context.models[stream.model], context.policies[stream.defence]
         files = await context.ready(model, stream.local)
         identities = [stream.identity(model, policy, span) for span in stream.spans]
-        await context.journal.expect([(identity, "stream", {"stream": stream.id}) for identity in identities])
-        samples = sum(span.stop - span.start for span in stream.spans)
         name = f"{context.run}.users.{stream.id}"
+        purpose = context.purpose(model, stream.defence, stream=stream.id, key=name)
+        await context.journal.expect("stream", dict.fromkeys(identities, purpose))
+        samples = sum(span.stop - span.start for span in stream.spans)
         key = await context.accounts.key(
             name,
+            holder="users",
+            purpose=purpose,
             policy=policy.name,
             budget=samples,
             models=[context.own.name(model), *files],
@@ -72,6 +75,7 @@ class Asking:
         context = self._context
         if not (session_stored(context.parties.releases, identity) and identity in context.done):
             async with context.sessions:
+                await context.journal.dispatch(identity, "stream")
                 order = Session(
                     url=context.parties.proxy_for_clients,
                     api_key=key,
@@ -112,6 +116,9 @@ class Asking:
                 {"key": name, "samples": reply.samples},
                 message=f"{reply.samples} users' outputs of {stream.id}",
                 truth=reply,
+                samples=reply.samples,
+                requests=1,
+                sent=reply.sent_bytes,
             )
 
     async def probe(self, probe: PlannedProbe) -> Answers:
@@ -130,8 +137,11 @@ class Asking:
         if self._under_load is not None and probe.offered:
             return await self._under_load.probe(probe, model, policy)
         name = f"{context.run}.{probe.by}.{probe.id}"
+        purpose = context.purpose(model, probe.defence, probe=probe.id, key=name)
         await context.accounts.key(
             name,
+            holder=probe.by,
+            purpose=purpose,
             policy=policy.name,
             budget=samples,
             models=[context.own.name(model), *files],
@@ -144,7 +154,7 @@ class Asking:
             "name": context.own.name(model),
         }
         jobs = [probe.job(model, policy, span, **where, obfuscators=files) for span in probe.spans]
-        await context.journal.expect([(job.identity(), "probe", {"probe": probe.id}) for job in jobs])
+        await context.journal.expect("probe", {job.identity(): purpose for job in jobs})
 
         async def chunk(job: ProbeJob) -> None:
             identity = job.identity()
@@ -156,11 +166,15 @@ class Asking:
             if identity not in context.done:
                 # Answers that another run had asked for were paid with its key.
                 own = identity in context.dispatch.sent
+                asked = own and not probe.downloads
                 await context.journal.job_done(
                     identity,
                     "probe",
                     {"key": name if own else None, "samples": 0 if probe.downloads else size},
                     message=f"{size} answers for {probe.id}" + ("" if own else ", known already"),
+                    samples=size if asked else 0,
+                    requests=int(asked),
+                    already=not own,
                 )
 
         await together(chunk(job) for job in jobs)

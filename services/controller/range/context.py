@@ -8,10 +8,11 @@ from typing import Any
 from leakrange.defences.chain import DefenceChain
 from leakrange.scenario.asked_by import roles
 from leakrange.scenario.plan import Plan, PlannedModel
+from leakrange.wire.events import Purpose
 from services.controller.range.accounts import Accounts
 from services.controller.range.dispatch import Dispatch
 from services.controller.range.journal import Journal
-from services.controller.range.models import Models
+from services.controller.range.models import Models, of_model
 from services.controller.range.offers import Offers
 from services.controller.range.parties import Parties
 from services.controller.range.together import Once, together
@@ -46,6 +47,11 @@ class RunContext:
         self.accounts = Accounts(parties.proxy, journal)
         self.offers = Offers(plan.load)
         self.roles = roles(plan) if plan.load is not None else {}
+
+    def purpose(self, model: PlannedModel, defence: str, **more: str) -> Purpose:
+        """What is done for a model under a defence; ``more`` are further members."""
+        about = of_model(model).told()
+        return Purpose(**{**about, "defence": defence, **more})
 
     async def ready(self, model: PlannedModel, local: list[Any]) -> dict[str, str]:
         """Have the model served, and the obfuscators trained that the chain ``local`` of its users' devices

@@ -34,7 +34,7 @@ class Dispatch:
         self.in_fleet.add(identity)
 
         async def dispatch() -> None:
-            await self._journal.dispatch(identity)
+            await self._journal.dispatch(identity, job.kind)
             self.sent.add(identity)
 
         try:

@@ -23,6 +23,7 @@ from services.controller.range.answers import Answers, NotReached, needed
 from services.controller.range.asking import Asking
 from services.controller.range.context import RunContext
 from services.controller.range.journal import Journal
+from services.controller.range.models import of_model
 from services.controller.range.offers import Offers
 from services.controller.range.parties import Parties
 from services.controller.range.together import together
@@ -59,7 +60,7 @@ class Driver:
         context.dispatch.sent = await context.journal.dispatched_before()
         await context.accounts.begin()
         judged = await context.journal.done_trials()
-        await context.journal.expect([(each.artifact, "train", {"model": each.id}) for each in plan.trained])
+        await context.journal.expect("train", {each.artifact: of_model(each) for each in plan.trained})
         for policy in plan.policies:
             await context.parties.proxy.put_policy(policy.name, policy.chain)
         left = [trial for trial in plan.trials if trial.result.id not in judged]
@@ -96,6 +97,7 @@ class Driver:
 
     async def _judged(self, trial: PlannedTrial) -> TrialResult:
         ready = await self._ready(trial)
+        await self._context.journal.trial_started(trial.result.id)
         judged = await kind_of(attacks[trial.attack]).judge(ready)
         return trial.result.model_copy(
             update={

@@ -4,7 +4,10 @@ outputs."""
 from __future__ import annotations
 
 import asyncio
+import math
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import orjson
 
@@ -13,10 +16,14 @@ from leakrange.providers.artifact_files import DEFENCE, find_whole
 from leakrange.scenario.plan import PlannedModel, PlannedObfuscator
 from leakrange.store.files import whole
 from leakrange.wire.errors import NotFound
+from leakrange.wire.events import Purpose
 from services.controller.range.dispatch import Dispatch
 from services.controller.range.journal import Journal
 from services.controller.range.parties import Parties
 from services.controller.range.together import Once
+
+NO_FIGURES = ("progress", "seconds")
+"""What a training says beside its figures."""
 
 
 class Models:
@@ -65,7 +72,7 @@ class Models:
         job = TrainJob(recipe=model.recipe)
         identity = job.identity()
         if isinstance(model, PlannedModel) and model.teacher is not None:
-            await self._journal.expect([(model.teacher.artifact, "train", {"model": model.teacher.id})])
+            await self._journal.expect("train", {model.teacher.artifact: of_model(model.teacher)})
             await self.trained(model.teacher)
         if isinstance(model, PlannedModel) and model.extractor is not None:
             await self.trained(model.extractor)
@@ -74,14 +81,15 @@ class Models:
         def progressed(report: JobReport) -> None:
             nonlocal last
             if report.state == "progress" and time.monotonic() - last > 1.0:
-                last = time.monotonic()
+                last, so_far = time.monotonic(), _figures(report.data)
                 text = f"training {model.id}: {100 * report.progress:.0f} % {report.message}".rstrip()
                 self._once.begin(
                     f"progress {identity} {last}",
-                    lambda: self._journal.progress(identity, "train", report.progress, text),
+                    lambda: self._journal.progress(identity, "train", report.progress, text, so_far),
                 )
 
-        if not await asyncio.to_thread(find_whole, self._parties.models.root, identity):
+        already = await asyncio.to_thread(find_whole, self._parties.models.root, identity) is not None
+        if not already:
             await self._dispatch.run(job, f"training {model.id}", progressed)
         record = orjson.loads(self._parties.models.get(f"{identity}/training.json"))
         figures = {
@@ -94,8 +102,10 @@ class Models:
             identity,
             "train",
             {"seconds": record["seconds"]},
-            message=f"trained {model.id} in {record['seconds']:.1f} s",
+            message=f"trained {model.id} in {record['seconds']:.1f} s" + (" already" if already else ""),
             model=(model.recipe, figures),
+            already=already,
+            figures=_figures(record["figures"].get("validation", {})),
         )
 
     async def _serve(self, model: PlannedModel) -> None:
@@ -105,6 +115,7 @@ class Models:
         deployment = model.deployment.model_copy(update={"for_runs": True})
         await self._parties.providers.put(model.plays, name, deployment)
         await self._parties.proxy.put_route(name, self._parties.providers.url(model.plays))
+        await self._journal.served(of_model(model))
 
     async def shown(self, shadow: PlannedModel, span: Span) -> str:
         """The identity of a shadow's stored releases for ``span``."""
@@ -115,7 +126,23 @@ class Models:
 
     async def _show(self, shadow: PlannedModel, job: TrainJob) -> None:
         identity = job.identity()
-        await self._journal.expect([(identity, "train", {"model": shadow.id})])
+        await self._journal.expect("train", {identity: of_model(shadow)})
         if not whole(self._parties.releases, f"{identity}.npy"):
             await self._dispatch.run(job, f"asking {shadow.id}")
         await self._journal.job_done(identity, "train", {}, message=f"asked {shadow.id}")
+
+
+def of_model(model: PlannedModel | PlannedObfuscator) -> Purpose:
+    """What is done for a model."""
+    if isinstance(model, PlannedObfuscator):
+        return Purpose(model=model.id)
+    return Purpose(model=model.id, provider=model.provider, behaviour=model.plays)
+
+
+def _figures(said: Mapping[str, Any]) -> dict[str, float]:
+    """The figures of a training among what was ``said`` of it."""
+    return {
+        name: float(value)
+        for name, value in said.items()
+        if isinstance(value, int | float) and math.isfinite(value) and name not in NO_FIGURES
+    }

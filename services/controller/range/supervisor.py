@@ -15,6 +15,7 @@ from leakrange.store.jobs import Jobs
 from leakrange.store.runs import FINAL, Runs
 from leakrange.store.trials import Trials
 from leakrange.wire.errors import LeakrangeError, StorageFull
+from leakrange.wire.events import RunFinished
 from services.controller.range.accounts import Accounts
 from services.controller.range.driver import Driver
 from services.controller.range.journal import Journal
@@ -85,7 +86,8 @@ class Supervisor:
                 return
             await Jobs(session).cancel(run)
             await Trials(session).cancel(run)
-            await Events(session).append(run, "run.finished", {"state": "cancelled", "message": "cancelled"})
+            finished = RunFinished(state="cancelled", message="cancelled")
+            await Events(session).append(run, "run.finished", finished.told())
         self._news.announce(run)
         self._parties.keeper.run_ended()
 

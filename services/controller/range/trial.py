@@ -23,6 +23,7 @@ from leakrange.store.files import FolderStore, get_arrays, joined, put_arrays, w
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import ARTIFACT, UPLOADS
 from leakrange.wire.errors import LeakrangeError, NotFound
+from leakrange.wire.events import Purpose
 from leakrange.wire.keys import api_key
 from leakrange.wire.names import upload_name
 from services.controller.range.auditing import audit_job, verdict_of
@@ -107,16 +108,21 @@ class ReadyTrial(Trial):
         found = await together(self._context.own.shown(shadow, span) for shadow in shadows)
         return [Shown(shadow.recipe.data, name) for shadow, name in zip(shadows, found, strict=True)]
 
+    def _purpose(self, key: str = "") -> Purpose:
+        trial = self._planned.result
+        return self._context.purpose(self.model, trial.defence, trial=trial.id, key=key)
+
     async def fitted(self, evidence: BaseModel) -> Fitted:
         """The result of fitting the attack on that evidence in the fleet; stored results are used again."""
         context, trial = self._context, self._planned.result.id
         job = self._planned.job(self.model.release, evidence)
         identity = job.identity()
-        await context.journal.expect([(identity, "fit", {"trial": trial})])
-        if not whole(context.parties.releases, f"{identity}.npz"):
+        await context.journal.expect("fit", {identity: self._purpose()})
+        already = whole(context.parties.releases, f"{identity}.npz")
+        if not already:
             async with context.fitting:
                 await context.dispatch.run(job, f"fitting {trial}")
-        await context.journal.job_done(identity, "fit", {}, message=f"fitted {trial}")
+        await context.journal.job_done(identity, "fit", {}, message=f"fitted {trial}", already=already)
         return Fitted(identity, get_arrays(context.parties.releases, f"{identity}.npz"))
 
     async def audited(self, plan: AuditPlan) -> Verdict:
@@ -127,6 +133,8 @@ class ReadyTrial(Trial):
         name = f"{context.run}.auditor.{self.model.id}"
         key = await context.accounts.key(
             name,
+            holder="auditor",
+            purpose=self._purpose(),
             policy=context.policies[trial.defence].name,
             budget=0,
             models=[served_as],
@@ -137,7 +145,7 @@ class ReadyTrial(Trial):
         where = {"url": context.parties.proxy_for_clients, "model": served_as, "account": name}
         job = audit_job(card, plan, **where, key=None)
         identity = job.identity()
-        await context.journal.expect([(identity, "audit", {"trial": trial.id})])
+        await context.journal.expect("audit", {identity: self._purpose(name)})
         async with context.fitting:
             await context.dispatch.run(job, f"auditing {self.model.id}")
         verdict = await verdict_of(job, context.parties.releases)
@@ -151,9 +159,11 @@ class ReadyTrial(Trial):
         policy = context.policies[trial.defence]
         identity = digest(["student", student.identity, policy.digest])
         name = f"{context.run}.student.{self.model.id}.{identity[:12]}"
-        await context.journal.expect([(identity, "stream", {"trial": trial.id})])
+        await context.journal.expect("stream", {identity: self._purpose(name)})
         key = await context.accounts.key(
             name,
+            holder="student",
+            purpose=self._purpose(),
             policy=policy.name,
             budget=len(outputs),
             models=[context.own.name(self.model)],
@@ -163,6 +173,7 @@ class ReadyTrial(Trial):
         if not known:
             try:
                 async with context.sessions:
+                    await context.journal.dispatch(identity, "stream")
                     found = await self._hand_in(outputs, name, key, context.own.upload(identity))
             except LeakrangeError as error:
                 await context.journal.job_failed(identity, "stream", f"{trial.id}: {error.detail}")
@@ -173,10 +184,21 @@ class ReadyTrial(Trial):
             "stream",
             {"key": None if known else name, "samples": len(outputs)},  # known: another run has paid for it
             message=f"{len(outputs)} outputs of the student of {trial.id}",
+            samples=0 if known else len(outputs),
+            requests=0 if known else len(self._uploads(outputs)),
+            already=known,
         )
         read = get_arrays(context.parties.releases, f"{identity}.npz")
         inferred = Inference(read["inferred"], read["scores"])
         return self._about_hidden(Uploaded(self.uploaded.truths, read["decisions"], inferred))
+
+    def _uploads(self, outputs: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+        """A student's outputs, upload by upload."""
+        most = max(span.stop - span.start for span in self.users)
+        ends = np.cumsum([span.stop - span.start for span in self.users]).tolist()
+        # Beyond the users' are outputs for the provider's own records.
+        ends += range(ends[-1] + most, len(outputs), most)
+        return [part for part in np.split(outputs, ends) if len(part)]
 
     async def _hand_in(
         self, outputs: NDArray[np.float32], account: str, key: str, upload: str
@@ -194,11 +216,7 @@ class ReadyTrial(Trial):
         decisions: list[Any] = []
         inferred: list[Any] = []
         scores: list[list[float]] = []
-        most = max(span.stop - span.start for span in self.users)
-        ends = np.cumsum([span.stop - span.start for span in self.users]).tolist()
-        # Beyond the users' are outputs for the provider's own records.
-        ends += range(ends[-1] + most, len(outputs), most)
-        for number, values in enumerate(part for part in np.split(outputs, ends) if len(part)):
+        for number, values in enumerate(self._uploads(outputs)):
             name = f"{upload}.{number}"
             decided = await parties.proxy.upload(key, served_as, "softmax", values, name)
             record = await parties.providers.intake(

@@ -42,7 +42,11 @@ class UnderLoad:
                 under=context.run if under is None or not under.name else f"{context.run}.{under.name}",
             )
             chunks.append(Chunk(job.identity(), job, key, policy.defence, context.roles[probe.id]))
-        await context.journal.expect([(chunk.identity, "probe", {"probe": probe.id}) for chunk in chunks])
+        purposes = {
+            chunk.identity: context.purpose(model, probe.defence, probe=probe.id, key=chunk.job.account)
+            for chunk in chunks
+        }
+        await context.journal.expect("probe", purposes)
         ends = await together(self._asked(chunk, probe) for chunk in chunks)
         reached = next((place for place, end in enumerate(ends) if end is not None), len(chunks))
         return Answers(
@@ -71,6 +75,8 @@ class UnderLoad:
             own = f"{context.run}.{probe.by}.{probe.id}" + (f".k{place}" if number > 1 else "")
             key = await context.accounts.key(
                 own,
+                holder=probe.by,
+                purpose=context.purpose(model, probe.defence, probe=probe.id),
                 policy=policy.name,
                 budget=sum(span.stop - span.start for span in probe.spans[place::number]),
                 models=[context.own.name(model)],
@@ -93,7 +99,7 @@ class UnderLoad:
         """None where the chunk was answered. Raises `AskingFailed`."""
         context = self._context
         if not whole(context.parties.releases, f"{chunk.identity}.npy"):
-            await context.journal.dispatch(chunk.identity)
+            await context.journal.dispatch(chunk.identity, "probe")
             try:
                 await context.offers.answered(chunk)
             except LimitReached as error:
@@ -109,6 +115,8 @@ class UnderLoad:
                 "probe",
                 {"key": chunk.job.account, "samples": chunk.job.samples},
                 message=f"{chunk.job.samples} answers for {probe.id} under load",
+                samples=chunk.job.samples,
+                requests=1,
             )
         return None
 
@@ -118,6 +126,8 @@ class UnderLoad:
         name = f"{context.run}.honest.{model.id}.{policy.defence}"
         key = await context.accounts.key(
             name,
+            holder="honest",
+            purpose=context.purpose(model, policy.defence),
             policy=policy.name,
             budget=PLENTY,
             models=[context.own.name(model)],

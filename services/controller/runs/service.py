@@ -26,6 +26,7 @@ from leakrange.store.runs import FINAL, Runs
 from leakrange.store.tables import Run
 from leakrange.store.trials import Trials
 from leakrange.wire.errors import BodyTooLarge
+from leakrange.wire.events import RunQueued
 from leakrange.wire.runs import Accepted, Count, ReconstructedList, RunList, RunView
 from services.controller.range.news import News
 from services.controller.range.supervisor import Supervisor
@@ -62,11 +63,8 @@ class RunService:
                 environment=environment,
             )
             created = run.id
-            await Events(session).append(
-                created,
-                "run.queued",
-                {"name": scenario.name, "trials": len(plan.trials), "models": len(plan.models)},
-            )
+            queued = RunQueued(name=scenario.name, trials=len(plan.trials), models=len(plan.models))
+            await Events(session).append(created, "run.queued", queued.told())
         self._supervisor.begin(created)
         return Accepted(
             id=created,

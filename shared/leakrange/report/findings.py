@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, TypeVar
 from leakrange.attacks.kinds import leakage_of
 from leakrange.metrics import Metric, OverSeeds, described, with_unmeasurable
 from leakrange.metrics import summarise as over_seeds
+from leakrange.scenario.gains import chance, gain
 from leakrange.scenario.results import RunResults, Summary, TrialResult
 from leakrange.scenario.summary import identity, summarise
 
@@ -309,30 +310,12 @@ def beside(row: Summary, metric: Metric) -> list[Metric]:
     ]
 
 
-def chance(row: Summary | TrialResult, of: Metric | None = None) -> float | None:
-    """What somebody reaches who knows nothing, in the metric of the row's kind of attack, or in another."""
-    level = (of or leakage_of(row.kind)).chance
-    if not isinstance(level, str):
-        return level
-    return row.mean(level) if isinstance(row, Summary) else row.value(level)
-
-
 def gap(row: Summary) -> float | None:
     """How far the attack is above the chance level, in the unit of its metric; positive is more leakage."""
     found, level = leak(row), chance(row)
     if found is None or level is None:
         return None
     return found.mean - level if leakage_of(row.kind).higher else level - found.mean
-
-
-def gain(trial: TrialResult) -> float | None:
-    """The part of the way from the chance level to the best value that the attack went, 0 where it did worse
-    than chance: of an accuracy PASS Eq. 13. None where the metric has no best value."""
-    metric = leakage_of(trial.kind)
-    value, level = trial.value(metric.name), chance(trial)
-    if value is None or level is None or metric.best is None:
-        return None
-    return 0.0 if level == metric.best else max(0.0, (value - level) / (metric.best - level))
 
 
 def find(results: RunResults) -> Findings:
