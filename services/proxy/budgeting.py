@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
@@ -9,7 +10,7 @@ from typing import NamedTuple
 import structlog
 
 from leakrange.defences.output import Chain
-from leakrange.wire.errors import Forbidden, Unavailable, UnknownModel
+from leakrange.wire.errors import BudgetExhausted, Forbidden, Unavailable, UnknownModel
 from leakrange.wire.turns import apart
 from services.proxy.configuration import Configuration
 from services.proxy.forward import Asked, Forward
@@ -30,6 +31,8 @@ class Admitted(NamedTuple):
 
     charge: Charge
     base: str
+    policy: str
+    """Its name; empty where none holds."""
     chain: Chain
     shadow: Shadow | None = None
 
@@ -44,12 +47,21 @@ class Budgeting:
         self._configuration, self._ledger, self._metrics = configuration, ledger, metrics
         self._forward, self._secret = forward, secret
 
-    async def admit(self, fingerprint: str, idempotency_key: str | None) -> None:
+    async def admit(
+        self, fingerprint: str, model: str, endpoint: str, idempotency_key: str | None
+    ) -> None:
         """Refuse a key that has nothing left, before its large body is read."""
         key = await self._configuration.key(fingerprint)
         if key.leased and self._ledger.leases.holds(key.id):
             return
-        await self._ledger.admit(fingerprint, idempotency_key)
+        try:
+            await self._ledger.admit(fingerprint, idempotency_key)
+        except BudgetExhausted as error:
+            policy = ""
+            with contextlib.suppress(Forbidden):
+                policy = self._configuration.snapshot.bound(key.id, model, endpoint).name
+            self._metrics.count("refused", policy, error.extra["asked"])
+            raise
 
     async def charge(self, asked: Asked, told: Query | Upload) -> Admitted | Replay:
         """Charge what a request asks, under the configuration that decides route and policy, read anew if it
@@ -60,7 +72,7 @@ class Budgeting:
             key = await configuration.key(asked.fingerprint)
             try:
                 base = snapshot.route(key, asked.model, asked.endpoint)
-                chain = snapshot.chain(key.id, asked.model, asked.endpoint)
+                policy, chain = snapshot.bound(key.id, asked.model, asked.endpoint)
                 limits = snapshot.limits_of(key)
                 if release is not None and (reason := chain.refuse(release)):
                     raise Forbidden(f"the policy of this request releases no {release}: {reason}")
@@ -84,7 +96,7 @@ class Budgeting:
                         key.id, snapshot.version, samples, asked.idempotency, bounds
                     )
                     if isinstance(reserved, Replay):
-                        self._metrics.samples.add("replayed", times=samples)
+                        self._metrics.count("replayed", policy, samples)
                         return reserved
                     charge = reserved
                 for name, limit in limits:
@@ -92,11 +104,14 @@ class Budgeting:
                         chain = limit.defend(chain, number, samples)
                 shadow = None
                 if (found := snapshot.shadow(key.id, asked.model, asked.endpoint)) is not None:
-                    binding, policy = found
-                    shadow = Shadow(binding, policy, snapshot.policies[policy])
-                return Admitted(charge, base, chain, shadow)
+                    binding, shadowing = found
+                    shadow = Shadow(binding, shadowing, snapshot.policies[shadowing])
+                return Admitted(charge, base, policy, chain, shadow)
             except StaleConfiguration:
                 await configuration.refresh()
+            except BudgetExhausted as error:
+                self._metrics.count("refused", policy, error.extra["asked"])
+                raise
 
     async def _sketches(self, asked: Asked, told: Query | Upload, base: str) -> Sequence[str]:
         seen = await self._forward.seen(asked, told, base)
@@ -108,15 +123,16 @@ class Budgeting:
         """Settle what is leased; no charge may follow."""
         await self._ledger.leases.close()
 
-    async def settle(self, charge: Charge, answer: KeptAnswer) -> None:
+    async def settle(self, paid: Admitted, answer: KeptAnswer) -> None:
         """The provider answered; this comes before its answer is sent."""
-        await self._ledger.settle(charge, answer)
-        self._metrics.samples.add("answered", times=charge.samples)
+        await self._ledger.settle(paid.charge, answer)
+        self._metrics.count("answered", paid.policy, paid.charge.samples)
 
-    async def refund(self, charge: Charge) -> None:
+    async def refund(self, paid: Admitted) -> None:
         """The provider failed. Where Redis cannot be reached either, a reservation comes back by itself, and
         what was charged at once stays spent."""
-        self._metrics.samples.add("refunded", times=charge.samples)
+        charge = paid.charge
+        self._metrics.count("refunded", paid.policy, charge.samples)
         try:
             await self._ledger.refund(charge)
         except Unavailable:

@@ -16,12 +16,7 @@ from starlette.types import Message, Receive, Scope, Send
 from leakrange.service.bodies import switches_protocol
 from leakrange.service.memory import give_back_memory
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, OBFUSCATORS, RELEASES, UPLOADS
-from leakrange.wire.errors import (
-    BudgetExhausted,
-    InvalidInput,
-    LeakrangeError,
-    NotFound,
-)
+from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound
 from leakrange.wire.names import is_name
 from leakrange.wire.tensors import JSON, negotiate
 from leakrange.wire.turns import LARGE, in_turns
@@ -87,8 +82,6 @@ class DataPath:
             outcome = "disconnected"
         except LeakrangeError as error:
             outcome = error.slug
-            if isinstance(error, BudgetExhausted):
-                self._metrics.samples.add("refused", times=error.extra["asked"])
             await Answer.problem(error, request.path[:500]).send(request.answering(send))
         except Exception as error:
             if passed.begun:
@@ -146,7 +139,7 @@ class DataPath:
         settings = self._settings
         repeat = _idempotency_key(request)
         if request.large:  # reading it costs more than asking whether it is worth it
-            await self._budgeting.admit(mark, repeat)
+            await self._budgeting.admit(mark, model, endpoint, repeat)
         body = await request.body(limit=settings.max_body, within=settings.upstream_timeout)
         idempotency = None
         if repeat is not None:
@@ -171,9 +164,9 @@ class DataPath:
             else:
                 answer = await self._forward.query(asked, told, accept, paid.base, paid.chain, paid.shadow)
         except Exception:  # nothing was sent, whatever went wrong
-            await self._budgeting.refund(charge)
+            await self._budgeting.refund(paid)
             raise
-        await self._budgeting.settle(charge, KeptAnswer(answer.status, answer.headers, answer.body))
+        await self._budgeting.settle(paid, KeptAnswer(answer.status, answer.headers, answer.body))
         return Answer(answer.status, answer.body, {**answer.headers, **charge.balance.headers()})
 
 

@@ -18,6 +18,10 @@ __all__ = ["Metrics"]
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds."""
+MOST_POLICIES = 100
+"""Policies that are told apart since the start; every run may bring some of its own."""
+NO_POLICY, OTHERS = "(none)", "(others)"
+"""In the place of a policy's name, which has no brackets."""
 
 
 def _text(bound: float) -> str:
@@ -94,13 +98,23 @@ class Metrics:
         )
         self.samples = Counts(
             "leakrange_proxy_samples",
-            "Samples answered, replayed, refused by the budget, or refunded",
-            ("outcome",),
+            "Samples answered, replayed, refused by the budget, or refunded, by the policy that held",
+            ("outcome", "policy"),
             registry,
         )
+        self._policies: set[str] = set()
         self.seconds = Times(
             "leakrange_proxy_seconds", "Time to answer, the provider's included", "endpoint", registry
         )
         self.upstream_failures = Counts(
             "leakrange_proxy_upstream_failures", "Providers' failures by reason", ("reason",), registry
         )
+
+    def count(self, outcome: str, policy: str, samples: int) -> None:
+        """Count samples under the policy of that name, empty where none holds."""
+        if policy not in self._policies:
+            if len(self._policies) >= MOST_POLICIES:
+                policy = OTHERS
+            else:
+                self._policies.add(policy)
+        self.samples.add(outcome, policy or NO_POLICY, times=samples)

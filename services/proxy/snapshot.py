@@ -17,7 +17,7 @@ UNTRANSFORMED: Mapping[str, str] = {
 }
 """What only a key that was made for it may have where a policy holds, and why."""
 
-MOST_CHAINS = 10_000
+MOST_BOUND = 10_000
 """Remembered of one configuration."""
 
 
@@ -27,6 +27,16 @@ class Binding(NamedTuple):
     key: str | None = None
     model: str | None = None
     endpoint: str | None = None
+
+
+class Bound(NamedTuple):
+    """The policy that holds for a request: its name, empty where none does, and what it does."""
+
+    name: str
+    chain: Chain
+
+
+UNBOUND = Bound("", Chain())
 
 
 @dataclass(frozen=True)
@@ -57,8 +67,8 @@ class Snapshot:
     """Policies that are computed and counted beside those that hold."""
     routes: Mapping[str, str] = field(default_factory=dict)
     limits: Mapping[str, Limit] = field(default_factory=dict)
-    _chains: dict[tuple[str, str, str], Chain] = field(default_factory=dict, repr=False, compare=False)
-    """What `chain` has found: every request asks for it."""
+    _bound: dict[tuple[str, str, str], Bound] = field(default_factory=dict, repr=False, compare=False)
+    """What `bound` has found: every request asks for it."""
 
     def route(self, key: KeyRecord, model: str, endpoint: str | None) -> str:
         """The provider's base URL; raises `UnknownModel` where none is routed, `Forbidden` where the key may
@@ -100,24 +110,28 @@ class Snapshot:
         return [(name, self.limits[name]) for name in key.limits]
 
     def chain(self, key: str, model: str, endpoint: str) -> Chain:
+        """What the policy of `bound` does."""
+        return self.bound(key, model, endpoint).chain
+
+    def bound(self, key: str, model: str, endpoint: str) -> Bound:
         """The policy bound most specifically; without any, releases go out as they are.
 
         Raises `Forbidden` where the bound policy is gone: nothing must slip through undefended.
         """
-        found = self._chains.get((key, model, endpoint))
+        found = self._bound.get((key, model, endpoint))
         if found is None:
-            if len(self._chains) >= MOST_CHAINS:
-                self._chains.clear()
-            found = self._chains[key, model, endpoint] = self._bound(key, model, endpoint)
+            if len(self._bound) >= MOST_BOUND:
+                self._bound.clear()
+            found = self._bound[key, model, endpoint] = self._find(key, model, endpoint)
         return found
 
-    def _bound(self, key: str, model: str, endpoint: str) -> Chain:
+    def _find(self, key: str, model: str, endpoint: str) -> Bound:
         for binding in _matching(key, model, endpoint):
             if (name := self.bindings.get(binding)) is not None:
                 if name not in self.policies:
                     raise Forbidden(f"the policy {name!r} of this request is gone")
-                return self.policies[name]
-        return _NOTHING
+                return Bound(name, self.policies[name])
+        return UNBOUND
 
     def shadow(self, key: str, model: str, endpoint: str) -> tuple[Binding, str] | None:
         """The shadow bound most specifically, and its policy's name."""
@@ -137,6 +151,3 @@ def _matching(key: str, model: str, endpoint: str) -> tuple[Binding, ...]:
         Binding(None, model),
         Binding(),
     )
-
-
-_NOTHING = Chain()

@@ -112,9 +112,23 @@ def test_metrics_count_outcomes_and_samples(live: Range, another: Any) -> None:
         assert told[f'leakrange_proxy_requests_total{{endpoint="logits",outcome="{outcome}"}}'] == 1
     assert told['leakrange_proxy_requests_total{endpoint="softmax",outcome="upstream-failed"}'] == 1
     for outcome, samples in (("answered", 3), ("replayed", 3), ("refused", 3), ("refunded", 2)):
-        assert told[f'leakrange_proxy_samples_total{{outcome="{outcome}"}}'] == samples
+        assert told[f'leakrange_proxy_samples_total{{outcome="{outcome}",policy="(none)"}}'] == samples
     assert told['leakrange_proxy_upstream_failures_total{reason="5xx"}'] == 1
     assert told['leakrange_proxy_seconds_count{endpoint="logits"}'] == 4
+
+
+def test_metrics_tell_the_budget_that_went_under_each_policy(live: Range, another: Any) -> None:
+    fresh = another()
+    live.policy("argmax", name="label-only")
+    key = live.key(5)
+    fresh.post(key, "logits", encode_npy(pictures(3)))
+    fresh.post(key, "logits", encode_npy(pictures(4)))
+    fresh.post(key, "logits", encode_npy(pictures(2)))
+    large = encode_npy(pictures(3000))  # refused before it is read, for nothing is left
+    assert fresh.post(key, "logits", large).status_code == 429
+    told = _metrics(fresh.url)
+    for outcome, samples in (("answered", 5), ("refused", 4 + 1)):
+        assert told[f'leakrange_proxy_samples_total{{outcome="{outcome}",policy="label-only"}}'] == samples
 
 
 def test_logs_never_hold_keys_or_bodies(live: Range, another: Any, capfd: pytest.CaptureFixture[str]) -> None:
