@@ -46,6 +46,7 @@ def create_edge(settings: EdgeSettings) -> FastAPI:
         max_body=settings.max_body,
         lifespan=lifespan,
         registry=registry,
+        metrics_key=settings.metrics_key,
         description="A device with a provider's model on it: samples stay here, outputs leave.",
     )
     app.include_router(edge_routes(settings, enrolments, device, obfuscators, auditor, sessions, metrics))

@@ -15,6 +15,7 @@ import redis
 import structlog
 from celery import Celery, Task, bootsteps
 from kombu.entity import Exchange, Queue
+from pydantic import SecretStr
 from redis.backoff import ExponentialBackoff
 from redis.retry import Retry
 
@@ -23,6 +24,7 @@ from services.attacker.audit import audit
 from services.attacker.execution import Execution
 from services.attacker.fit import fit
 from services.attacker.liveness import ALIVE, ALIVE_SECONDS
+from services.attacker.metrics import JobMetrics
 from services.attacker.probe import probe
 from services.attacker.settings import FleetSettings
 from services.attacker.task import FleetTask
@@ -71,7 +73,11 @@ def create_celery(settings: FleetSettings) -> Celery:
         retry=Retry(ExponentialBackoff(cap=1.0, base=0.05), 6),
     )
     app.steps["worker"].add(_alive(client))
-    execution = Execution(settings, client)
+    metrics = None
+    if settings.metrics_port is not None:
+        metrics = JobMetrics()
+        app.steps["worker"].add(_told(metrics, settings.host, settings.metrics_port, settings.metrics_key))
+    execution = Execution(settings, client, metrics)
     for task in TASKS:
         _register(app, task, execution)
     return app
@@ -105,3 +111,13 @@ def _alive(client: redis.Redis) -> type[bootsteps.StartStopStep]:
             worker.timer.call_repeatedly(1.0, report)
 
     return Alive
+
+
+def _told(metrics: JobMetrics, host: str, port: int, key: SecretStr | None) -> type[bootsteps.StartStopStep]:
+    """A part of a worker's main process that tells its metrics at a port."""
+
+    class Told(bootsteps.StartStopStep):  # type: ignore[misc]
+        def start(self, _worker: Any) -> None:
+            metrics.serve(host, port, key)
+
+    return Told

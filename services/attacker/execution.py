@@ -6,6 +6,7 @@ that another worker holds is dropped: if that worker dies, the controller sends 
 
 from __future__ import annotations
 
+import time
 from typing import Any, cast
 
 import redis
@@ -19,6 +20,7 @@ from leakrange.wire.calling import RETRIED, Tries
 from leakrange.wire.errors import LeakrangeError
 from services.attacker.lease import leased
 from services.attacker.memory import out_of_memory
+from services.attacker.metrics import JobMetrics, Outcome
 from services.attacker.reports import Reporter
 from services.attacker.settings import FleetSettings
 from services.attacker.task import Cancelled, FleetTask, JobContext
@@ -31,24 +33,31 @@ log = structlog.get_logger("leakrange.attacker")
 class Execution:
     """Executes deliveries in this process."""
 
-    def __init__(self, settings: FleetSettings, client: redis.Redis) -> None:
-        self._settings, self._client = settings, client
+    def __init__(self, settings: FleetSettings, client: redis.Redis, metrics: JobMetrics | None) -> None:
+        self._settings, self._client, self._metrics = settings, client, metrics
 
     def handle(self, task: FleetTask, identity: str, worker: str) -> None:
         """Do what the order of that identity asks for, as the worker of that name."""
+        begun = time.monotonic()
+        outcome = self._handle(task, identity, worker)
+        if self._metrics is not None:
+            self._metrics.ended(task.kind, outcome, begun)
+
+    def _handle(self, task: FleetTask, identity: str, worker: str) -> Outcome:
         reporter = Reporter(self._client, identity, task.kind, worker)
         context = JobContext(self._settings, reporter)
         with leased(self._client, identity, self._settings.lease_seconds, context.cancel) as ours:
             if not ours:
                 log.info("another worker is at this job", identity=identity, kind=task.kind)
-                return
+                return "left"
             stored = self._ordered(identity)
             if stored is None:
-                return  # the job was brought to an end since the message was sent
+                return "left"  # it was brought to an end since the message was sent
             report = self._work(task, identity, stored, context, reporter)
             if report.state != "postponed":
                 self._client.delete(ORDER.format(identity=identity))
         reporter.send(report)  # now that whoever wants the job again finds it free
+        return _outcome(report)
 
     def _ordered(self, identity: str) -> bytes | None:
         return cast("bytes | None", self._client.get(ORDER.format(identity=identity)))
@@ -103,6 +112,14 @@ class Execution:
         asked = getattr(error, "retry_after", None) or 0.0
         pause = min(LONGEST_PAUSE, max(asked, self._settings.retry_pause * 2.0**order.attempt))
         return {"seconds": pause, "attempt": tries.failed, "until": tries.until}
+
+
+def _outcome(report: JobReport) -> Outcome:
+    if report.state == "postponed":
+        return "postponed"
+    if report.state == "done":
+        return "reused" if report.data.get("reused") else "done"
+    return "cancelled" if report.message == "cancelled" else "failed"
 
 
 def _told(error: Exception, attempt: int) -> tuple[str, dict[str, Any]]:

@@ -43,4 +43,10 @@ class FleetSettings(BaseSettings):
     train_threads: Annotated[int, Field(ge=1, le=256)] = 1
     train_device: Literal["auto", "cpu", "cuda"] = "auto"
     """``auto``: the GPU where there is one."""
+    metrics_port: Annotated[int, Field(ge=1, le=65_535)] | None = None
+    """Where the worker tells Prometheus of its jobs, at ``/metrics``; None: nowhere."""
+    host: str = "127.0.0.1"
+    """The address of that port."""
+    metrics_key: RandomSecret | None = None
+    """Who reads the metrics shows it, where there is one."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"

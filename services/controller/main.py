@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 
 import structlog
 from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -24,6 +25,7 @@ from services.controller.audits.service import AuditService
 from services.controller.catalogue.endpoints import router as catalogue
 from services.controller.load.endpoints import router as load
 from services.controller.load.service import LoadService
+from services.controller.metrics import Standing
 from services.controller.obfuscators import router as obfuscators
 from services.controller.pages import add_pages
 from services.controller.pages.visitors import Reader
@@ -46,8 +48,10 @@ def controller(settings: ControllerSettings) -> FastAPI:
     """The application. Migrates the database (unless configured otherwise), resumes unfinished runs, and
     serves."""
     database = Database(settings.database_url)
-    fleet = Fleet(settings.redis_url, settings.broker_url)
-    news = News(database)
+    registry = CollectorRegistry()
+    fleet = Fleet(settings.redis_url, settings.broker_url, registry)
+    news = News(database, registry)
+    standing = Standing(database, fleet, registry)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -82,6 +86,9 @@ def controller(settings: ControllerSettings) -> FastAPI:
         max_body=settings.max_body,
         lifespan=lifespan,
         ready={"database": lambda: _ping(database), "redis": fleet.ping} | broker,
+        registry=registry,
+        metrics_key=settings.metrics_key,
+        refresh=standing.refresh,
         description=DESCRIPTION,
     )
     app.state.settings = settings

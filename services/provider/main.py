@@ -58,6 +58,7 @@ def create_provider(settings: ProviderSettings, decoding: DecodingProcess | None
         lifespan=lifespan,
         ready={"models": models_dir},
         registry=registry,
+        metrics_key=settings.metrics_key,
         description="Classifiers over HTTP: their outputs, the model itself, decisions on uploads; and "
         "student services of a teacher: feature vectors, face verification and recognition.",
     )

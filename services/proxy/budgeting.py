@@ -47,9 +47,7 @@ class Budgeting:
         self._configuration, self._ledger, self._metrics = configuration, ledger, metrics
         self._forward, self._secret = forward, secret
 
-    async def admit(
-        self, fingerprint: str, model: str, endpoint: str, idempotency_key: str | None
-    ) -> None:
+    async def admit(self, fingerprint: str, model: str, endpoint: str, idempotency_key: str | None) -> None:
         """Refuse a key that has nothing left, before its large body is read."""
         key = await self._configuration.key(fingerprint)
         if key.leased and self._ledger.leases.holds(key.id):

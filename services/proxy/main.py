@@ -75,6 +75,7 @@ def proxy(settings: ProxySettings) -> DataPath:
         lifespan=lifespan,
         ready={"redis": redis_answers},
         registry=registry,
+        metrics_key=settings.metrics_key,
         description=DESCRIPTION,
     )
     app.state.settings = settings

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import cast
+from typing import cast, get_args
 
 import redis.asyncio as aioredis
 import structlog
 from kombu.exceptions import OperationalError
+from prometheus_client import CollectorRegistry
 from pydantic import ValidationError
 from redis.exceptions import RedisError
 
@@ -25,10 +27,12 @@ from leakrange.jobs.job import (
     ORDER,
     REPORTS,
     Job,
+    JobKind,
     JobReport,
     Order,
 )
 from leakrange.wire.errors import LeakrangeError, Unavailable
+from services.controller.range.fleet_metrics import FleetMetrics
 from services.controller.range.queues import Queues
 
 log = structlog.get_logger("services.controller.fleet")
@@ -63,6 +67,7 @@ class _Pending:
     begun: bool = False
     """A worker has it: it was reported on, or its lease was seen."""
     silent_since: float | None = None
+    since: float = field(default_factory=time.monotonic)
     deaths: int = 0
     """How many workers have begun it and lost its lease."""
 
@@ -73,7 +78,10 @@ class Fleet:
     ``broker_url`` is that of another broker than Redis, which keeps orders, leases and reports.
     """
 
-    def __init__(self, redis_url: str, broker_url: str = "") -> None:
+    def __init__(
+        self, redis_url: str, broker_url: str = "", registry: CollectorRegistry | None = None
+    ) -> None:
+        self._metrics = FleetMetrics(registry)
         self._redis = aioredis.Redis.from_url(redis_url, decode_responses=True)
         self._queues = Queues(self._redis, redis_url, broker_url)
         self._pending: dict[str, _Pending] = {}
@@ -112,6 +120,17 @@ class Fleet:
     async def ping_broker(self) -> None:
         """Raise where another broker than Redis does not answer."""
         await self._queues.ping()
+
+    def pending(self) -> Counter[str]:
+        """How many jobs wait or run, by kind."""
+        return Counter(each.order.job.kind for each in self._pending.values())
+
+    async def waiting(self) -> dict[str, int]:
+        """How many messages wait in each queue. Raises `OSError` where the broker does not answer."""
+        try:
+            return await self._queues.waiting(get_args(JobKind))
+        except RedisError as error:
+            raise OSError(f"Redis does not answer: {error}") from error
 
     async def run(
         self,
@@ -245,6 +264,8 @@ class Fleet:
         if pending is None:
             return
         pending.begun = True
+        if report.state != "progress":
+            self._metrics.reports.labels(report.kind, report.state).inc()
         if report.state == "failed" and report.message == "cancelled":
             # Nobody cancelled what is still pending: it was another run, before this one asked.
             self._send_again(pending)
@@ -258,6 +279,7 @@ class Fleet:
             watcher(report)
         if report.state in ("done", "failed"):
             del self._pending[report.identity]
+            self._metrics.seconds.labels(report.kind).observe(time.monotonic() - pending.since)
             if not pending.done.done():
                 pending.done.set_result(report)
 
@@ -291,6 +313,7 @@ class Fleet:
                 self._lost(pending)
 
     def _lost(self, pending: _Pending) -> None:
+        self._metrics.lost.labels(pending.order.job.kind).inc()
         if pending.begun:
             pending.deaths += 1
         if pending.deaths < MOST_DEATHS:

@@ -170,6 +170,7 @@ class Journal:
         async with self._database.write() as session:
             await Trials(session).put(self.run, result.id, result.model_dump(mode="json"))
             await self._tell(session, f"trial.{result.state}", _ended(result))
+        self._news.trials.labels(result.state).inc()
         self._news.announce(self.run)
 
     async def open_account(

@@ -6,6 +6,8 @@ import asyncio
 from typing import Any
 from weakref import WeakValueDictionary
 
+from prometheus_client import CollectorRegistry, Counter
+
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
 
@@ -13,8 +15,11 @@ from leakrange.store.events import Events
 class News:
     """Appends events to SQL and wakes whoever follows the run in this process."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, registry: CollectorRegistry | None = None) -> None:
         self._database = database
+        self.trials = Counter(
+            "leakrange_controller_trials_ended", "Trials that ended, by state", ("state",), registry=registry
+        )
         self._changes: WeakValueDictionary[str, asyncio.Event] = WeakValueDictionary()
 
     async def tell(self, run: str, kind: str, data: dict[str, Any]) -> None:

@@ -131,6 +131,8 @@ def create_app(
     lifespan: Callable[[FastAPI], AbstractAsyncContextManager[None]] | None = None,
     ready: Mapping[str, ReadyCheck] | None = None,
     registry: CollectorRegistry | None = None,
+    metrics_key: SecretStr | None = None,
+    refresh: Callable[[], Awaitable[None]] | None = None,
     description: str = "",
 ) -> FastAPI:
     """A FastAPI application with the behaviour that all services share.
@@ -138,8 +140,9 @@ def create_app(
     Errors of `leakrange.wire.errors`, validation errors and unknown paths become problem details. ``GET
     /healthz`` says that the process lives. ``/readyz`` says that each check of ``ready`` passes within two
     seconds (else 503, naming those that do not). ``/metrics`` is for Prometheus, and tells of all workers
-    behind the port. ``registry`` holds the
-    service's own metrics (``app.state.metrics``), also `RequestMetrics` (``app.state.requests``).
+    behind the port; with a ``metrics_key`` to whoever shows that alone. ``refresh`` is awaited before, and
+    brings up to date what is kept elsewhere. ``registry`` holds the service's own metrics
+    (``app.state.metrics``), also `RequestMetrics` (``app.state.requests``).
     """
     metrics = registry or CollectorRegistry()
     exposition = Exposition(metrics)
@@ -167,11 +170,12 @@ def create_app(
     app.add_middleware(Measure, metrics=requests)
     for error, handler in _HANDLERS.items():
         app.add_exception_handler(error, handler)
-    _add_health(app, party, ready or {}, exposition)
+    _add_health(app, party, ready or {})
+    _add_metrics(app, exposition, metrics_key, refresh)
     return app
 
 
-def _add_health(app: FastAPI, party: str, ready: Mapping[str, ReadyCheck], exposition: Exposition) -> None:
+def _add_health(app: FastAPI, party: str, ready: Mapping[str, ReadyCheck]) -> None:
     @app.get("/healthz", tags=["health"])
     async def healthz() -> Health:
         """The process lives."""
@@ -189,8 +193,19 @@ def _add_health(app: FastAPI, party: str, ready: Mapping[str, ReadyCheck], expos
         body = {"status": "unready" if failed else "ready", "failed": failed}
         return Response(orjson.dumps(body), 503 if failed else 200, media_type="application/json")
 
+
+def _add_metrics(
+    app: FastAPI,
+    exposition: Exposition,
+    key: SecretStr | None,
+    refresh: Callable[[], Awaitable[None]] | None,
+) -> None:
     @app.get("/metrics", tags=["health"], include_in_schema=False)
-    async def scrape() -> Response:
+    async def scrape(request: Request) -> Response:
+        if key is not None:
+            check_operator(request.headers.get("authorization"), key)
+        if refresh is not None:
+            await refresh()
         return Response(await exposition.text(), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 

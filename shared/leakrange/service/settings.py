@@ -50,6 +50,8 @@ class ServiceSettings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     operator_key: RandomSecret
     """What the controller shows to the other parties' operator endpoints."""
+    metrics_key: RandomSecret | None = None
+    """Who reads ``/metrics`` shows it, where there is one; else anybody who reaches the port may."""
     max_body: int = 32 * 1024 * 1024
     """Bytes of a request body under ``/v1/models/``; any other may have a megabyte at most. More is 413."""
     allowed_hosts: Names = ()

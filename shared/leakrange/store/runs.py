@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import select, tuple_
+from sqlalchemy import func, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from leakrange.store.tables import Run, now
@@ -87,6 +87,11 @@ class Runs:
         """The runs that a starting controller has to continue, oldest first."""
         query = select(Run).where(Run.state.not_in(FINAL)).order_by(Run.created, Run.id)
         return (await self.session.scalars(query)).all()
+
+    async def tally(self) -> dict[State, int]:
+        """How many runs are in each state; none of a state that no run is in."""
+        query = select(Run.state, func.count()).group_by(Run.state)
+        return {row[0]: row[1] for row in await self.session.execute(query)}
 
     async def move(self, run_id: str, to: State, *, error: str | None = None) -> bool:
         """Move a run on; True if this call did it, False where it is not in a state that leads there (so
