@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from typing import Any
+
+from numpy.typing import NDArray
 
 from clients.edge.auditor import Auditor
 from clients.edge.metrics import EdgeMetrics
@@ -14,8 +17,9 @@ from leakrange.devices.device import Device
 from leakrange.devices.enrolment import Enrolments
 from leakrange.devices.obfuscators import Obfuscators
 from leakrange.jobs.session import Session, SessionReply
-from leakrange.wire.errors import Conflict
-from leakrange.wire.tensors import encode_npy
+from leakrange.wire.errors import Conflict, InvalidInput
+from leakrange.wire.samples import SampleSpec
+from leakrange.wire.tensors import encode_npy, from_text
 
 __all__ = ["Sessions"]
 
@@ -58,12 +62,11 @@ class Sessions:
 
     async def _play(self, order: Session) -> SessionReply:
         chain = DefenceChain.parse(order.defence, outputs_at="device")
-        data, chosen = await asyncio.to_thread(span_of, order.span)
         enrolment = await self._enrolments.current(order.url, order.api_key, order.model)
         await self._auditor.check(enrolment, order.audit)
+        samples, labels = await asyncio.to_thread(_brought, order, enrolment.card.input)
         client = self._enrolments.client(order.url, order.api_key)
         chain = await self._obfuscators.bound(chain, client, order.obfuscators)
-        samples = data.values[chosen]
         values = await self._device.released(enrolment, order.release, samples, chain, order.upload)
         decisions = await client.upload(order.model, order.release, values, idempotency_key=order.upload)
         sent = len(encode_npy(values))
@@ -72,10 +75,23 @@ class Sessions:
             upload=order.upload,
             samples=len(values),
             decisions=decisions,
-            labels={
-                name: labels[chosen].tolist()
-                for name, labels in {**data.labels, NEAR_COPIES: data.group}.items()
-            },
+            labels=labels,
             input_bytes=samples.nbytes,
             sent_bytes=sent,
         )
+
+
+def _brought(order: Session, spec: SampleSpec) -> tuple[NDArray[Any], dict[str, list[int]]]:
+    """The users' samples and what is known of them. Raises `InvalidInput` for samples that the model does not
+    take, and what the data set raises."""
+    if order.span is not None:
+        data, chosen = span_of(order.span)
+        known = {**data.labels, NEAR_COPIES: data.group}
+        return data.values[chosen], {name: labels[chosen].tolist() for name, labels in known.items()}
+    samples = from_text(order.samples or "")
+    if samples.dtype != spec.dtype or samples.shape[1:] != spec.shape or not len(samples):
+        raise InvalidInput(
+            f"samples of {samples.dtype} and shape {samples.shape}; the model takes {spec.dtype} of "
+            f"(samples, {', '.join(map(str, spec.shape))})"
+        )
+    return samples, {}

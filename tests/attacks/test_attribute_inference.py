@@ -213,3 +213,19 @@ def test_what_a_provider_does_itself_the_fleet_cannot() -> None:
     job, kind = FitJob(attack="curious-decoder", evidence={}), kind_of(entry)
     with pytest.raises(NotImplementedError, match="fit nothing in the fleet"):
         kind.infer(entry(), kind.Evidence(), job, lambda _: np.zeros((1, 1), np.float32))
+
+
+def test_what_was_learnt_infers_the_same_from_further_releases(rng: np.random.Generator) -> None:
+    s = population(rng)
+    releases = rng.normal(size=(3000, 3)).astype(np.float32)
+    releases[:, 1] += 2 * s
+    given = evidence(releases, s)
+    found = attack().infer(given)
+    again = AttributeInference.again(found.learnt, given.observed)
+    np.testing.assert_array_equal(again.predicted, found.predicted)
+    np.testing.assert_allclose(again.scores, found.scores, atol=1e-5)
+    one = AttributeInference.again(found.learnt, given.observed[7:8])
+    np.testing.assert_allclose(one.scores, found.scores[7:8], atol=1e-5)
+    for learnt, observed in (({}, given.observed), (found.learnt, given.observed[:, :2])):
+        with pytest.raises(InvalidInput):
+            AttributeInference.again(learnt, observed)

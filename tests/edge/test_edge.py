@@ -20,7 +20,7 @@ from leakrange.jobs.recipe import DataSpec
 from leakrange.providers import artifact
 from leakrange.providers.inference import outputs
 from leakrange.wire.samples import SampleSpec
-from leakrange.wire.tensors import encode_npy
+from leakrange.wire.tensors import encode_npy, to_text
 from tests.edge.conftest import KEY, OPERATOR, deploy, edge_app
 from tests.edge.recording import Tap, tapping
 from tests.provider.tiny import save_model
@@ -394,3 +394,32 @@ def test_an_old_model_makes_room(provider: httpx.Client, models_dir: Path) -> No
             edge.post("/v1/enrolments", json=body, headers=OPERATOR).raise_for_status()
         assert downloads(tap) == 4
         assert "leakrange_edge_enrolled 2.0" in edge.get("/metrics").text
+
+
+def test_a_session_takes_samples_that_a_visitor_brings(edge: httpx.Client, tap: Tap) -> None:
+    data = load(DATA)
+    chosen = data.where("test")[:10]
+    of_span = play(edge, order(tap.url, "span")).json()
+    body = order(tap.url, "brought") | {"span": None, "samples": to_text(data.values[chosen])}
+    brought = play(edge, body).json()
+    first, second = posts(tap)
+    assert first == second  # the same outputs leave the device, and nothing else
+    assert brought["decisions"] == of_span["decisions"]
+    assert (brought["samples"], brought["labels"]) == (10, {})
+
+
+@pytest.mark.parametrize(
+    ("samples", "status", "slug"),
+    [
+        (to_text(np.zeros((1, 16, 16), np.uint8)), 422, "invalid-input"),
+        (to_text(np.zeros((0, 16, 16, 1), np.uint8)), 422, "invalid-input"),
+        (to_text(np.zeros((1, 16, 16, 1), np.float32)), 422, "invalid-input"),
+        ("no array", 400, "malformed-body"),
+        (None, 422, "invalid-input"),
+    ],
+)
+def test_samples_that_the_model_does_not_take_are_refused(
+    edge: httpx.Client, tap: Tap, samples: str | None, status: int, slug: str
+) -> None:
+    problem(play(edge, order(tap.url, "odd") | {"span": None, "samples": samples}), status, slug)
+    assert posts(tap) == []

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
+from leakrange.wire.errors import InvalidInput
 from leakrange.wire.samples import SampleSpec
 
 __all__ = ["Attack", "AttributeAttack", "Evidence", "Inference", "Pairs", "ReconstructionAttack"]
@@ -62,6 +63,8 @@ class Inference:
 
     predicted: NDArray[np.int64]
     scores: NDArray[np.float32]
+    learnt: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """By which `AttributeAttack.again` infers from further releases; empty where the attack cannot."""
 
     def of(self, place: int, classes: Sequence[int]) -> Inference:
         """That of one of several attributes, of which each has so many ``classes``."""
@@ -116,3 +119,11 @@ class AttributeAttack(Attack):
     @abstractmethod
     def infer(self, evidence: Evidence) -> Inference:
         """Predict the victims' hidden attribute. Raises `InvalidInput` for evidence that cannot be used."""
+
+    @classmethod
+    def again(cls, learnt: Mapping[str, NDArray[Any]], observed: NDArray[np.float32]) -> Inference:
+        """What an attack that has `Inference.learnt` something infers from further releases (V, N) of the
+        same kind, without PyTorch. Raises `InvalidInput` where it has not, or for releases of another
+        length."""
+        del learnt, observed
+        raise InvalidInput(f"the attack {cls.name!r} keeps nothing of what it learns")

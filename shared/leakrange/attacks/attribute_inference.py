@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge
+from leakrange.metrics import softmax
 from leakrange.wire.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ PATIENCE = 15
 WEIGHT_DECAY = 1e-2
 """Without it G falls ten points behind logistic regression on a ``features`` release; on logits it changes
 nothing."""
+LEAK = 0.01
+"""The slope of the nets' LeakyReLU below 0."""
 CLIP = 10.0
 """Standardised inputs are cut at so many deviations: victims far from all auxiliary records decide nothing
 by their size."""
@@ -82,7 +86,7 @@ class AttributeInference(AttributeAttack):
         )  # a value that never changed says nothing, whatever the victims' is
 
         def standardised(releases: NDArray[np.float32]) -> Tensor:
-            return torch.from_numpy(np.clip((releases - mean) / deviation, -CLIP, CLIP).astype(np.float32))
+            return torch.from_numpy(_standardised(releases, mean, deviation))
 
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(evidence.seed)
@@ -92,7 +96,29 @@ class AttributeInference(AttributeAttack):
         observed = standardised(evidence.observed.reshape(len(evidence.observed), -1))
         with torch.inference_mode():
             scores = nets(observed.expand(FOLDS, -1, -1)).softmax(dim=2).mean(dim=0).numpy()
-        return Inference(scores.argmax(axis=1).astype(np.int64), cast(NDArray[np.float32], scores))
+        learnt = {"mean": mean, "deviation": deviation}
+        for number, (weight, bias) in enumerate(zip(nets.weights, nets.biases, strict=True)):
+            learnt |= {f"weight{number}": weight.detach().numpy(), f"bias{number}": bias.detach().numpy()}
+        return Inference(scores.argmax(axis=1).astype(np.int64), cast(NDArray[np.float32], scores), learnt)
+
+    @classmethod
+    def again(cls, learnt: Mapping[str, NDArray[Any]], observed: NDArray[np.float32]) -> Inference:
+        """See `AttributeAttack.again`: the forward pass of the five nets, in NumPy."""
+        if not {"mean", "deviation", "weight0", "bias0"} <= learnt.keys():
+            raise InvalidInput("nothing of what the attack learnt was kept")
+        rows = observed.reshape(len(observed), -1)
+        if rows.shape[1:] != learnt["mean"].shape:
+            raise InvalidInput(
+                f"the attack learnt from releases of {len(learnt['mean'])} values, not {rows.shape[1]}"
+            )
+        values = _standardised(rows, learnt["mean"], learnt["deviation"])[None]
+        last = sum(name.startswith("weight") for name in learnt) - 1
+        for number in range(last + 1):
+            values = values @ learnt[f"weight{number}"] + learnt[f"bias{number}"]
+            if number < last:
+                values = np.where(values > 0, values, LEAK * values)
+        scores = softmax(values.reshape(-1, values.shape[-1])).reshape(values.shape).mean(axis=0)
+        return Inference(scores.argmax(axis=1).astype(np.int64), scores.astype(np.float32))
 
     def _fit(self, releases: Tensor, labels: Tensor, classes: int) -> StackedAttackNets:
         """One net for each fold, all from the epoch that did best on the held-out records."""
@@ -140,6 +166,12 @@ class AttributeInference(AttributeAttack):
                 break
         nets.load_state_dict(kept.state)
         return nets.eval()
+
+
+def _standardised(
+    releases: NDArray[np.float32], mean: NDArray[np.floating], deviation: NDArray[np.floating]
+) -> NDArray[np.float32]:
+    return np.clip((releases - mean) / deviation, -CLIP, CLIP).astype(np.float32)
 
 
 def check_evidence(evidence: Evidence) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.job import Span
@@ -12,6 +12,9 @@ from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Classes, Name
 
 __all__ = ["Session", "SessionReply"]
+
+MOST_TEXT = 4_194_304
+"""Characters of the samples that a session brings."""
 
 
 class _Strict(BaseModel):
@@ -21,10 +24,13 @@ class _Strict(BaseModel):
 class Session(_Strict):
     """``POST /v1/sessions`` of an edge client (operator key): let the simulated users use the app once.
 
-    The client loads its users' samples (``span``) and runs the model locally. It applies ``defence`` to
+    The client loads its users' samples (``span``), or takes those that a visitor of the range brings
+    (``samples``: the text of an array (B, *shape), see `leakrange.wire.tensors.to_text`), and runs the model
+    locally. It applies ``defence`` to
     the samples, the model and the outputs; ``obfuscators`` has the SHA-256 of the file of each trained
     obfuscator that ``defence`` names, by its digest. It uploads to ``url`` under ``api_key``, with ``upload``
-    as idempotency key. The true labels go to the caller in the reply, never to the provider. With ``audit``
+    as idempotency key. The true labels go to the caller in the reply, never to the provider; of samples that
+    were brought it knows none. With ``audit``
     it uses the model only if that passes.
     """
 
@@ -32,11 +38,18 @@ class Session(_Strict):
     api_key: str
     model: Name
     release: ReleaseKind
-    span: Span
+    span: Span | None = None
+    samples: Annotated[str, Field(max_length=MOST_TEXT)] | None = None
     upload: str
     defence: list[dict[str, Any]] = []
     obfuscators: dict[str, str] = {}
     audit: AuditPlan | None = None
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if (self.span is None) == (self.samples is None):
+            raise ValueError("a session has either a span of a data set or samples of its own")
+        return self
 
 
 class SessionReply(_Strict):

@@ -200,6 +200,6 @@ class Edge(_Party):
         """
         answer = await self._ask("POST", "/v1/sessions", order.model_dump(mode="json"))
         reply = SessionReply.model_validate_json(answer.body)
-        if reply.samples != order.span.stop - order.span.start:
+        if order.span is not None and reply.samples != order.span.stop - order.span.start:
             raise LeakrangeError(f"the edge client answered for {reply.samples} samples of another session")
         return reply

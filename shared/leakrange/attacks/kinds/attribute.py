@@ -27,13 +27,16 @@ from leakrange.metrics import Guesses, Ranking, SoftOutputs, measured
 from leakrange.metrics.views import viewed
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 
-__all__ = ["AttributeKind", "evidence_of", "judge_guesses"]
+__all__ = ["LEARNT", "AttributeEvidence", "AttributeKind", "evidence_of", "judge_guesses"]
+
+LEARNT = "learnt."
 
 
 class AttributeEvidence(BaseModel):
     """The ``observed`` releases of users, and ``auxiliary`` releases of the attacker's own samples. The first
     of these belong to the samples of ``span``, whose ``sensitive`` attribute the attacker knows. ``users``
-    are the samples of the first users, for a picture of them alone."""
+    are the samples of the first users, for a picture of them alone. With ``keep`` the result also holds what
+    the attack learnt, for `leakrange.attacks.attack.AttributeAttack.again`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -42,11 +45,13 @@ class AttributeEvidence(BaseModel):
     auxiliary: Annotated[Chunks, Field(min_length=1)]
     observed: Annotated[Chunks, Field(min_length=1)]
     users: list[Span] = []
+    keep: bool = False
 
     @model_serializer(mode="wrap")
     def _without_nobody(self, written: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Fits that draw nothing keep the identity that they had before anything was drawn."""
-        return {name: value for name, value in written(self).items() if name != "users" or value}
+        """Fits that draw and keep nothing have the identity that they had before there was any of this."""
+        told = written(self)
+        return {name: value for name, value in told.items() if name not in ("users", "keep") or value}
 
 
 @kinds.register("attribute")
@@ -82,7 +87,7 @@ class AttributeKind(Kind):
         self, attack: Any, evidence: AttributeEvidence, job: FitJob, releases: Releases
     ) -> dict[str, NDArray[Any]]:
         """``predicted`` int64 (V,) and ``scores`` float32 (V, S); of features also ``norm`` (), the greatest
-        of a user's, and `embeddings`."""
+        of a user's, and `embeddings`. What was learnt is there under names that begin with `LEARNT`."""
         given = evidence_of(evidence, job, releases)
         found: Inference = attack.infer(given)
         arrays: dict[str, NDArray[Any]] = {"predicted": found.predicted, "scores": found.scores}
@@ -90,6 +95,8 @@ class AttributeKind(Kind):
             lengths = np.linalg.norm(given.observed.reshape(len(given.observed), -1), axis=1)
             arrays["norm"] = np.asarray(lengths.max(initial=0.0))
             arrays |= embeddings(evidence.users, evidence.observed, given.observed, releases)
+        if evidence.keep:
+            arrays |= {LEARNT + name: array for name, array in found.learnt.items()}
         return arrays
 
     async def judge(self, trial: Trial) -> Judged:
