@@ -107,6 +107,13 @@ class DataSet(ABC):
         return None
 
     @classmethod
+    def drawn(cls, drawing: NDArray[np.uint8], digit: int) -> Content | None:  # noqa: ARG003
+        """The sample that a visitor's drawing makes, (H, W) of 0 (no ink) to 255, and its labels if it shows
+        that ``digit``; None where samples are not drawn by hand. Raises `InvalidInput` for a drawing that
+        shows nothing."""
+        return None
+
+    @classmethod
     @abstractmethod
     def read(cls, spec: DataSpec) -> Content:
         """The content at the native size, or at ``spec.size`` if that is how it is drawn.

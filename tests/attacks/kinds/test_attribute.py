@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from leakrange.attacks import attacks
 from leakrange.attacks.attack import Evidence
-from leakrange.attacks.kinds.attribute import AttributeEvidence, evidence_of
+from leakrange.attacks.kinds.attribute import LEARNT, AttributeEvidence, AttributeKind, evidence_of
 from leakrange.attacks.kinds.kind import Releases
 from leakrange.data import Attribute, Content, datasets, load
 from leakrange.data.catalogue import GivenSet
@@ -114,3 +115,27 @@ def test_evidence_that_does_not_fit_together_is_refused(
             given(releases, half_known, auxiliary, [[wide]], 90)
     with pytest.raises(NotFound):
         given(releases, half_known, [[wide]], [[digest("nothing")]], 90)
+
+
+def test_what_was_learnt_is_kept_where_it_is_wanted(store: FolderStore, releases: Releases) -> None:
+    spec = DataSpec(name="digits", size=16, auxiliary=0.3)
+    labels = load(spec).labels["parity"][load(spec).where("auxiliary")[:60]]
+    noisy = np.random.default_rng(3).normal(size=(60, 4)) + 3 * labels[:, None]
+    own, users = stored(store, noisy), stored(store, noisy[::-1])
+    span = Span(data=spec, split="auxiliary", start=0, stop=60)
+    asked = {"sensitive": "parity", "span": span, "auxiliary": [[own]], "observed": [[users]]}
+    found = {}
+    for keep in (False, True):
+        evidence = AttributeEvidence(**asked, keep=keep)
+        job = FitJob(attack="attribute-inference", evidence=evidence.model_dump(mode="json"))
+        entry = attacks[job.attack]
+        found[keep] = AttributeKind().infer(
+            entry(entry.Parameters(sensitive="parity")), evidence, job, releases
+        )
+        assert ("keep" in job.evidence) is keep  # other fits are found under the name that they had
+    assert set(found[False]) == {"predicted", "scores"}
+    learnt = {
+        name.removeprefix(LEARNT): array for name, array in found[True].items() if name.startswith(LEARNT)
+    }
+    again = attacks["attribute-inference"].again(learnt, noisy[::-1].astype(np.float32))
+    np.testing.assert_array_equal(again.predicted, found[False]["predicted"])

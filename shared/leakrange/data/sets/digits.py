@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakrange.data.catalogue import Content, GivenSet, datasets
 from leakrange.data.digit_attributes import DIGIT_ATTRIBUTES, SLANT, digit_labels, slant
+from leakrange.data.drawings import as_counts
 from leakrange.wire.samples import SampleSpec
 
 __all__ = ["Digits"]
@@ -38,6 +41,24 @@ class Digits(GivenSet):
         from sklearn.datasets import load_digits
 
         found = load_digits()
-        images = np.round(found.images * (255 / 16)).astype(np.uint8)[..., None]
         labels = digit_labels(found.target)
-        return Content(values=images, labels={**labels, "slant": slant(found.images, labels["digit"])})
+        return Content(
+            values=_grey(found.images), labels={**labels, "slant": slant(found.images, labels["digit"])}
+        )
+
+    @classmethod
+    def drawn(cls, drawing: NDArray[np.uint8], digit: int) -> Content:
+        """A digit of 8 × 8; how it leans is judged among the set's digits of the same kind."""
+        from sklearn.datasets import load_digits
+
+        found, own = load_digits(), as_counts(drawing)
+        every = np.append(found.target, digit).astype(np.int64)
+        leans = slant(np.concatenate([found.images, own[None]]), every)[-1:]
+        labels = {name: values[-1:] for name, values in digit_labels(every[-1:]).items()}
+        return Content(values=_grey(own[None]), labels={**labels, "slant": leans})
+
+
+def _grey(counts: NDArray[Any]) -> NDArray[np.uint8]:
+    """Digits (N, 8, 8) of 0..16 as pictures (N, 8, 8, 1) of 0..255."""
+    grey: NDArray[np.uint8] = np.round(counts * (255 / 16)).astype(np.uint8)[..., None]
+    return grey
