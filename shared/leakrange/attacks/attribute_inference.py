@@ -171,7 +171,7 @@ class AttributeInference(AttributeAttack):
 def _standardised(
     releases: NDArray[np.float32], mean: NDArray[np.floating], deviation: NDArray[np.floating]
 ) -> NDArray[np.float32]:
-    return np.clip((releases - mean) / deviation, -CLIP, CLIP).astype(np.float32)
+    return cast(NDArray[np.float32], np.clip((releases - mean) / deviation, -CLIP, CLIP).astype(np.float32))
 
 
 def check_evidence(evidence: Evidence) -> None:
