@@ -19,6 +19,7 @@ from leakrange.data import Names, datasets
 from leakrange.defences.chain import STAGES
 from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario import registered
+from leakrange.scenario.descriptions import described, told_in
 from leakrange.scenario.document import NAME, AttackSpec, ClientSpec, Head, ProviderSpec
 from leakrange.scenario.draft import EXTENSION, NEEDED
 from leakrange.scenario.load import LoadSpec
@@ -26,6 +27,18 @@ from leakrange.scenario.load import LoadSpec
 __all__ = ["scenario_schema"]
 
 Schema = dict[str, Any]
+
+SECTIONS = {
+    "name": "what runs of the scenario are listed as",
+    "description": "what it asks, for the report",
+    "seeds": "everything is trained and tried once under each",
+    "data": "a data set, or several by labels of your own",
+    "providers": "who serves models, by names of your own",
+    "clients": "the users and their devices, under a name of your own",
+    "defences": "chains of transforms to compare, by names of your own; none: [] is the undefended case",
+    "attacks": "who tries to learn what is hidden, by names of your own",
+    "load": "who asks in a run under load",
+}
 
 
 def scenario_schema() -> Schema:
@@ -46,8 +59,16 @@ def scenario_schema() -> Schema:
     references, definitions = models_json_schema([(model, "validation") for model in dict.fromkeys(models)])
     defined: dict[str, Schema] = definitions["$defs"]
 
+    def name_of(model: type[BaseModel]) -> str:
+        return str(references[model, "validation"]["$ref"].rpartition("/")[2])
+
+    for name, each in defined.items():
+        defined[name] = told_in(each, each.get("description", ""))
+    for model in dict.fromkeys(models):
+        defined[name_of(model)] = described(defined[name_of(model)], model)
+
     def of(model: type[BaseModel]) -> Schema:
-        return defined[references[model, "validation"]["$ref"].rpartition("/")[2]]
+        return defined[name_of(model)]
 
     data = {**of(DataSpec), "properties": {**of(DataSpec)["properties"], "name": _one_of(datasets)}}
     chain = {"type": "array", "maxItems": 16, "items": {"$ref": "#/$defs/defence"}}
@@ -75,15 +96,17 @@ def scenario_schema() -> Schema:
         "required": list(NEEDED),
         "additionalProperties": False,
         "patternProperties": {f"^{EXTENSION}": {}},
-        "properties": {
-            **of(Head)["properties"],
-            "data": {"anyOf": [*either["anyOf"], _named(either)]},
-            "providers": _named({"$ref": "#/$defs/provider"}),
-            "clients": {**_named(client), "maxProperties": 1},
-            "defences": _named(chain),
-            "attacks": _named({"$ref": "#/$defs/attack"}),
-            "load": {"anyOf": [{"$ref": "#/$defs/LoadSpec"}, {"type": "null"}]},
-        },
+        "properties": _told(
+            {
+                **of(Head)["properties"],
+                "data": {"anyOf": [*either["anyOf"], _named(either)]},
+                "providers": _named({"$ref": "#/$defs/provider"}),
+                "clients": {**_named(client), "maxProperties": 1},
+                "defences": _named(chain),
+                "attacks": _named({"$ref": "#/$defs/attack"}),
+                "load": {"anyOf": [{"$ref": "#/$defs/LoadSpec"}, {"type": "null"}]},
+            }
+        ),
         "$defs": {
             **kept,
             "data": data,
@@ -91,6 +114,14 @@ def scenario_schema() -> Schema:
             "attack": {"anyOf": kinds},
             "defence": {"anyOf": [_one_of(defences), *links]},
         },
+    }
+
+
+def _told(properties: dict[str, Schema]) -> dict[str, Schema]:
+    """The fields of a scenario, each with a description."""
+    return {
+        name: {"description": SECTIONS[name], **each} if name in SECTIONS else each
+        for name, each in properties.items()
     }
 
 
@@ -124,8 +155,11 @@ def _variant(base: Schema, parameters: Schema, named: dict[str, str], summary: s
     if "kind" in named and "sensitive" in required:
         required.remove("sensitive")  # by default what the provider names
         fields["sensitive"] = TypeAdapter(Names).json_schema()
+    if "behaviour" in named and "method" not in named:
+        fields["method"] = {"type": "null"}
     for key, value in named.items():
-        fields[key] = {"const": value}
+        told = base["properties"].get(key, {}).get("description")
+        fields[key] = {"const": value} | ({"description": told} if told else {})
     if named != {"behaviour": ProviderSpec.model_fields["behaviour"].default}:
         required += [key for key in named if key not in required]
     return {

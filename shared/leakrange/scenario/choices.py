@@ -1,0 +1,129 @@
+"""What the schema of scenarios allows at a place of a scenario that may be unfinished."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from leakrange.scenario.outline import CURSOR, List, Node, Scalar, entries, resolved
+
+__all__ = ["Chosen", "Place", "Schema", "allowed_at", "flat", "objects", "property_of", "summary"]
+
+Schema = dict[str, Any]
+Place = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The alternatives that are left at a place, given what is written there and around it; ``node`` is what
+    is there."""
+
+    alternatives: list[Schema]
+    node: Node | None
+
+
+def allowed_at(schema: Schema, root: Node | None, anchors: dict[str, Node], place: Place) -> Chosen:
+    """The alternatives at ``place``."""
+    chosen = Chosen(list(flat(schema, schema)), root)
+    for step in place:
+        chosen = _down(schema, chosen, step, anchors)
+    return chosen
+
+
+def flat(schema: Schema, part: Schema) -> Iterator[Schema]:
+    """The alternatives of a part of the schema: without references, each with the nearest description and
+    default."""
+    told: Schema = {key: part[key] for key in ("description", "default") if key in part}
+    if reference := part.get("$ref"):
+        for each in flat(schema, schema["$defs"][reference.rpartition("/")[2]]):
+            yield {**each, **told}
+    elif choices := part.get("anyOf"):
+        for choice in choices:
+            yield from ({**each, **told} for each in flat(schema, choice))
+    else:
+        yield part
+
+
+def _down(schema: Schema, chosen: Chosen, step: str | int, anchors: dict[str, Node]) -> Chosen:
+    """One step along a place, in the schema and in the text at once."""
+    below: Node | None
+    if isinstance(step, int):
+        parts = [each["items"] for each in chosen.alternatives if "items" in each]
+        items = chosen.node.items if isinstance(chosen.node, List) else []
+        below = items[step] if step < len(items) else None
+    else:
+        found = (property_of(each, step) for each in objects(chosen, anchors))
+        parts = [part for part in found if part is not None]
+        below = entries(chosen.node, anchors).get(step)
+    return Chosen(_distinct(each for part in parts for each in flat(schema, part)), resolved(below, anchors))
+
+
+def objects(chosen: Chosen, anchors: dict[str, Node]) -> list[Schema]:
+    """Those of the alternatives that are objects and agree with the keys and constant values that are
+    written; all objects where none does."""
+    given = {key: resolved(value, anchors) for key, value in entries(chosen.node, anchors).items()}
+    given.pop(CURSOR, None)
+    every = [each for each in chosen.alternatives if each.get("type") == "object"]
+    fit = [each for each in every if all(_agrees(each, *pair) for pair in given.items())]
+    return fit or [each for each in every if all(_constant(each, *pair) for pair in given.items())] or every
+
+
+def _agrees(schema: Schema, key: str, value: Node | None) -> bool:
+    return property_of(schema, key) is not None and _constant(schema, key, value)
+
+
+def _constant(schema: Schema, key: str, value: Node | None) -> bool:
+    """Whether the value is the one that the schema wants there, or not yet written."""
+    wanted = schema.get("properties", {}).get(key, {})
+    if not isinstance(value, Scalar) or value.text in (CURSOR, "", "null"):
+        return True
+    return bool(wanted.get("type") != "null" and wanted.get("const", value.text) == value.text)
+
+
+def property_of(schema: Schema, key: str) -> Schema | None:
+    """The schema of what an object holds under ``key``; None where it has no such key."""
+    found = schema.get("properties", {}).get(key)
+    if found is None:
+        found = schema.get("additionalProperties", None if "properties" in schema else True)
+    if found is True:
+        return {}
+    return found if isinstance(found, dict) else None
+
+
+def _distinct(found: Iterable[Schema]) -> list[Schema]:
+    kept: list[Schema] = []
+    for each in found:
+        if each not in kept:
+            kept.append(each)
+    return kept
+
+
+def summary(alternatives: list[Schema], said: str | None = None) -> str:
+    """What may stand there, in one line: what the schema says of it, its type and bounds, its default."""
+    told = said or next((each["description"] for each in alternatives if each.get("description")), "")
+    kinds = dict.fromkeys(kind for each in alternatives if (kind := _kind(each)))
+    default = next((each["default"] for each in alternatives if each.get("default") is not None), None)
+    plain = " ".join(told.split("\n\n")[0].split()).replace("``", "").rstrip(".")
+    parts = [plain, " or ".join(kinds)]
+    if isinstance(default, bool):
+        parts.append(f"default {str(default).lower()}")
+    elif isinstance(default, str | int | float):
+        parts.append(f"default {default}")
+    return "; ".join(part for part in parts if part)
+
+
+def _kind(schema: Schema) -> str:
+    kind = schema.get("type")
+    if kind in ("integer", "number"):
+        bounds = {
+            "from": schema.get("minimum"),
+            "above": schema.get("exclusiveMinimum"),
+            "to": schema.get("maximum"),
+            "below": schema.get("exclusiveMaximum"),
+        }
+        word = "whole number" if kind == "integer" else "number"
+        return " ".join([word, *(f"{name} {value}" for name, value in bounds.items() if value is not None)])
+    if kind == "string" and "enum" not in schema:
+        return "text"
+    return {"boolean": "true or false", "array": "a list"}.get(str(kind), "")

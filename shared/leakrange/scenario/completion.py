@@ -1,0 +1,218 @@
+"""What can be written at a place of a scenario: keys of the section, registered names, attributes of the
+named data set, names of the scenario's own parties.
+
+It works on text that is still being written, from the schema and the registries alone, so that an entry of a
+plugin is proposed like any other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from leakrange.scenario.choices import Chosen, Place, Schema, allowed_at, flat, objects, property_of, summary
+from leakrange.scenario.naming import Names, note_of
+from leakrange.scenario.outline import CURSOR, Alias, List, Map, Node, Outline, Scalar, outline, resolved
+from leakrange.scenario.schema import scenario_schema
+from leakrange.scenario.yaml_source import MAX_BYTES
+
+__all__ = ["Completion", "Proposal", "complete"]
+
+Kind = Literal[
+    "key", "value", "data set", "attribute", "behaviour", "attack", "defence", "net", "party", "anchor"
+]
+MOST = 200
+
+
+class Proposal(BaseModel):
+    """One thing that can be written: ``insert`` takes the place of the word at the cursor, ``label`` is what
+    a list shows, ``note`` says in one line what it is."""
+
+    model_config = ConfigDict(frozen=True)
+
+    insert: str
+    label: str
+    kind: Kind
+    note: str = ""
+
+
+class Completion(BaseModel):
+    """Proposals for the word in ``line`` that begins at column ``start`` and ends before ``end``, all counted
+    from 1, in characters."""
+
+    model_config = ConfigDict(frozen=True)
+
+    line: int
+    start: int
+    end: int
+    proposals: tuple[Proposal, ...] = ()
+
+
+def complete(text: str, line: int, column: int) -> Completion:
+    """What can stand at ``line`` and ``column`` (from 1, in characters; beyond the end is at the end). First
+    what begins with the word that is written there up to the cursor, then what holds it.
+
+    Never raises. A text that is longer than a scenario may be gets no proposals.
+    """
+    lines = text.split("\n")
+    row = min(max(line, 1), len(lines)) - 1
+    here = lines[row]
+    at = min(max(column, 1), len(here.rstrip("\r")) + 1) - 1
+    start, end = _word(here, at)
+    place = Completion(line=row + 1, start=start + 1, end=end + 1)
+    beside = here[:start].rstrip(" \t").endswith(("]", "}", "'", '"'))
+    beside = beside or re.match(r"[ \t]*($|\r|[,\]}#:])", here[end:]) is None
+    if beside or len(text) > MAX_BYTES:
+        return place  # beside what stands there already, nothing more can stand
+    lines[row] = here[:start] + CURSOR + here[end:]
+    colon = re.match(r"[ \t]*:(?=\s|$)", here[end:]) is not None
+    found = _Proposals(outline("\n".join(lines)), colon=colon).at_cursor()
+    return place.model_copy(update={"proposals": _matching(found, here[start:at])})
+
+
+def _word(line: str, at: int) -> tuple[int, int]:
+    """Where the word around that index begins and ends. It begins with a letter or digit: no dash of a
+    list."""
+    start = end = at
+    while start > 0 and (line[start - 1].isalnum() or line[start - 1] in "_./-"):
+        start -= 1
+    while start < at and not line[start].isalnum():
+        start += 1
+    while end < len(line) and (line[end].isalnum() or line[end] in "_./-"):
+        end += 1
+    return start, end
+
+
+def _matching(proposals: Iterable[Proposal], word: str) -> tuple[Proposal, ...]:
+    """Each label once: those that begin with the word, then those that hold it."""
+    small, every = word.lower(), dict[str, Proposal]()
+    for each in proposals:
+        if small in each.label.lower():
+            every.setdefault(each.label, each)
+    found = sorted(every.values(), key=lambda each: not each.label.lower().startswith(small))
+    return tuple(found[:MOST])
+
+
+@cache
+def _schema() -> Schema:
+    return scenario_schema()
+
+
+class _Proposals:
+    """What can stand at the cursor of one text. ``colon``: whether the word is followed by one."""
+
+    def __init__(self, text: Outline, *, colon: bool) -> None:
+        self.root, self.anchors, self.alone = text.root, text.anchors, text.alone
+        self.names = Names(text.root, text.anchors)
+        self.colon = colon
+
+    def at_cursor(self) -> Iterator[Proposal]:
+        where = _cursor(self.root, ())
+        if where is None:
+            return
+        role, place = where
+        begins = self.alone and (not place or isinstance(place[-1], str))
+        if role == "alias":
+            for name in self.anchors:
+                if name and CURSOR not in name:
+                    yield Proposal(insert=name, label=name, kind="anchor", note="what that anchor stands for")
+        elif role == "key" or (begins and objects(self._allowed(place), self.anchors)):
+            yield from self._keys(place)
+        elif place:
+            yield from self._values(place)
+
+    def _allowed(self, place: Place) -> Chosen:
+        return allowed_at(_schema(), self.root, self.anchors, place)
+
+    def _keys(self, place: Place) -> Iterator[Proposal]:
+        """Those that all alternatives have which agree with what is written, or that tell them apart; without
+        those that are there."""
+        chosen = self._allowed(place)
+        alternatives = [each for each in objects(chosen, self.anchors) if each.get("properties")]
+        own = resolved(chosen.node, self.anchors)
+        there = {key for key, _ in own.pairs} if isinstance(own, Map) else set()
+        every = dict.fromkeys(key for each in alternatives for key in _needed_first(each))
+        common = [key for key in every if all(key in each["properties"] for each in alternatives)]
+        for key in common or every:
+            if key in there:
+                continue
+            having = [each for each in alternatives if key in each["properties"]]
+            said = None if common else having[0].get("description")
+            parts = [part for each in having if (part := property_of(each, key)) is not None]
+            if all(part.get("type") == "null" for part in parts):
+                continue
+            yield self._key(key, summary([each for part in parts for each in flat(_schema(), part)], said))
+        for each in chosen.alternatives:
+            for key in each.get("propertyNames", {}).get("enum", ()):
+                if key not in there:
+                    yield self._key(key, summary(list(flat(_schema(), property_of(each, key) or {}))))
+
+    def _key(self, key: str, note: str) -> Proposal:
+        return Proposal(insert=key if self.colon else f"{key}: ", label=key, kind="key", note=note)
+
+    def _values(self, place: Place) -> Iterator[Proposal]:
+        alternatives = self._allowed(place).alternatives
+        single = [each for each in alternatives if each.get("type") not in ("array", "object")]
+        if single:
+            yield from self._single(place, single)
+            return
+        for each in alternatives:
+            if each.get("type") != "array":
+                continue
+            if not each.get("minItems"):
+                yield Proposal(insert="[]", label="[]", kind="value", note="nothing")
+            for item in self._single((*place, 0), list(flat(_schema(), each.get("items", {})))):
+                yield item.model_copy(update={"insert": f"[{item.insert}]"})
+
+    def _single(self, place: Place, alternatives: list[Schema]) -> Iterator[Proposal]:
+        """Names and plain values."""
+        text = any(each.get("type") == "string" and "enum" not in each for each in alternatives)
+        if text and (named := self.names.at(place)) is not None:
+            for name, note in named[1].items():
+                yield Proposal.model_validate({"insert": name, "label": name, "kind": named[0], "note": note})
+            return
+        for each in alternatives:
+            for value in _listed(each):
+                kind, note = note_of(place, value)
+                yield Proposal.model_validate({"insert": value, "label": value, "kind": kind, "note": note})
+        for each in alternatives:
+            default = each.get("default")
+            if isinstance(default, int | float | str) and not isinstance(default, bool):
+                yield Proposal(insert=str(default), label=str(default), kind="value", note="the default")
+
+
+def _needed_first(schema: Schema) -> list[str]:
+    """The keys of an object: what is required, then the others."""
+    fields: dict[str, Any] = schema["properties"]
+    return [*(key for key in schema.get("required", ()) if key in fields), *fields]
+
+
+def _listed(schema: Schema) -> list[str]:
+    """The plain values that a schema lists."""
+    found = [schema["const"]] if "const" in schema else list(schema.get("enum", ()))
+    if schema.get("type") == "boolean":
+        found = [True, False]
+    return [str(each).lower() if isinstance(each, bool) else str(each) for each in found if each is not None]
+
+
+def _cursor(node: Node | None, place: Place) -> tuple[Literal["key", "value", "alias"], Place] | None:
+    """The role of the word at the cursor, and the place of the mapping that it is a key of, or its own."""
+    if isinstance(node, Scalar):
+        return ("value", place) if node.text == CURSOR and not node.quoted else None
+    if isinstance(node, Alias):
+        return ("alias", place) if node.name == CURSOR else None
+    if isinstance(node, Map):
+        for key, value in node.pairs:
+            if key == CURSOR:
+                return "key", place
+            if (found := _cursor(value, (*place, key))) is not None:
+                return found
+    if isinstance(node, List):
+        for index, item in enumerate(node.items):
+            if (found := _cursor(item, (*place, index))) is not None:
+                return found
+    return None

@@ -1,0 +1,134 @@
+"""The names that a field of a scenario can hold and the schema does not list: attributes of its data, its own
+parties and labels, nets; and what registered names stand for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from leakrange.data import datasets
+from leakrange.defences.chain import STAGES
+from leakrange.scenario import registered
+from leakrange.scenario.choices import Place
+from leakrange.scenario.document import NAME
+from leakrange.scenario.outline import CURSOR, List, Node, Scalar, entries, resolved
+
+__all__ = ["ATTRIBUTES", "Names", "note_of"]
+
+ATTRIBUTES = frozenset({"target", "sensitive", "private", "useful", "general"})
+"""Fields of providers, attacks and defences that name attributes of the data."""
+MOST_CLASSES = 6
+
+
+def note_of(place: Place, value: str) -> tuple[str, str]:
+    """What a value of the schema at that place is (a kind of proposal), and what it stands for."""
+    section, field = place[0], place[-1]
+    if section == "data" and value in datasets:
+        return "data set", _first(datasets[value].description)
+    if section == "providers" and field in ("behaviour", "method"):
+        return "behaviour", _behaviour(value, field == "method")
+    if section == "attacks" and field == "kind" and value in registered.attacks():
+        return "attack", _first(registered.attacks()[value].summary)
+    stages = [stage for stage, registry in STAGES.items() if value in registry]
+    if stages and _links(place):
+        return "defence", f"{_first(STAGES[stages[0]][value].summary)} ({stages[0]} stage)"
+    return "value", ""
+
+
+def _links(place: Place) -> bool:
+    """Whether it is that of a link of a chain."""
+    return (place[0] == "defences" and len(place) == 3) or (place[0] == "clients" and len(place) == 4)
+
+
+def _behaviour(value: str, method: bool) -> str:
+    known = registered.behaviours()
+    if value in known:
+        return _first(known[value].summary)
+    found = [key for key in known if value == key.partition("/")[2 if method else 0]]
+    if method:
+        return _first(known[found[0]].summary) if found else ""
+    return f"with a method: {', '.join(key.partition('/')[2] for key in found)}" if found else ""
+
+
+def _first(text: str) -> str:
+    return " ".join(text.split("\n\n")[0].split())
+
+
+class Names:
+    """Names in one text."""
+
+    def __init__(self, root: Node | None, anchors: dict[str, Node]) -> None:
+        self.anchors = anchors
+        self.sections = {name: resolved(node, anchors) for name, node in entries(root, anchors).items()}
+
+    def at(self, place: Place) -> tuple[str, Mapping[str, str]] | None:
+        """The names for a place and what each stands for, with the kind of proposal that they are; None where
+        the schema alone says what can stand there."""
+        section = place[0]
+        field = next((step for step in reversed(place) if isinstance(step, str)), "")
+        inside = len(place) > 2
+        if section == "providers" and place[2:] == ("data",):
+            return "data set", {label: name for label, name in self.labels().items() if label != name}
+        if section == "attacks" and place[2:3] == ("providers",):
+            return "party", {
+                name: self.text(node, "behaviour") or "honest" for name, node in self.of("providers")
+            }
+        if place[-2:] == ("net", "name") or (inside and field == "net"):
+            return "net", {name: _first(net.summary) for name, net in registered.nets().items()}
+        if inside and section in ("providers", "attacks", "defences", "clients") and field in ATTRIBUTES:
+            return "attribute", self.attributes(place, field)
+        return None
+
+    def of(self, section: str) -> list[tuple[str, Node | None]]:
+        """The named entries of a section, those with names that can be referred to."""
+        found = entries(self.sections.get(section), self.anchors)
+        return [(name, node) for name, node in found.items() if re.fullmatch(NAME, name)]
+
+    def text(self, node: Node | None, key: str) -> str | None:
+        """The plain value that a mapping holds under a key."""
+        value = resolved(entries(node, self.anchors).get(key), self.anchors)
+        return value.text if isinstance(value, Scalar) and value.text != CURSOR else None
+
+    def labels(self) -> dict[str, str]:
+        """The data sets by their labels; the only one by its own name."""
+        node = self.sections.get("data")
+        if isinstance(node, Scalar):
+            return {node.text: node.text}
+        if name := self.text(node, "name"):
+            return {name: name}
+        found = {}
+        for label, spec in self.of("data"):
+            whole = resolved(spec, self.anchors)
+            named = whole.text if isinstance(whole, Scalar) else self.text(whole, "name")
+            found[label] = named or ""
+        return found
+
+    def attributes(self, place: Place, field: str) -> dict[str, str]:
+        """The attributes that are meant at a place of a provider, an attack or a defence."""
+        around = entries(self.sections.get(str(place[0])), self.anchors).get(str(place[1]))
+        found: dict[str, str] = {}
+        for name in self._data_of(place[0], around):
+            entry = datasets.get(name)
+            for key, attribute in entry.attributes.items() if entry is not None else ():
+                found.setdefault(key, attribute.description or _classes(attribute.classes))
+        asked = self.text(around, "target") if field == "sensitive" else None
+        return {name: note for name, note in found.items() if name != asked}
+
+    def _data_of(self, section: Any, around: Node | None) -> Iterable[str]:
+        labels = self.labels()
+        if section == "providers":
+            label = self.text(around, "data")
+            return [labels[label]] if label in labels else labels.values()
+        if section == "attacks":
+            named = resolved(entries(around, self.anchors).get("providers"), self.anchors)
+            listed = named.items if isinstance(named, List) else [named]
+            tried = {node.text for node in listed if isinstance(node, Scalar)}
+            used = [self.text(node, "data") for name, node in self.of("providers") if name in tried]
+            return [labels[label] for label in used if label in labels] or labels.values()
+        return labels.values()
+
+
+def _classes(classes: tuple[str, ...]) -> str:
+    shown = ", ".join(classes[:MOST_CLASSES])
+    return f"{len(classes)} classes: {shown}, …" if len(classes) > MOST_CLASSES else shown
