@@ -73,7 +73,7 @@ def test_it_fits_and_every_chart_is_drawn_legibly(browser: Browser, address: str
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
         assert tab.evaluate("document.body.scrollWidth") <= width
         charts = tab.evaluate(CHARTS)
-        assert len(charts) == 64
+        assert len(charts) == 72
         for chart in charts:
             assert chart["width"] > 200, chart
             assert chart["height"] > 100, chart

@@ -56,7 +56,7 @@ def test_identifiers_are_unique_and_references_lead_somewhere(page: str) -> None
 
 def test_charts_follow_the_theme_and_say_what_they_show(page: str) -> None:
     charts = svgs(page)
-    assert len(charts) == 64  # eight of each view
+    assert len(charts) == 72  # eight of each view
     for chart in charts:
         assert chart.attrib["role"] == "img"
         assert re.search(r"\d", chart.attrib["aria-label"])

@@ -24,7 +24,7 @@ from leakrange.wire.disk import storage_full
 
 __all__ = ["Settings", "check_room", "detach", "ending", "serve", "stop"]
 
-NEEDED = ("alembic", "altair", "celery", "redis", "safetensors", "sklearn", "sqlalchemy", "torch")
+NEEDED = ("alembic", "celery", "redis", "safetensors", "sklearn", "sqlalchemy", "torch", "vl_convert")
 STOP_SECONDS = 40.0
 LEAST_FREE = 8 * 2**20
 """Bytes on the disk without which a range is not begun."""

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, distributions, version
 
 from leakrange.jobs.recipe import TrainingRecipe
 
-LIBRARIES = ("leakrange", "fastapi", "numpy", "pydantic", "celery", "sqlalchemy", "altair")
+LIBRARIES = ("leakrange", "fastapi", "numpy", "pydantic", "celery", "sqlalchemy", "vl-convert-python")
 
 
 def describe(recipes: Iterable[TrainingRecipe]) -> dict[str, str]:

@@ -35,6 +35,7 @@ __all__ = [
     "leaked",
     "level",
     "little",
+    "measures",
     "stops",
     "utility",
     "utility_metric",
@@ -290,6 +291,11 @@ def level(rows: Iterable[Summary]) -> float | None:
     """The mean chance level of several rows; None where none has one."""
     found = [value for row in rows if (value := chance(row)) is not None]
     return sum(found) / len(found) if found else None
+
+
+def measures(metric: Metric) -> list[Metric]:
+    """That metric, and where it has one the metric of its chance level."""
+    return [metric, described(metric.chance)] if isinstance(metric.chance, str) else [metric]
 
 
 def utility_metric(row: Summary) -> Metric | None:

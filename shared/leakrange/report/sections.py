@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 
 from leakrange.report.charts.adaptivity import adaptivity, place_of
 from leakrange.report.charts.bits import BITS_KEYS, bits
@@ -45,7 +46,27 @@ class Section:
 
 
 def chart_sections(findings: Findings) -> list[Section]:
-    """All chart sections in the order of the page; none of them holds an empty chart."""
+    """All chart sections in the order of the page; none of them holds an empty chart, and no two charts have
+    a name in common."""
+    return [_named(section) for section in _sections(findings)]
+
+
+def _named(section: Section) -> Section:
+    """With names for its pictures, by what stands above them and not by their figures."""
+    taken: dict[str, int] = {}
+    groups = []
+    for group in section.groups:
+        pictures = []
+        for picture in group.pictures:
+            digest = sha256(f"{group.heading}\n{picture.title}".encode()).hexdigest()[:10]
+            taken[digest] = taken.get(digest, 0) + 1
+            again = f"-{taken[digest]}" if taken[digest] > 1 else ""
+            pictures.append(replace(picture, name=f"{section.anchor}-{digest}{again}"))
+        groups.append(Group(group.heading, pictures))
+    return replace(section, groups=groups)
+
+
+def _sections(findings: Findings) -> list[Section]:
     measured = [row for row in findings.summaries if leak(row) is not None]
     one = "Only one budget was tried" if len({row.budget for row in measured}) == 1 else ""
     return [
@@ -120,7 +141,8 @@ def _defence_keys(findings: Findings, *, lines: bool = False) -> list[Key]:
 _PLANE = (
     "Each point is one provider under one defence, judged by the strongest attack at the largest "
     "budget; bars are one sample deviation over seeds. Further right, users are served better; close "
-    "to the dashed chance level, nothing is learnt about them."
+    "to the dashed chance level, nothing is learnt about them. A line is the frontier of a provider: the "
+    "defences than which no other serves users better and leaks less."
 )
 _FRONTIER = (
     "For each provider and measure of what leaks, a point is a defence against the strongest attacker of "

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from leakrange.metrics.numbers import figure
+from leakrange.report.charts.definition import OVER_SEEDS, Definition, figures
 from leakrange.report.charts.drawing import Axis, Picture, picture, points, rules
-from leakrange.report.findings import Findings, Subject, leak, leaked, level, little
+from leakrange.report.findings import Findings, Subject, leak, leaked, level, little, measures
 from leakrange.scenario.results import Summary
 
 __all__ = ["adaptivity", "place_of"]
@@ -65,4 +66,6 @@ def _draw(findings: Findings, subject: Subject, attack: str, rows: list[Summary]
         size=(300, 60 + 30 * len(defences)),
         margins=(6, 14, 44, 98),
         note=f"budget {rows[0].budget}",
+        table=figures(rows, measures(metric)),
+        definition=Definition.of(findings, rows, measures(metric), f"In the table: {OVER_SEEDS}"),
     )

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from leakrange.metrics import described
 from leakrange.metrics.numbers import figure
+from leakrange.report.charts.definition import OVER_SEEDS, Definition, figures
 from leakrange.report.charts.drawing import Axis, Key, Picture, picture, points, rules
 from leakrange.report.findings import Findings, Subject
+from leakrange.scenario.results import Summary
 
 __all__ = ["BITS_KEYS", "bits"]
 
@@ -49,6 +52,8 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
         return None
     x = Axis("bits per sample (log scale)", ends=(LEAST / 1.3, 1.5 * most), log=True, about=3)
     y = Axis("", names=known)
+    measured = [described(RECOVERED), described(CAPACITY)]
+    rows = [row for defence in known for row in _rows(findings, subject, defence)]
     name = findings.label(subject)
     return picture(
         name,
@@ -56,18 +61,26 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
         [rules(spans, x, y), points(marks, x, y, size=72)],
         size=(300, 60 + 30 * len(known)),
         margins=(6, 14, 44, 98),
+        table=figures(rows, measured),
+        definition=Definition.of(findings, rows, measured, f"In the table: {OVER_SEEDS}"),
     )
 
 
 def bounds(findings: Findings, subject: Subject, defence: str) -> tuple[float | None, float | None]:
     """What the strongest attacker with one release of each sample is known to have recovered of it, and what
     the release can carry, in bits; None where that was not measured."""
-    rows = [
-        row
-        for row in findings.summaries
-        if row.defence == defence and row.knowledge != "averaging" and Subject.of(row) == subject
-    ]
+    rows = _rows(findings, subject, defence)
     low, high = (
         [value for row in rows if (value := row.mean(name)) is not None] for name in (RECOVERED, CAPACITY)
     )
     return max(low, default=None), max(high, default=None)
+
+
+def _rows(findings: Findings, subject: Subject, defence: str) -> list[Summary]:
+    """Of the attackers with one release of each sample, those with either figure."""
+    return [
+        row
+        for row in findings.summaries
+        if row.defence == defence and row.knowledge != "averaging" and Subject.of(row) == subject
+        if RECOVERED in row.metrics or CAPACITY in row.metrics
+    ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from leakrange.metrics.numbers import figure
+from leakrange.report.charts.definition import Definition, figures
 from leakrange.report.charts.drawing import Axis, Picture, lines, picture, points, rules
-from leakrange.report.findings import Findings, Subject, leak, leaked, level
+from leakrange.report.findings import Findings, Subject, leak, leaked, level, measures
 from leakrange.scenario.results import Summary
 
 __all__ = ["budget_axis", "budget_lines"]
@@ -58,6 +59,8 @@ def _draw(findings: Findings, subject: Subject, attack: str, rows: list[Summary]
             lines(drawn, x, y, width=1.8),
             points(drawn, x, y, size=42),
         ],
+        table=figures(rows, measures(metric)),
+        definition=Definition.of(findings, rows, measures(metric)),
     )
 
 

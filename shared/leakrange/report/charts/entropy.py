@@ -6,7 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from leakrange.metrics import described
+from leakrange.metrics.numbers import count
+from leakrange.report.charts.definition import Definition, Term
 from leakrange.report.charts.drawing import Axis, Picture, bars, lines, picture, rules
+from leakrange.report.charts.table import Column, Table, Value
 from leakrange.report.findings import Findings
 from leakrange.scenario.results import ModelResult
 
@@ -20,6 +24,8 @@ class _Histogram:
     shares: list[float]
     top: float
     mean: float | None
+    seeds: int
+    outputs: int
 
 
 def entropies(findings: Findings, data: str) -> list[Picture]:
@@ -46,7 +52,8 @@ def _pool(models: list[ModelResult]) -> _Histogram:
         counts[: len(model.entropy_histogram)] += model.entropy_histogram
     means = [model.entropy_mean for model in models if model.entropy_mean is not None]
     top = max(model.entropy_max or 0.0 for model in models)
-    return _Histogram(list(counts / counts.sum()), top, sum(means) / len(means) if means else None)
+    mean = sum(means) / len(means) if means else None
+    return _Histogram(list(counts / counts.sum()), top, mean, len(models), int(counts.sum()))
 
 
 def _draw(title: str, data: str, histogram: _Histogram, reference: _Histogram | None) -> Picture:
@@ -85,4 +92,20 @@ def _draw(title: str, data: str, histogram: _Histogram, reference: _Histogram | 
         f"Histogram of the entropy of the outputs of {title} on {data}: {mean}{beside}.",
         layers,
         note=mean + beside,
+        table=_table(histogram, reference),
+        definition=Definition(
+            (Term.of(described("entropy")),),
+            f"{count(histogram.seeds, 'seed')}; {count(histogram.outputs, 'output')} of all seeds together",
+            "None: a histogram of all outputs.",
+        ),
     )
+
+
+def _table(histogram: _Histogram, reference: _Histogram | None) -> Table:
+    columns = [Column("model"), Column("from", "bits"), Column("to", "bits"), Column.of("outputs", "share")]
+    rows: list[list[Value]] = []
+    for name, found in (("this provider", histogram), ("honest provider", reference)):
+        if found is not None:
+            edges = np.linspace(0, found.top, len(found.shares) + 1).tolist()
+            rows += [[name, *each] for each in zip(edges, edges[1:], found.shares, strict=False)]
+    return Table(columns, rows)

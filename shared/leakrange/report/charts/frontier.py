@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from leakrange.metrics import Metric, described, in_order
 from leakrange.metrics.numbers import deviation, figure
 from leakrange.report.attackers import Adapted, attackers
+from leakrange.report.charts.definition import OVER_SEEDS, Definition, figures
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points, rules
 from leakrange.report.charts.plane import utility_axis
-from leakrange.report.findings import Findings, Subject, chance, utility
+from leakrange.report.findings import Findings, Subject, chance, measures, utility, utility_metric
+from leakrange.report.pareto import frontier
 from leakrange.scenario.results import Summary
 
-__all__ = ["frontier", "frontiers"]
+__all__ = ["frontiers"]
 
 MEASURES = 3
 """So many metrics of leakage have a picture: the main one, and the next in the order of reports."""
 MARKERS: dict[Adapted, int] = {"plain": 0, "adaptive": 3}
 
 Met = list[tuple[str, Adapted, Summary]]
-
-
-def frontier(reached: Mapping[str, tuple[float, float]]) -> list[str]:
-    """The names whose (utility, leakage) no other has beaten in one and reached in the other, in the order of
-    rising utility."""
-    kept = [
-        name
-        for name, (used, leaked) in reached.items()
-        if not any(
-            u >= used and found <= leaked and (u, found) != (used, leaked) for u, found in reached.values()
-        )
-    ]
-    return sorted(kept, key=lambda name: reached[name])
 
 
 def frontiers(findings: Findings, subject: Subject) -> list[Picture]:
@@ -59,6 +47,9 @@ def _draw(findings: Findings, subject: Subject, metric: Metric, shown: list[Metr
     ]
     if not met:
         return None
+    rows = [row for *_, row in met]
+    served = dict.fromkeys(used for row in rows if (used := utility_metric(row)) is not None)
+    told = [*served, *measures(metric)]
     marks = [_mark(findings, *each, metric, shown) for each in met]
     level = next((found for *_, row in met if (found := chance(row, metric)) is not None), None)
     heights = [mark["y"] for mark in marks] + ([] if level is None else [level])
@@ -93,6 +84,8 @@ def _draw(findings: Findings, subject: Subject, metric: Metric, shown: list[Metr
         margins=(32, 24, 46, 50),
         note=f"{known}on the frontier: {', '.join(held)}",
         keys=[Key(adapted, marker=MARKERS[adapted]) for adapted in dict.fromkeys(a for _, a, _ in met)],
+        table=figures(rows, told),
+        definition=Definition.of(findings, rows, told, f"In the table: {OVER_SEEDS}"),
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import struct
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from leakrange.report.charts.picture import Picture
@@ -27,12 +27,13 @@ SIGNATURE = b"\x89PNG\r\n\x1a\n"
 @dataclass(frozen=True)
 class Strip:
     """Equally wide pictures side by side in one PNG (base64): a name, what stands beside it, and a tip for
-    each picture."""
+    each picture; of reconstructions by metric one figure for each."""
 
     name: str
     beside: str
     png: str
     tips: Sequence[str]
+    figures: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
     @property
     def tile(self) -> tuple[float, float]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from leakrange.report.charts.decimation import of_cloud
 from leakrange.report.charts.picture import Picture
 
 __all__ = ["Cloud", "Panels"]
@@ -19,6 +20,8 @@ TEXT = 12.5
 LETTERS = 24
 """About as many fit above a panel."""
 RADIUS = 2.3
+MOST = 2000
+"""So many points of a cloud are drawn, at most."""
 MARGIN = 6.0
 
 
@@ -58,10 +61,9 @@ def _panel(root: ET.Element, cloud: Cloud, left: float, top: float) -> None:
         ET.SubElement(name, "title").text = cloud.name
     place = {"x": f"{left:g}", "y": f"{top + HEAD:g}", "width": f"{SIDE:g}", "height": f"{SIDE:g}"}
     ET.SubElement(root, "rect", {**place, "fill": "none", "stroke": "var(--line)"})
-    columns = list(zip(*cloud.points, strict=True))
-    for (x, y), colour in zip(
-        zip(*(_within(column) for column in columns), strict=True), cloud.colours, strict=True
-    ):
+    across, up = (_within(column) for column in zip(*cloud.points, strict=True))
+    for point in of_cloud(across, up, MOST):
+        x, y, colour = across[point], up[point], cloud.colours[point]
         spot = {"cx": f"{left + x:.1f}", "cy": f"{top + HEAD + SIDE - y:.1f}", "r": f"{RADIUS:g}"}
         ET.SubElement(root, "circle", {**spot, "fill": f"var(--s{colour % 8})", "fill-opacity": "0.75"})
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from leakrange.report.charts.definition import Definition
+from leakrange.report.charts.table import Table
 
 __all__ = ["Key", "Picture"]
 
@@ -20,12 +23,17 @@ class Key:
 
 @dataclass(frozen=True)
 class Picture(ABC):
-    """A figure: a heading, what it shows in words, and what stands beside it."""
+    """A figure: a heading, what it shows in words, what stands beside it, the data that it is drawn from, and
+    how these were measured."""
 
     title: str
     label: str
     note: str = ""
     keys: tuple[Key, ...] = ()
+    table: Table = field(default_factory=Table)
+    definition: Definition = field(default_factory=Definition)
+    name: str = ""
+    """By which it is asked for, the same at any state of a run; a report gives it."""
 
     @property
     @abstractmethod

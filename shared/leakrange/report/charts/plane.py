@@ -5,8 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from leakrange.metrics.numbers import deviation, figure
-from leakrange.report.charts.drawing import Axis, Key, Picture, picture, points, rules
-from leakrange.report.findings import Findings, Subject, leak, leaked, level, utility, utility_metric
+from leakrange.report.charts.definition import Definition, figures
+from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points, rules
+from leakrange.report.findings import (
+    Findings,
+    Subject,
+    leak,
+    leaked,
+    level,
+    measures,
+    utility,
+    utility_metric,
+)
+from leakrange.report.pareto import frontier
 from leakrange.scenario.results import Summary
 
 __all__ = ["planes", "utility_axis"]
@@ -41,17 +52,42 @@ def _plane(findings: Findings, task: tuple[str, str, str, str]) -> Picture | Non
     spread = [row for row in rows if row["dx"] is not None and row["dy"] is not None]
     across = [{**row, "x": row["x"] - row["dx"], "x2": row["x"] + row["dx"]} for row in spread]
     upright = [{**row, "y": row["y"] - row["dy"], "y2": row["y"] + row["dy"]} for row in spread]
+    served = dict.fromkeys(found for *_, row in shown if (found := utility_metric(row)) is not None)
+    told = [*served, *measures(shown[0][1].metric)]
     names = {index: findings.label(subject) for index, subject, *_ in shown}
     said = "; ".join(f"{findings.label(s)} under {defence}: {_said(row)}" for _, s, defence, row in shown)
     return picture(
         f"{data}: {sensitive} hidden behind {target}",
         f"Plane of {x.title} and {y.title} on {data}. {said}.",
-        [rules(guide, None, y, guide=True), rules(across, x, y), rules(upright, x, y), points(rows, x, y)],
+        [
+            rules(guide, None, y, guide=True),
+            lines(_frontiers(shown, rows), x, y, width=1.4, muted=True),
+            rules(across, x, y),
+            rules(upright, x, y),
+            points(rows, x, y),
+        ],
         size=(350, 310),
         margins=(32, 28, 46, 54),
         note="" if chance is None else f"dashed: chance, {figure(chance, shown[0][1].metric.unit)}",
-        keys=[Key(name, marker=index) for index, name in names.items()],
+        keys=[Key(name, marker=index, dash=index) for index, name in names.items()],
+        table=figures([row for *_, row in shown], told),
+        definition=Definition.of(findings, [row for *_, row in shown], told),
     )
+
+
+def _frontiers(shown: list[Point], rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """For each provider the line through the defences than which no other serves users better and leaks
+    less."""
+    line: list[dict[str, Any]] = []
+    for index in dict.fromkeys(index for index, *_ in shown):
+        own = {defence: mark for (at, _, defence, _), mark in zip(shown, rows, strict=True) if at == index}
+        sign = next(1.0 if subject.metric.higher else -1.0 for at, subject, *_ in shown if at == index)
+        held = frontier({name: (mark["x"], sign * mark["y"]) for name, mark in own.items()})
+        look = {"line": str(index), "dash": index, "colour": 0}
+        line += [
+            {"x": own[name]["x"], "y": own[name]["y"], "tip": f"frontier: {name}", **look} for name in held
+        ]
+    return line
 
 
 def utility_axis(rows: list[Summary], about: int = 5) -> Axis:

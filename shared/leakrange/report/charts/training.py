@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from leakrange.metrics import metrics
+from leakrange.metrics import described, metrics
 from leakrange.metrics.numbers import count, figure
+from leakrange.metrics.registry import Unit
+from leakrange.report.charts.definition import Definition, Term
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points
+from leakrange.report.charts.table import Column, Table
 from leakrange.report.findings import Findings
 from leakrange.scenario.results import ModelResult
 
@@ -80,7 +83,23 @@ def _draw(
         size=(300, 210),
         note=count(len(runs), "seed"),
         keys=[Key(_plain(name), colour=i + 1, dash=i) for i, name in enumerate(names)],
+        table=_table(runs, names, unit),
+        definition=Definition(
+            tuple(Term.of(described(n)) if n in metrics else Term(_plain(n), "") for n in names),
+            count(len(runs), "seed"),
+            "None: thin lines are single seeds, the thick one is their mean.",
+        ),
     )
+
+
+def _table(runs: list[ModelResult], names: list[str], unit: Unit) -> Table:
+    columns = [Column("seed"), Column("epoch"), *(Column.of(_plain(name), unit) for name in names)]
+    rows = [
+        [run.seed, epoch, *(found.get(name) for name in names)]
+        for run in runs
+        for epoch, found in enumerate(run.history, start=1)
+    ]
+    return Table(columns, rows)
 
 
 def _points(line: list[float]) -> list[dict[str, Any]]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, fields
 from typing import Any
 
 from leakrange.metrics import described
 from leakrange.metrics.numbers import figure
 from leakrange.report.charts.budgets import budget_axis
+from leakrange.report.charts.definition import Definition, Term
 from leakrange.report.charts.drawing import Axis, Key, Layer, Picture, beside, lines, points, rules
-from leakrange.report.findings import Findings, level
+from leakrange.report.charts.table import Column, Table
+from leakrange.report.findings import Findings, level, measures
 from leakrange.report.load_table import LoadRow, ends, load_rows
 
 __all__ = ["under_load"]
@@ -18,6 +21,10 @@ SUCCESS, LATENCY, SHARES = 330, 190, 130
 """Pixels that the panels are wide."""
 NAMES, LETTER = 110, 8
 """Pixels for names, and about as many for each letter."""
+UNITS = {"budget": "samples", "spent": "samples", "p50": "ms", "p99": "ms"} | dict.fromkeys(
+    ("refused", "failed"), "share of 1"
+)
+COLUMNS = [Column(field.name, UNITS.get(field.name, "")) for field in fields(LoadRow)]
 END = 6
 """The marker, a cross, of the last point before a limit refused."""
 
@@ -59,6 +66,12 @@ def _draw(findings: Findings, rows: list[LoadRow]) -> Picture:
             Key("answers: half within (p50), refused requests", marker=0),
             Key("answers: 99 % within (p99), failed requests", marker=1),
         ],
+        table=Table(COLUMNS, [list(asdict(row).values()) for row in rows]),
+        definition=Definition(
+            tuple(Term.of(each) for each in measures(metric)),
+            f"{sum(row.answered or 0 for row in served):,} answered requests of all users",
+            "95 % intervals: over seeds Student’s t, of a single seed that of its trial.",
+        ),
     )
 
 

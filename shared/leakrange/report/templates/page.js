@@ -1,5 +1,18 @@
 "use strict";
-// The page is complete without this: it only sorts tables by a click on a heading and filters the long one.
+// The page is complete without this: it sorts tables by a click on a heading, filters the long one, and unpacks
+// the data of charts.
+for (const link of document.querySelectorAll("a[data-packed]")) {
+  link.addEventListener("click", async (event) => {
+    event.preventDefault();
+    const bytes = Uint8Array.from(atob(link.href.split(",")[1]), (letter) => letter.charCodeAt(0));
+    const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const saved = document.createElement("a");
+    saved.href = URL.createObjectURL(new Blob([await new Response(plain).blob()], { type: "text/csv" }));
+    saved.download = link.download.replace(/\.gz$/, "");
+    saved.click();
+    setTimeout(() => URL.revokeObjectURL(saved.href), 1000);
+  });
+}
 for (const table of document.querySelectorAll("table.sortable")) {
   const body = table.tBodies[0];
   [...table.tHead.rows[0].cells].forEach((head, column) => {

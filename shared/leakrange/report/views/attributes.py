@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
+from leakrange.metrics import described
 from leakrange.metrics.numbers import score
+from leakrange.report.charts.definition import Definition
 from leakrange.report.charts.drawing import Axis, Picture, cells, picture
+from leakrange.report.charts.table import Column, Table, Value
 from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
 
+COLUMNS = [
+    *(Column(name) for name in ("defence", "attribute", "role", "seeds")),
+    Column.of("NAG", "score"),
+]
+
 
 def _draw(findings: Findings, subject: Subject) -> Picture | None:
-    rows, names, attacks = [], [], []
+    rows, names, attacks, judged = [], [], [], []
+    data: list[list[Value]] = []
     for defence in findings.defences:
         best = findings.best.get((subject, defence))
         trials = (
@@ -19,6 +28,7 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
         )
         if best is None or not trials:
             continue
+        judged.append(best)
         attacks.append(f"{best.attack} ({best.knowledge})")
         for place, attribute in enumerate(trials[0]):
             gains = [each[place]["nag"] for each in trials if "nag" in each[place]]
@@ -26,6 +36,7 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
                 continue
             name, gained = f"{attribute['attribute']}, {attribute['role']}", float(np.mean(gains))
             names.append(name)
+            data.append([defence, attribute["attribute"], attribute["role"], len(gains), gained])
             text = score(gained)
             tip = f"{defence}, {name}: NAG {text}"
             rows.append({"x": defence, "y": name, "share": min(1.0, gained), "tip": tip, "text": text})
@@ -41,6 +52,8 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
         size=(220 + 90 * len(defences), 100 + 34 * len(kept)),
         margins=(30, 12, 60, 190),
         note=", ".join(dict.fromkeys(attacks)),
+        table=Table(COLUMNS, data),
+        definition=Definition.of(findings, judged, [described("nag")], "None: a cell is a mean over seeds."),
     )
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from leakrange.metrics.numbers import percent
+from leakrange.report.charts.definition import Definition
 from leakrange.report.charts.drawing import Axis, Picture, cells, picture
+from leakrange.report.charts.table import Column, Table
 from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
 
@@ -44,6 +46,15 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
         size=(300, 270),
         margins=(30, 12, 44, 98 if named else 46),
         note=f"{row.attack} ({row.knowledge}); budget {row.budget}",
+        table=Table(
+            [Column("true class"), Column("guessed class"), Column("samples")],
+            [
+                [names[true], names[guessed], number]
+                for true, line in enumerate(counts.tolist())
+                for guessed, number in enumerate(line)
+            ],
+        ),
+        definition=Definition.of(findings, [row], [subject.metric], "None: counts of all seeds together."),
     )
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from leakrange.report.charts.definition import Definition, Term
 from leakrange.report.charts.drawing import Axis, Key, Picture, bars, picture
+from leakrange.report.charts.table import Column, Table
 from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
 
@@ -36,6 +38,15 @@ def distribution(
         [bars(drawn, Axis(statistic, ends=(low, high)), y, opacity=0.55)],
         keys=(Key("members", colour=1), Key("others", colour=2)),
         note=note,
+        table=Table(
+            [Column("who"), Column(statistic)],
+            [[who, value] for who, values in (("member", members), ("other", others)) for value in values],
+        ),
+        definition=Definition(
+            (Term(statistic, "the statistic of the attack; a bar is count / (n · width) of its group"),),
+            f"{len(members):,} members and {len(others):,} others, of one seed",
+            "None: every record is counted.",
+        ),
     )
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from leakrange.metrics.numbers import count
+from leakrange.report.charts.definition import Definition, Term
 from leakrange.report.charts.drawing import Key
-from leakrange.report.charts.panels import Cloud, Panels
+from leakrange.report.charts.panels import MOST, Cloud, Panels
+from leakrange.report.charts.table import Column, Table
 from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
 
@@ -25,18 +27,30 @@ def _draw(findings: Findings, subject: Subject) -> Panels | None:
     if not clouds:
         return None
     known = findings.results.classes.get(subject.data, {}).get(subject.sensitive, [])
-    keys = [
-        Key(known[number] if number < len(known) else str(number), colour=1 + number)
-        for number in sorted(set(classes))
-    ]
+    names = {n: known[n] if n < len(known) else str(n) for n in sorted(set(classes))}
+    keys = [Key(name, colour=1 + number) for number, name in names.items()]
+    fewer = f"{MOST:,} of {len(classes):,} are drawn, the table has all" if len(classes) > MOST else ""
     title = findings.label(subject)
     return Panels(
         title,
         f"t-SNE of the features of {count(len(classes), 'user')} of {title} on {subject.data}, coloured by "
         f"{subject.sensitive}: {', '.join(cloud.name for cloud in clouds)}",
-        note=f"{count(len(classes), 'user')}; {subject.sensitive}",
+        note="; ".join(filter(None, [count(len(classes), "user"), subject.sensitive, fewer])),
         keys=tuple(keys),
         clouds=tuple(clouds),
+        table=Table(
+            [Column("panel"), Column("x"), Column("y"), Column(subject.sensitive)],
+            [
+                [cloud.name, *point, names[number]]
+                for cloud in clouds
+                for point, number in zip(cloud.points, classes, strict=True)
+            ],
+        ),
+        definition=Definition(
+            (Term("t-SNE", "van der Maaten and Hinton 2008; axes and distances of groups mean nothing"),),
+            f"{count(len(classes), 'user')} of one seed",
+            "None: every user is a point.",
+        ),
     )
 
 

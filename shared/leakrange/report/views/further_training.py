@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from leakrange.metrics.numbers import count, score
+from leakrange.report.charts.definition import Definition, Term
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, rules
+from leakrange.report.charts.table import Column, Table, Value
 from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
 
@@ -25,8 +27,10 @@ def similarities(title: str, audited: Mapping[str, Sequence[Mapping[str, Any]]],
     thick: list[dict[str, Any]] = []
     thin: list[dict[str, Any]] = []
     keys, said = [], []
+    data: list[list[Value]] = []
     for place, (name, seeds) in enumerate(audited.items()):
         each = [[1.0, *(1.0 - 2.0 * v for v in seed["rounds"])] for seed in seeds]
+        data += [[name, n, x, y] for n, line in enumerate(each) for x, y in enumerate(line)]
         mean = np.mean([line[: min(map(len, each))] for line in each], axis=0).tolist()
         text = f"{name}: {score(mean[-1])}"
         look = {"colour": place + 1, "dash": place, "tip": f"{text} after the last round"}
@@ -54,6 +58,12 @@ def similarities(title: str, audited: Mapping[str, Sequence[Mapping[str, Any]]],
         size=(380, 280),
         note=note or count(max(map(len, audited.values())), "seed"),
         keys=keys,
+        table=Table([Column(each) for each in ("model", "seed, from 0", "round", "cosine similarity")], data),
+        definition=Definition(
+            (Term("cosine similarity", "1 − 2v, v the audit’s score of a round (VICIOUS, Figure 6)"),),
+            count(max(map(len, audited.values())), "seed"),
+            "None: thin lines are single seeds, the thick one is their mean.",
+        ),
     )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from leakrange.metrics import described
 from leakrange.metrics.numbers import figure
 from leakrange.report.attackers import attackers
+from leakrange.report.charts.definition import Definition
 from leakrange.report.charts.gallery import Gallery, Strip
+from leakrange.report.charts.table import Column, Table, Value
 from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
 from leakrange.scenario.results import Reconstructions, Summary, TrialResult
@@ -47,7 +49,7 @@ def gallery(findings: Findings, subject: Subject) -> Gallery | None:
     for original, shown in groups.items():
         strips.append(Strip("inputs of users", "", original, _inputs(shown[0][3])))
         strips += [
-            Strip(defence, _beside(row, trial, subject), view.reconstructed, _tips(view))
+            Strip(defence, _beside(row, trial, subject), view.reconstructed, _tips(view), view.figures)
             for defence, row, trial, view in shown
         ]
     title = findings.label(subject)
@@ -58,7 +60,29 @@ def gallery(findings: Findings, subject: Subject) -> Gallery | None:
         f"Inputs of users of {title} on {subject.data} above their reconstructions. {said}.",
         note=f"{subject.metric.title} over all users; seed {', '.join(map(str, seeds))}",
         strips=tuple(strips),
+        table=_table([each for shown in groups.values() for each in shown]),
+        definition=Definition.of(
+            findings,
+            [row for shown in groups.values() for _, row, *_ in shown],
+            [described(name) for shown in groups.values() for *_, view in shown for name in view.figures],
+            "None: each figure is of one sample.",
+        ),
     )
+
+
+def _table(shown: list[Shown]) -> Table:
+    """A row for each reconstruction."""
+    measured = [
+        described(name) for name in dict.fromkeys(name for *_, view in shown for name in view.figures)
+    ]
+    names = ("user", "defence", "attack", "knowledge", "budget", "seed")
+    columns = [*(Column(name) for name in names), *(Column.of(each.title, each.unit) for each in measured)]
+    rows: list[list[Value]] = []
+    for defence, row, trial, view in shown:
+        for place in range(len(_tips(view))):
+            own = [values[place] if (values := view.figures.get(each.name)) else None for each in measured]
+            rows.append([place + 1, defence, row.attack, row.knowledge, row.budget, trial.seed, *own])
+    return Table(columns, rows)
 
 
 def _beside(row: Summary, trial: TrialResult, subject: Subject) -> str:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.metrics import described
 from leakrange.metrics.numbers import score
+from leakrange.report.charts.definition import Definition, Term
 from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture
+from leakrange.report.charts.table import Column, Table, Value
 from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
 from leakrange.scenario.results import Curve, Summary
 
-__all__ = ["DIAGONAL", "RATES", "mean_curve"]
+__all__ = ["DIAGONAL", "GRID", "RATES", "TERMS", "Curves", "curves_of", "mean_curve", "tabled"]
 
 GRID = np.linspace(0.0, 1.0, 101)
 TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -19,22 +25,47 @@ RATES = (
     Axis("true positive rate", ends=(-0.01, 1.02), ticks=TICKS),
 )
 DIAGONAL = [{"x": end, "y": end, "line": "guessing", "dash": 4, "tip": "guessing"} for end in (0.0, 1.0)]
+TERMS = (
+    Term("true positive rate", "share of the positives with a score above the threshold", "share of 1"),
+    Term("false positive rate", "share of the negatives with a score above the threshold", "share of 1"),
+)
+OF = "None: thin lines are single seeds, the thick one is their mean at each false positive rate."
+
+Curves = list[tuple[str, Summary, list[Curve]]]
 
 
-def mean_curve(curves: list[Curve]) -> list[tuple[float, float]]:
+def mean_curve(curves: list[Curve], grid: NDArray[np.float64] = GRID) -> list[tuple[float, float]]:
     """The mean true positive rate of several curves at each false positive rate, from (0, 0) on."""
-    mean = np.mean([np.interp(GRID, [0.0, *each.fpr], [0.0, *each.tpr]) for each in curves], axis=0)
-    return [(0.0, 0.0), *zip(GRID.tolist(), mean.tolist(), strict=True)]
+    mean = np.mean([np.interp(grid, [0.0, *each.fpr], [0.0, *each.tpr]) for each in curves], axis=0)
+    return [(0.0, 0.0), *zip(grid.tolist(), mean.tolist(), strict=True)]
 
 
-def _draw(findings: Findings, subject: Subject) -> Picture | None:
-    shown: list[tuple[str, Summary, list[Curve]]] = []
+def curves_of(findings: Findings, subject: Subject) -> Curves:
+    """For each defence the strongest attack and its curves, one for each seed."""
+    shown: Curves = []
     for defence in findings.defences:
         row = findings.best.get((subject, defence))
         trials = findings.trials(row) if row else []
         curves = [Curve.model_validate(trial.views["roc"]) for trial in trials if "roc" in trial.views]
         if row and curves:
             shown.append((defence, row, curves))
+    return shown
+
+
+def tabled(shown: Curves) -> Table:
+    """Every point of every curve."""
+    rows: list[Sequence[Value]] = [
+        [defence, row.attack, row.knowledge, place, x, y]
+        for defence, row, curves in shown
+        for place, curve in enumerate(curves)
+        for x, y in zip(curve.fpr, curve.tpr, strict=True)
+    ]
+    names = ("defence", "attack", "knowledge", "seed, from 0")
+    return Table([*(Column(name) for name in names), *(Column(term.title) for term in TERMS[::-1])], rows)
+
+
+def _draw(findings: Findings, subject: Subject) -> Picture | None:
+    shown = curves_of(findings, subject)
     if not shown:
         return None
     thick, thin = [], []
@@ -52,6 +83,7 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
     title = findings.label(subject)
     attacks = ", ".join(dict.fromkeys(f"{row.attack} ({row.knowledge})" for _, row, _ in shown))
     budgets = ", ".join(str(budget) for budget in sorted({row.budget for _, row, _ in shown}))
+    defined = Definition.of(findings, [row for _, row, _ in shown], [described("auc")], OF)
     return picture(
         title,
         f"ROC curves of {title} on {subject.data}; AUC by defence: {', '.join(key.text for key in keys)}.",
@@ -63,6 +95,8 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
         size=(300, 270),
         note=f"{attacks}; budget {budgets}. AUC by defence:",
         keys=keys,
+        table=tabled(shown),
+        definition=Definition((*TERMS, *defined.terms), defined.counted, OF),
     )
 
 

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 from leakrange.metrics.numbers import percent
+from leakrange.report.charts.definition import Definition, Term, counted
 from leakrange.report.charts.drawing import Axis, Picture, cells, picture
+from leakrange.report.charts.table import Column, Table
 from leakrange.report.findings import Findings, Subject
 from leakrange.report.views import View, views
 
@@ -16,7 +18,7 @@ __all__ = ["class_map"]
 LEGIBLE = 14
 
 
-def class_map(title: str, joint: Any, names: list[str], note: str = "") -> Picture:
+def class_map(title: str, joint: Any, names: list[str], note: str = "", n: str = "") -> Picture:
     """A map of P(class of the substitute | class of the sample), from their joint distribution (C, C)."""
     found = np.asarray(joint, dtype=np.float64)
     shares = found / np.maximum(found.sum(axis=1, keepdims=True), 1e-12)
@@ -39,6 +41,24 @@ def class_map(title: str, joint: Any, names: list[str], note: str = "") -> Pictu
         size=(300, 270),
         margins=(30, 12, 44, 98 if len(names) <= LEGIBLE else 46),
         note=note,
+        table=Table(
+            [
+                Column("class of the sample"),
+                Column("class of the substitute"),
+                Column.of("share of the class’s samples", "share"),
+                Column.of("share of all samples", "share"),
+            ],
+            [
+                [names[own], names[theirs], float(shares[own, theirs]), float(found[own, theirs])]
+                for own in range(len(names))
+                for theirs in range(len(names))
+            ],
+        ),
+        definition=Definition(
+            (Term("share", "P(class of the substitute | class of the sample) (PASS, Fig. 5)", "share of 1"),),
+            n,
+            "None: a mean over seeds.",
+        ),
     )
 
 
@@ -53,7 +73,8 @@ def _draw(findings: Findings, subject: Subject) -> Picture | None:
             joint = np.mean([np.asarray(each[subject.sensitive]) for each in found], axis=0)
             known = findings.results.classes.get(subject.data, {}).get(subject.sensitive, [])
             names = known if len(known) == len(joint) else [str(place) for place in range(len(joint))]
-            return class_map(findings.label(subject), joint, names, f"defence: {row.defence}")
+            note = f"defence: {row.defence}"
+            return class_map(findings.label(subject), joint, names, note, counted(findings, [row]))
     return None
 
 

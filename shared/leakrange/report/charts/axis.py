@@ -1,0 +1,73 @@
+"""The axes of charts, as Vega-Lite has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leakrange.metrics.registry import Unit
+
+__all__ = ["Axis"]
+
+SPACE = "\N{NO-BREAK SPACE}"
+WIDTH = 176
+"""Pixels for the names on an axis below a chart."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis. Shares are written in percent; ``ends`` are its lowest and highest value, ``ticks`` where it
+    is marked; both are found by Vega where they are None. ``names`` makes it one of names, in that order.
+    """
+
+    title: str
+    unit: Unit = "number"
+    ends: tuple[float, float] | None = None
+    ticks: Sequence[float] | None = None
+    names: Sequence[str] | None = None
+    log: bool = False
+    about: int = 5
+    """How many ticks Vega is to choose."""
+    room: int | None = None
+    """How many pixels a name may take; None for what suits a small chart, 0 for no names to the left."""
+
+    def x(self) -> dict[str, Any]:
+        """The axis below the chart, of the rows' x."""
+        if self.names is not None:
+            limit = self.room or WIDTH / len(self.names)
+            own = {"grid": False, "labelAngle": 0, "labelLimit": limit, "ticks": False}
+            return self._named("x", own)
+        return self._measured("x")
+
+    def y(self) -> dict[str, Any]:
+        """The axis to the left, of the rows' y; its title stands above it, upright."""
+        above: dict[str, Any] = {"titleAngle": 0, "titleAnchor": "end", "titleAlign": "left"}
+        above |= {"titleX": -40, "titleY": -14}
+        if self.names is not None:
+            shown = {"labels": False} if self.room == 0 else {"labelLimit": self.room or 82}
+            return self._named("y", {"grid": False, "ticks": False, **shown, **above})
+        return self._measured("y", **above)
+
+    def _named(self, field: str, own: dict[str, Any]) -> dict[str, Any]:
+        names = list(self.names or ())
+        title = (self.title or None) if field == "y" else self.title
+        return {"field": field, "type": "nominal", "title": title, "sort": names, "axis": own}
+
+    def _measured(self, field: str, **placed: Any) -> dict[str, Any]:
+        ends: dict[str, Any] = {} if self.ends is None else {"domain": list(self.ends)}
+        scale = {"type": "log" if self.log else "linear", "zero": False, "nice": False, **ends}
+        own = {"labelExpr": self._text(), **self._ticks(), **placed}
+        return {"field": field, "type": "quantitative", "title": self.title, "scale": scale, "axis": own}
+
+    def _ticks(self) -> dict[str, Any]:
+        return {"tickCount": self.about} if self.ticks is None else {"values": list(self.ticks)}
+
+    def _text(self) -> str:
+        """How a tick is written."""
+        if self.unit == "share":
+            return f"format(100 * datum.value, '.4~g') + '{SPACE}%'"
+        if self.unit == "count":
+            return "format(datum.value, ',d')"
+        written = "format(datum.value, '.4~g')"
+        return f"{written} + '{SPACE}dB'" if self.unit == "dB" else written

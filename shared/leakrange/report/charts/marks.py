@@ -1,0 +1,177 @@
+"""Layers of marks on two axes, drawn from rows of data.
+
+Rows give the numbers of a series' colour, marker and dash; an axis names their field. Lines and clouds of
+many thousand points are drawn by some of them (`leakrange.report.charts.decimation`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leakrange.report.charts.axis import Axis
+from leakrange.report.charts.decimation import of_cloud, of_line
+from leakrange.report.charts.svg import INK, MUTED, SERIES
+
+__all__ = [
+    "DASHES",
+    "MOST",
+    "SHAPES",
+    "TEXT",
+    "Layer",
+    "Rows",
+    "area",
+    "bars",
+    "cells",
+    "lines",
+    "points",
+    "rules",
+]
+
+Rows = Sequence[dict[str, Any]]
+SHAPES = (
+    "circle", "square", "triangle-up", "diamond", "triangle-down", "cross",
+    "M-.5-1L0-.5L.5-1L1-.5L.5,0L1,.5L.5,1L0,.5L-.5,1L-1,.5L-.5,0L-1-.5Z",
+    "M0-1L.3-.3L1-.25L.45.2L.65.95L0,.55L-.65.95L-.45.2L-1-.25L-.3-.3Z",
+)  # fmt: skip
+DASHES = ((1, 0), (5, 2), (1.5, 1.8), (7, 2, 1.5, 2), (3, 3), (9, 3), (1.5, 3), (5, 2, 1.5, 2, 1.5, 2))
+GUIDE = [3.0, 3.0]
+"""The dashes of reference lines."""
+TEXT = 12.5
+MOST = 4000
+"""So many points of a layer are drawn, at most."""
+FEWEST = 16
+"""So many of each line, at least."""
+LOOKS = ("colour", "marker", "dash")
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Marks and how they are placed and coloured, in Vega-Lite's words; all ``rows`` of the data, and which
+    of them are ``drawn``."""
+
+    mark: dict[str, Any]
+    encoding: dict[str, Any]
+    rows: Rows
+    drawn: Rows
+    x: Axis | None = None
+    y: Axis | None = None
+
+    def specification(self) -> dict[str, Any]:
+        """With the fields that it uses, and no others."""
+        used = {channel["field"] for channel in self.encoding.values() if "field" in channel}
+        values = [{name: value for name, value in row.items() if name in used} for row in self.drawn]
+        return {"data": {"values": values}, "mark": self.mark, "encoding": self.encoding}
+
+
+def _scaled(field: str, places: Sequence[Any]) -> dict[str, Any]:
+    scale = {"domain": list(range(len(SERIES))), "range": list(places)}
+    return {"field": field, "type": "ordinal", "scale": scale, "legend": None}
+
+
+COLOUR = _scaled("colour", SERIES)
+TOLD = {"field": "tip", "type": "nominal"}
+TIP = {"description": TOLD, "tooltip": TOLD}
+
+
+def _numbered(rows: Rows) -> list[dict[str, Any]]:
+    """The rows with the numbers of colours, markers and dashes brought within their lists."""
+    return [{k: v % len(SERIES) if k in LOOKS else v for k, v in row.items()} for row in rows]
+
+
+def lines(
+    rows: Rows, x: Axis, y: Axis, *, width: float = 2.0, faint: bool = False, muted: bool = False
+) -> Layer:
+    """Lines through rows of x, y, ``line`` (which they belong to), colour, dash and tip, in the order of the
+    rows; ``muted`` ones are grey."""
+    mark = {"type": "line", "aria": not faint, "strokeWidth": width, "opacity": 0.45 if faint else 0.95}
+    encoding = {
+        "x": x.x(),
+        "y": y.y(),
+        "detail": {"field": "line", "type": "nominal"},
+        "order": {"field": "order", "type": "quantitative"},
+        "strokeDash": _scaled("dash", [list(each) for each in DASHES]),
+        "color": {"value": MUTED} if muted else COLOUR,
+        **({} if faint else TIP),
+    }
+    kept = [{"dash": 0, **row, "order": n} for n, row in enumerate(_numbered(_fewer_on_lines(rows, x, y)))]
+    return Layer(mark | {"clip": True}, encoding, rows, kept, x, y)
+
+
+def _fewer_on_lines(rows: Rows, x: Axis, y: Axis) -> Rows:
+    if len(rows) <= MOST:
+        return rows
+    members: dict[object, list[int]] = {}
+    for place, row in enumerate(rows):
+        members.setdefault(row.get("line"), []).append(place)
+    each = max(FEWEST, MOST // len(members))
+    kept: list[int] = []
+    for own in members.values():
+        kept += (own[i] for i in of_line(*_coordinates([rows[place] for place in own], x, y), each))
+    return [rows[place] for place in sorted(kept)]
+
+
+def _coordinates(rows: Rows, x: Axis, y: Axis) -> tuple[Any, Any]:
+    """As they lie on the screen, but for the size."""
+    columns = (np.array([row[field] for row in rows], dtype=np.float64) for field in ("x", "y"))
+    across, up = (
+        np.log(column) if axis.log else column for column, axis in zip(columns, (x, y), strict=True)
+    )
+    return across, up
+
+
+def points(rows: Rows, x: Axis, y: Axis, *, size: float = 62.0) -> Layer:
+    """Marks at rows of x, y, colour, marker and tip."""
+    mark = {"type": "point", "filled": True, "size": size, "opacity": 0.88, "clip": True}
+    encoding = {"x": x.x(), "y": y.y(), "color": COLOUR, "shape": _scaled("marker", SHAPES), **TIP}
+    kept = rows
+    if len(rows) > MOST and x.names is None and y.names is None:
+        kept = [rows[place] for place in of_cloud(*_coordinates(rows, x, y), MOST)]
+    return Layer(mark, encoding, rows, [{"marker": 0, **row} for row in _numbered(kept)], x, y)
+
+
+def rules(rows: Rows, x: Axis | None, y: Axis | None, *, guide: bool = False) -> Layer:
+    """Straight lines: across the chart at rows of x or of y alone; else from x, y to x2, y2, as far as rows
+    have these. ``guide`` makes them dashed and grey."""
+    look: dict[str, Any] = {"strokeWidth": 1.0, "opacity": 0.65}
+    if guide:
+        look = {"strokeWidth": 1.2, "strokeDash": GUIDE, "color": MUTED}
+    encoding: dict[str, Any] = {} if guide else {"color": COLOUR}
+    fields = {field for row in rows for field in row}
+    if x is not None:
+        encoding |= {"x": x.x()} | ({"x2": {"field": "x2"}} if "x2" in fields else {})
+    if y is not None:
+        encoding |= {"y": y.y()} | ({"y2": {"field": "y2"}} if "y2" in fields else {})
+    return Layer({"type": "rule", "aria": False, "clip": True, **look}, encoding, rows, _numbered(rows), x, y)
+
+
+def bars(rows: Rows, x: Axis, y: Axis, *, opacity: float = 0.75) -> Layer:
+    """Bars from 0 up to y, between x and x2, of rows with a colour and a tip."""
+    encoding = {"x": x.x(), "x2": {"field": "x2"}, "y": y.y(), "y2": {"field": "y2"}, "color": COLOUR, **TIP}
+    kept = [{"y2": 0, **row} for row in _numbered(rows)]
+    return Layer({"type": "rect", "opacity": opacity}, encoding, rows, kept, x, y)
+
+
+def cells(rows: Rows, x: Axis, y: Axis) -> list[Layer]:
+    """A cell at each row's names x and y, the fuller the greater its ``share`` of 1, its text and tip."""
+    scale = {"domain": [0, 1], "range": [0.03, 0.6]}
+    full = {"field": "share", "type": "quantitative", "scale": scale, "legend": None}
+    placed: dict[str, Any] = {"x": x.x(), "y": y.y()}
+    written = {"text": {"field": "text", "type": "nominal"}, **placed}
+    return [
+        Layer({"type": "rect", "color": SERIES[1]}, {"opacity": full, **TIP, **placed}, rows, rows, x, y),
+        Layer({"type": "text", "color": INK, "fontSize": TEXT, "aria": False}, written, (), rows, x, y),
+    ]
+
+
+def area(rows: Rows, x: Axis, y: Axis) -> Layer:
+    """Bands between y and y2 along x, of rows with a ``line`` and a colour."""
+    encoding = {
+        "x": x.x(), "y": y.y(), "y2": {"field": "y2"}, "color": COLOUR,
+        "detail": {"field": "line", "type": "nominal"},
+    }  # fmt: skip
+    mark = {"type": "area", "opacity": 0.18, "aria": False, "clip": True}
+    return Layer(mark, encoding, rows, _numbered(rows), x, y)
