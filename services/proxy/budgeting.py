@@ -119,7 +119,7 @@ class Budgeting:
 
     async def close(self) -> None:
         """Settle what is leased; no charge may follow."""
-        await self._ledger.leases.close()
+        await self._ledger.close()
 
     async def settle(self, paid: Admitted, answer: KeptAnswer) -> None:
         """The provider answered; this comes before its answer is sent."""
@@ -127,8 +127,8 @@ class Budgeting:
         self._metrics.count("answered", paid.policy, paid.charge.samples)
 
     async def refund(self, paid: Admitted) -> None:
-        """The provider failed. Where Redis cannot be reached either, a reservation comes back by itself, and
-        what was charged at once stays spent."""
+        """The provider failed. Where Redis cannot be reached either, a reservation comes back when it answers
+        again, and what was charged at once stays spent."""
         charge = paid.charge
         self._metrics.count("refunded", paid.policy, charge.samples)
         try:

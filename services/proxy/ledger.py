@@ -10,6 +10,7 @@ import itertools
 import math
 import secrets
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -23,6 +24,7 @@ from leakrange.wire.errors import (
     Unauthenticated,
     Unavailable,
 )
+from services.proxy.again import Again
 from services.proxy.leases import Lease, Leases, StaleLease
 from services.proxy.limits.base import NO_BOUNDS, Bounds
 from services.proxy.pipe import Pipe
@@ -60,6 +62,9 @@ class Balance(NamedTuple):
         if self.limit is None:
             return {}
         return {"RateLimit-Limit": str(self.limit), "RateLimit-Remaining": str(max(0, self.remaining))}
+
+
+NOT_KNOWN = Balance(None, 0)
 
 
 class KeptAnswer(NamedTuple):
@@ -105,7 +110,13 @@ class Ledger:
         self._hold, self._keep, self._keep_bytes = round(hold * 1000), round(keep * 1000), keep_bytes
         self._process, self._count = secrets.token_hex(8), itertools.count()
         self._scripts = ScriptRunner(pipe)
+        self._again = Again(hold)
         self.leases = Leases(self._scripts, self._process, lease)
+
+    async def close(self) -> None:
+        """Settle what is leased; no charge may follow."""
+        await self._again.close()
+        await self.leases.close()
 
     async def admit(self, fingerprint: str, idempotency_key: str | None) -> None:
         """Refuse a key that has no sample left before it is known how many it asks, unless it repeats a
@@ -160,19 +171,23 @@ class Ledger:
         or `InvalidInput` (the idempotency key belongs to another request). Then nothing was reserved.
         """
         name = self._name()
-        with redis_errors():
-            outcome, *rest = await self._scripts.run(
-                RESERVE,
-                PREFIX,
-                key_id,
-                version,
-                samples,
-                name,
-                self._hold,
-                idempotency.key,
-                idempotency.request,
-                *bounds.arguments,
-            )
+        try:
+            with redis_errors():
+                outcome, *rest = await self._scripts.run(
+                    RESERVE,
+                    PREFIX,
+                    key_id,
+                    version,
+                    samples,
+                    name,
+                    self._hold,
+                    idempotency.key,
+                    idempotency.request,
+                    *bounds.arguments,
+                )
+        except Unavailable:
+            self._undo_later(Charge(key_id, samples, NOT_KNOWN, name, idempotency, bounds))
+            raise
         match outcome:
             case b"stale":
                 raise StaleConfiguration
@@ -211,19 +226,23 @@ class Ledger:
         kept: tuple[Any, ...] = "large", 0, b"", b""
         if len(answer.body) <= self._keep_bytes:
             kept = "done", answer.status, orjson.dumps(dict(answer.headers)), answer.body
-        with redis_errors():
-            outcome, *_ = await self._scripts.run(
-                SETTLE,
-                PREFIX,
-                charge.key_id,
-                charge.samples,
-                charge.name,
-                idempotency.key,
-                idempotency.request,
-                self._keep,
-                *kept,
-                *charge.bounds.arguments,
-            )
+        try:
+            with redis_errors():
+                outcome, *_ = await self._scripts.run(
+                    SETTLE,
+                    PREFIX,
+                    charge.key_id,
+                    charge.samples,
+                    charge.name,
+                    idempotency.key,
+                    idempotency.request,
+                    self._keep,
+                    *kept,
+                    *charge.bounds.arguments,
+                )
+        except Unavailable:
+            self._undo_later(charge)
+            raise
         if outcome == b"late":
             raise Unavailable(
                 "the samples of this answer are not set aside any more: the provider took too long, or the"
@@ -235,6 +254,19 @@ class Ledger:
         """The provider did not answer: the samples, and the idempotency key, are free again."""
         if charge.lease is not None and charge.lease.give(charge.samples):
             return
+        try:
+            await self._undo(charge)
+        except Unavailable:
+            self._undo_later(charge)
+            raise
+
+    def _undo_later(self, charge: Charge) -> None:
+        """Redis has not answered: what it may have reserved is given back as soon as it does. To say that
+        twice does no harm, nor where the charge was settled. That is not so of what is charged at once."""
+        if charge.idempotency is not None:
+            self._again.add(partial(self._undo, charge))
+
+    async def _undo(self, charge: Charge) -> None:
         kept = charge.idempotency.key if charge.idempotency else ""
         spent = int(charge.idempotency is None)
         with redis_errors():

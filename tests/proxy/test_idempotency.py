@@ -9,12 +9,16 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+import redis
 from numpy.testing import assert_array_equal
 
 from leakrange.service.operators import Proxy
 from leakrange.wire.errors import Unavailable
 from leakrange.wire.tensors import JSON, NPY, decode_npy, encode_npy
 from leakrange.wire.transport import AiohttpTransport
+from services.proxy.ledger import Charge, Idempotency, KeptAnswer, Ledger, Replay
+from services.proxy.pipe import Pipe
+from services.proxy.redis_client import PREFIX
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem, values
 from tests.proxy.servers import Gate
 from tests.proxy.test_budget import until
@@ -107,6 +111,53 @@ async def test_what_a_killed_proxy_has_in_flight_is_answered_when_its_hold_is_ov
     gate.open()
     account = live.account()
     assert (account["spent"], account["reserved"], account["refunded"]) == (2, 0, 2)
+
+
+def test_what_could_not_be_settled_is_given_back_when_redis_answers_again(live: Range) -> None:
+    """Long before its hold is over; whoever asks again is answered, and pays once."""
+    key, gate, body = live.key(5), Gate(), encode_npy(pictures(5))
+    live.provider.before = gate
+    answers: list[httpx.Response] = []
+    asking = threading.Thread(
+        target=lambda: answers.append(live.post(key, "logits", body, Idempotency_Key="k"))
+    )
+    asking.start()
+    assert gate.waiting.acquire(timeout=10)
+    with redis.Redis.from_url(live.redis_url) as store:
+        store.config_set("min-replicas-to-write", 1)  # it takes no writes
+        try:
+            gate.open()
+            asking.join()
+            problem(answers[0], 503, "unavailable")
+        finally:
+            store.config_set("min-replicas-to-write", 0)
+    until(lambda: live.account()["reserved"] == 0)
+    assert live.post(key, "logits", body, Idempotency_Key="k").status_code == 200
+    account = live.account()
+    assert (account["spent"], account["requests"], account["refunded"]) == (5, 1, 5)
+
+
+async def test_to_give_back_what_was_settled_changes_nothing(live: Range) -> None:
+    """As where only Redis' reply to the settlement was lost."""
+    live.key(5)
+    pipe = Pipe(live.redis_url, timeout=5.0)
+    ledger = Ledger(pipe, hold=90, lease=10, keep=60, keep_bytes=100)
+    with redis.Redis.from_url(live.redis_url) as store:
+        version = str(store.get(f"{PREFIX}version") or b"0", "ascii")
+    asked = "key", version, 3, Idempotency("k", "request")
+    try:
+        charge = await ledger.reserve(*asked)
+        assert isinstance(charge, Charge)
+        await ledger.settle(charge, KeptAnswer(200, {}, b"answer"))
+        await ledger.refund(charge)
+        again = await ledger.reserve(*asked)
+        assert isinstance(again, Replay)
+        assert again.answer.body == b"answer"
+    finally:
+        await ledger.close()
+        await pipe.close()
+    account = live.account()
+    assert (account["spent"], account["reserved"], account["refunded"]) == (3, 0, 0)
 
 
 def test_a_failed_request_may_be_repeated_with_the_same_noise(live: Range) -> None:

@@ -20,6 +20,7 @@ if undone then
 end
 if ARGV[5] ~= '' then
   local kept = kept_of(id, ARGV[5])
-  if redis.call('HGET', kept, 'reservation') == ARGV[4] then redis.call('DEL', kept) end
+  local record = redis.call('HMGET', kept, 'reservation', 'state')
+  if record[1] == ARGV[4] and record[2] == 'open' then redis.call('DEL', kept) end -- an answer stays
 end
 return {'refunded'}
