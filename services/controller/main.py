@@ -36,6 +36,8 @@ from services.controller.range.served_models import ModelKeeper
 from services.controller.range.supervisor import Supervisor
 from services.controller.runs.endpoints import router as runs
 from services.controller.runs.service import RunService
+from services.controller.scenarios.endpoints import router as scenarios
+from services.controller.scenarios.service import ScenarioService
 from services.controller.settings import ControllerSettings
 
 log = structlog.get_logger("services.controller")
@@ -61,6 +63,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
         parties = _parties(settings, database, fleet, transport)
         supervisor = Supervisor(settings, database, news, parties)
         app.state.runs = service = RunService(database, parties.releases, news, supervisor)
+        app.state.scenarios = ScenarioService(database)
         app.state.load = LoadService(database, parties.releases, supervisor)
         app.state.audits = examiner = AuditService(
             database, fleet, parties.proxy, transport, parties.releases, settings
@@ -93,7 +96,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.database = database
-    for router in (runs, load, audits, catalogue, obfuscators):
+    for router in (runs, load, audits, catalogue, obfuscators, scenarios):
         app.include_router(router, dependencies=[Reader])
     add_pages(app)
     return app

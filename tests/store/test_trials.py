@@ -7,7 +7,7 @@ from sqlalchemy import func, select
 
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
 from leakrange.store.engine import Database
-from leakrange.store.models import Models
+from leakrange.store.models import NEWEST, Models
 from leakrange.store.tables import Truth
 from leakrange.store.trials import Ledger, Trials, Truths
 from leakrange.wire.errors import NotFound
@@ -99,3 +99,21 @@ async def test_a_model_is_recorded_once_under_its_recipe(database: Database) -> 
         assert [m.seed for m in await Models(session).page(limit=1)] == [1]
         with pytest.raises(NotFound):
             await Models(session).get("0" * 64)
+
+
+async def test_models_are_looked_up_by_their_digests_and_by_what_they_are_like(database: Database) -> None:
+    recipe = TrainingRecipe(data=DataSpec(name="digits"), behaviour="honest", parameters={"target": "parity"})
+    recipes = [recipe.model_copy(update={"seed": seed}) for seed in range(NEWEST + 3)]
+    async with database.write() as session:
+        for each in recipes:
+            await Models(session).add(each, {"seconds": 2.0 + each.seed})
+        await Models(session).add(recipe.model_copy(update={"behaviour": "vicious"}), {"seconds": 90.0})
+        await Models(session).add(recipe.model_copy(update={"seed": 99}), {})  # without its time
+    absent = [f"{number:064x}" for number in range(1200)]
+    async with database.read() as session:
+        known = await Models(session).known([*absent, recipes[1].digest(), recipes[2].digest()])
+        alike = await Models(session).like({("digits", "honest"), ("utkface", "honest")})
+    assert known == {recipes[1].digest(), recipes[2].digest()}
+    assert {each.behaviour for each, _ in alike} == {"honest"}
+    assert all(seconds == 2.0 + each.seed for each, seconds in alike)
+    assert NEWEST - 1 <= len(alike) <= NEWEST

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from contextlib import suppress
 from typing import Any
 
+from pydantic import ValidationError
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -14,6 +16,11 @@ from leakrange.store.tables import Model, now
 from leakrange.wire.errors import NotFound
 
 __all__ = ["Models"]
+
+PARAMETERS = 500
+"""Of one query."""
+NEWEST = 20
+"""So many models of one data set and behaviour tell how long the next one takes."""
 
 
 class Models:
@@ -47,3 +54,25 @@ class Models:
         """Up to ``limit`` models, newest first."""
         query = select(Model).order_by(Model.created.desc(), Model.digest).limit(limit).offset(offset)
         return (await self.session.scalars(query)).all()
+
+    async def known(self, digests: Collection[str]) -> set[str]:
+        """Those of the digests whose models are recorded."""
+        found: set[str] = set()
+        wanted = sorted(digests)
+        for start in range(0, len(wanted), PARAMETERS):
+            some = Model.digest.in_(wanted[start : start + PARAMETERS])
+            found |= set((await self.session.scalars(select(Model.digest).where(some))).all())
+        return found
+
+    async def like(self, kinds: Collection[tuple[str, str]]) -> list[tuple[TrainingRecipe, float]]:
+        """Of each pair of data set and behaviour the newest models: how each was trained, and in how many
+        seconds. Those that another version of Leakrange trained are left out where it had other recipes."""
+        found = []
+        for data, behaviour in sorted(kinds):
+            same = (Model.data == data, Model.behaviour == behaviour)
+            query = select(Model).where(*same).order_by(Model.created.desc()).limit(NEWEST)
+            for model in (await self.session.scalars(query)).all():
+                with suppress(ValidationError, KeyError):
+                    recipe = TrainingRecipe.model_validate(model.recipe)
+                    found.append((recipe, float(model.figures["seconds"])))
+        return found

@@ -1,0 +1,45 @@
+"""``/v1/scenario``: for editors of scenarios. Nothing is stored."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+
+from leakrange.scenario.completion import Completion
+from services.controller.scenarios.schemas import Checked, Writing
+from services.controller.scenarios.service import ScenarioService
+
+router = APIRouter(prefix="/v1/scenario", tags=["scenarios"])
+
+
+def _service(request: Request) -> ScenarioService:
+    service: ScenarioService = request.app.state.scenarios
+    return service
+
+
+Service = Annotated[ScenarioService, Depends(_service)]
+
+
+@router.post(
+    "/check",
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/yaml": {"schema": {"type": "string"}},
+                "application/json": {"schema": {"type": "object"}},
+            },
+        }
+    },
+)
+async def check(request: Request, service: Service) -> Checked:
+    """Every mistake of a scenario (YAML or JSON) with its line; or what a run of it will take: trials, models
+    to train and how many of them are stored, samples asked, seconds of training."""
+    return await service.check(await request.body())
+
+
+@router.post("/complete")
+async def complete(writing: Writing, service: Service) -> Completion:
+    """What can be written at a place of a scenario, which need not be sound or even YAML yet."""
+    return await service.complete(writing.text, writing.line, writing.column)

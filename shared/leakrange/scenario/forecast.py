@@ -1,0 +1,72 @@
+"""What a run of a scenario will take, told from its plan before anything is begun."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from statistics import median
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.scenario.plan import Plan
+
+__all__ = ["Forecast", "Trained", "forecast", "trains_like"]
+
+Trained = tuple[float, int]
+"""What one training took: seconds, and the epochs that it was to have."""
+
+
+class Forecast(BaseModel):
+    """``models`` are all that are trained for the run (providers', attackers' and defences'), of which
+    ``stored`` are there already. Users upload ``uploads`` samples, attackers have ``asked`` samples answered,
+    together in so many ``requests``. ``train_seconds`` is what the other models would take to train one after
+    the other, as long as such models took here before; None where one of them has no like.
+    """
+
+    name: str
+    trials: int
+    models: int
+    stored: int
+    uploads: int
+    asked: int
+    requests: int
+    train_seconds: Annotated[float, Field(ge=0)] | None
+
+
+def trains_like(recipe: TrainingRecipe) -> str:
+    """What trainings have in common of which one tells how long the other takes: data, net, behaviour."""
+    data = recipe.data
+    drawn = [data.name, data.size, data.limit, data.count, data.subset and data.subset.pool]
+    parts = [*drawn, recipe.net.name, recipe.net.width, recipe.behaviour]
+    return "/".join("" if part is None else str(part) for part in parts)
+
+
+def forecast(
+    name: str, plan: Plan, stored: Collection[str], took: Mapping[str, Collection[Trained]]
+) -> Forecast:
+    """The forecast for a plan. ``stored`` are digests of trained models, ``took`` what former trainings took,
+    by `trains_like`."""
+    recipes = {each.artifact: each.recipe for each in plan.trained}
+    missing = [recipe for digest, recipe in recipes.items() if digest not in stored]
+    probes = [probe for probe in plan.probes if not probe.downloads]
+    uploads = [span.stop - span.start for stream in plan.streams for span in stream.spans]
+    asked = [span.stop - span.start for probe in probes for span in probe.spans]
+    seconds = [_seconds(recipe, took.get(trains_like(recipe), ())) for recipe in missing]
+    known = [each for each in seconds if each is not None]
+    return Forecast(
+        name=name,
+        trials=len(plan.trials),
+        models=len(recipes),
+        stored=len(recipes) - len(missing),
+        uploads=sum(uploads),
+        asked=sum(asked),
+        requests=len(uploads) + len(asked),
+        train_seconds=sum(known) if len(known) == len(seconds) else None,
+    )
+
+
+def _seconds(recipe: TrainingRecipe, took: Collection[Trained]) -> float | None:
+    if not took:
+        return None
+    return median(seconds / epochs for seconds, epochs in took) * recipe.schedule.epochs

@@ -1,0 +1,108 @@
+"""``/v1/scenario/check`` and ``/complete``: what editors ask while somebody writes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from leakrange.scenario.shipped import shipped
+from leakrange.scenario.yaml_source import MAX_BYTES
+from services.controller.scenarios import service
+from services.controller.settings import ControllerSettings
+from tests.controller.conftest import SCENARIO, TRIALS, Api, problem, serve
+
+
+def check(api: Api, text: str | bytes) -> Any:
+    answer = api.ask("POST", "/v1/scenario/check", content=text)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_mistakes_are_told_all_at_once_with_their_places(api: Api) -> None:
+    found = check(api, SCENARIO.replace("digits", "digit").replace("curious-decoder", "curious-decodr"))
+    assert (found["valid"], found["forecast"]) == (False, None)
+    first, second = found["mistakes"]
+    assert (first["line"], first["column"], first["path"]) == (3, 14, "data.name")
+    assert (first["suggestion"], "mnist" in first["allowed"]) == ("digits", True)
+    assert (second["line"], second["suggestion"]) == (14, "curious-decoder")
+
+
+@pytest.mark.parametrize("text", ["", "a: [", "\x00", b"\xff\xfe\xfa", "- 1", "{}", "*a", "a: &a [*a]"])
+def test_what_is_no_scenario_has_mistakes(api: Api, text: str | bytes) -> None:
+    found = check(api, text)
+    assert found["valid"] is False
+    assert found["mistakes"]
+
+
+def test_a_right_one_is_forecast(api: Api) -> None:
+    found = check(api, SCENARIO)
+    assert (found["valid"], found["mistakes"]) == (True, [])
+    told = found["forecast"]
+    assert (told["name"], told["trials"], told["models"], told["stored"]) == ("small", TRIALS, 2, 0)
+    assert told["uploads"] == 2 * 2 * 32
+    assert api.get("/v1/runs?limit=200")["runs"] == []  # nothing was begun
+
+
+def test_the_demo_is_right(api: Api) -> None:
+    assert check(api, shipped()["demo"].text)["forecast"]["trials"] == 212
+
+
+def test_a_scenario_has_a_size(api: Api) -> None:
+    problem(api.ask("POST", "/v1/scenario/check", content="a" * (4 * MAX_BYTES + 1)), 413, "body-too-large")
+    asked = {"text": "a" * (MAX_BYTES + 1), "line": 1, "column": 1}
+    assert api.ask("POST", "/v1/scenario/complete", json=asked).status_code == 422
+
+
+def test_completion_proposes_for_the_place_that_is_told(api: Api) -> None:
+    text = "data: {name: digits}\nproviders:\n  honest: {target: par"
+    found = api.ask("POST", "/v1/scenario/complete", json={"text": text, "line": 3, "column": 23}).json()
+    assert found == {
+        "line": 3,
+        "start": 20,
+        "end": 23,
+        "proposals": [
+            {"insert": "parity", "label": "parity", "kind": "attribute", "note": "whether the digit is odd"}
+        ],
+    }
+
+
+@pytest.mark.parametrize("asked", [{"line": 0}, {"column": 0}, {"line": "x"}, {"more": 1}, {"text": None}])
+def test_a_place_is_checked(api: Api, asked: dict[str, Any]) -> None:
+    whole = {"text": "", "line": 1, "column": 1} | asked
+    assert api.ask("POST", "/v1/scenario/complete", json=whole).status_code == 422
+
+
+def test_who_has_to_wait_too_long_is_told_to_ask_again(
+    settings: Callable[..., ControllerSettings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Barrier(service.AT_ONCE + 1, timeout=30), threading.Event()
+
+    def slow(*_place: object) -> service.Completion:
+        begun.wait()
+        go_on.wait(30)
+        return service.Completion(line=1, start=1, end=1)
+
+    monkeypatch.setattr(service, "complete", slow)
+    monkeypatch.setattr(service, "PATIENCE", 0.05)
+    with serve(settings()) as url:
+
+        def ask() -> httpx.Response:
+            place = {"text": "", "line": 1, "column": 1}
+            return httpx.post(f"{url}/v1/scenario/complete", json=place, timeout=60)
+
+        answers: list[int] = []
+        busy = [
+            threading.Thread(target=lambda: answers.append(ask().status_code)) for _ in range(service.AT_ONCE)
+        ]
+        for each in busy:
+            each.start()
+        begun.wait()
+        problem(ask(), 503, "unavailable")
+        go_on.set()
+        for each in busy:
+            each.join()
+        assert answers == [200] * service.AT_ONCE
