@@ -7,8 +7,8 @@ PEERS_VENV ?= .venv-peers
 STATE ?= .leakrange/demo
 PORTS ?= 8700
 PYTEST_ARGS ?=
-# Two processes share the test files out: much of what tests do is waiting for servers.
-TEST_WORKERS ?= 2
+# Processes that share the test files out. One more than two cores: much of what tests do is waiting for servers.
+TEST_WORKERS ?= 3
 
 BIN := $(VENV)/bin
 RUFF_CACHE_DIR ?= .ruff_cache
