@@ -39,6 +39,8 @@ from services.controller.runs.service import RunService
 from services.controller.scenarios.endpoints import router as scenarios
 from services.controller.scenarios.service import ScenarioService
 from services.controller.settings import ControllerSettings
+from services.controller.views.endpoints import router as views
+from services.controller.views.service import ViewService
 
 log = structlog.get_logger("services.controller")
 
@@ -64,6 +66,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
         supervisor = Supervisor(settings, database, news, parties)
         app.state.runs = service = RunService(database, parties.releases, news, supervisor)
         app.state.scenarios = ScenarioService(database)
+        app.state.views = ViewService(service)
         app.state.load = LoadService(database, parties.releases, supervisor)
         app.state.audits = examiner = AuditService(
             database, fleet, parties.proxy, transport, parties.releases, settings
@@ -96,7 +99,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.database = database
-    for router in (runs, load, audits, catalogue, obfuscators, scenarios):
+    for router in (runs, views, load, audits, catalogue, obfuscators, scenarios):
         app.include_router(router, dependencies=[Reader])
     add_pages(app)
     return app

@@ -6,17 +6,16 @@ from dataclasses import asdict
 
 import orjson
 
+from leakrange.report.charts.standalone import standalone
+from leakrange.report.charts.under_load import under_load
+from leakrange.report.findings import find
+from leakrange.report.load_table import as_csv, as_text, load_rows
 from leakrange.scenario.results import RunResults
 from leakrange.wire.errors import NotFound
-
-# Drawing takes a library that takes longer to import than the controller takes to start.
 
 
 def written(results: RunResults, form: str) -> bytes:
     """As ``json``, ``csv`` or ``text``."""
-    from leakrange.report.findings import find
-    from leakrange.report.load_table import as_csv, as_text, load_rows
-
     rows = load_rows(find(results))
     if form == "json":
         return orjson.dumps([asdict(row) for row in rows])
@@ -26,10 +25,6 @@ def written(results: RunResults, form: str) -> bytes:
 def pictured(results: RunResults) -> str:
     """The picture of the run's first attack, as an SVG file. Raises `NotFound` where no attack has finished,
     or the run was not under load."""
-    from leakrange.report.charts.standalone import standalone
-    from leakrange.report.charts.under_load import under_load
-    from leakrange.report.findings import find
-
     drawn = under_load(find(results))
     if not drawn:
         raise NotFound(f"run {results.run} has no attack under load that has finished")

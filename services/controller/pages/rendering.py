@@ -74,7 +74,6 @@ class _Loaders(PrefixLoader):
     """Templates of pages by their name, those of reports under ``report/``."""
 
     def __init__(self) -> None:
-        # Not the package of reports itself: that takes long to import.
         super().__init__({"report": PackageLoader("leakrange", "report/templates")})
         self._own = PackageLoader("services.controller.pages")
 

@@ -108,9 +108,3 @@ async def results(
 async def reconstructions(run: Identity, service: Service) -> ReconstructedList:
     """What the strongest attack on each provider and defence made of users' releases, beside the inputs."""
     return await service.reconstructed(run)
-
-
-@router.get("/{run}/report", response_class=Response, responses={200: {"content": {"text/html": {}}}})
-async def report(run: Identity, service: Service) -> Response:
-    """The run's report: one self-contained HTML page."""
-    return Response(await service.report(run), media_type="text/html; charset=utf-8")

@@ -11,6 +11,7 @@ import orjson
 from fastapi.sse import ServerSentEvent
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from leakrange.report.table import to_csv
 from leakrange.scenario.document import Scenario
 from leakrange.scenario.language import parse
 from leakrange.scenario.limited import under_limits
@@ -42,8 +43,6 @@ class RunService:
 
     def __init__(self, database: Database, releases: FolderStore, news: News, supervisor: Supervisor) -> None:
         self._database, self._releases, self._news, self._supervisor = database, releases, news, supervisor
-        self._drawing = asyncio.Lock()  # a page is drawn once, however many ask for it
-        self._pages: dict[str, str] = {}
         self._closing = False
 
     async def start(self, body: bytes, *, load: bool = False) -> Accepted:
@@ -85,6 +84,12 @@ class RunService:
         async with self._database.read() as session:
             [view] = await self._views(session, [await Runs(session).get(run)])
             return view
+
+    async def stamp(self, run: str) -> str:
+        """A text that changes with whatever happens in a run; raises `NotFound`."""
+        async with self._database.read() as session:
+            found = await Runs(session).get(run)
+            return f"{found.state} {found.events} {self._supervisor.unrecorded.get(run, '')}"
 
     async def _views(self, session: AsyncSession, runs: Sequence[Run]) -> list[RunView]:
         ids, unrecorded = [run.id for run in runs], self._supervisor.unrecorded
@@ -151,18 +156,7 @@ class RunService:
 
     async def table(self, run: str) -> str:
         """All trials so far as CSV; raises `NotFound`."""
-        return await asyncio.to_thread(_csv, await self.results(run))
-
-    async def report(self, run: str) -> str:
-        """The report page; that of a finished run is cached. Raises `NotFound`."""
-        async with self._drawing:
-            if run in self._pages:
-                return self._pages[run]
-            found = await self.results(run)
-            page = await asyncio.to_thread(_page, found)
-            if found.state in FINAL:
-                self._pages = {run: page}
-        return page
+        return await asyncio.to_thread(to_csv, await self.results(run))
 
 
 def _plan(body: bytes, load: bool) -> tuple[Scenario, Plan]:
@@ -172,22 +166,6 @@ def _plan(body: bytes, load: bool) -> tuple[Scenario, Plan]:
     if scenario.load is None:
         Mistakes().refuse((), "'load' is missing: a run under load needs to be told which users ask")
     return scenario, under_limits(expand(scenario), scenario.load)
-
-
-# Drawing takes a library that takes longer to import than the controller takes to start: the first report
-# that is asked for waits for it.
-
-
-def _page(found: RunResults) -> str:
-    from leakrange.report import render
-
-    return render(found)
-
-
-def _csv(found: RunResults) -> str:
-    from leakrange.report import to_csv
-
-    return to_csv(found)
 
 
 def _count(states: Mapping[Any, int]) -> Count:

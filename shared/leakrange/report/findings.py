@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple, TypeVar
 
 from leakrange.attacks.kinds import leakage_of
@@ -120,6 +120,8 @@ class Findings:
     """The strongest attack at the largest budget, per subject and defence."""
     cells: dict[tuple[str | int, ...], list[TrialResult]]
     """All trials by what they share but for the seed, see `identity`."""
+    palette: list[str] = field(default_factory=list)
+    """All defences of the run where these are some of them: they keep their colours."""
 
     @property
     def datasets(self) -> list[str]:
@@ -145,7 +147,7 @@ class Findings:
 
     def colour(self, defence: str) -> int:
         """The colour of a defence, the same in all charts; 0 is the undefended case."""
-        others = [name for name in self.defences if name != self.undefended]
+        others = [name for name in self.palette or self.defences if name != self.undefended]
         return 0 if defence == self.undefended else 1 + others.index(defence)
 
     def of_data(self, data: str) -> list[Subject]:

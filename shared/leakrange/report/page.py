@@ -8,35 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from leakrange.metrics import Metric, OverSeeds, numbers, unmeasurable
-from leakrange.report.answer import caveats, sentences
-from leakrange.report.findings import Findings, Subject, chance, find, gap, leak, utility, utility_metric
+from leakrange.report.contents import Contents, read
 from leakrange.report.rendering import page
-from leakrange.report.sections import chart_sections
 from leakrange.report.table import to_csv
-from leakrange.report.tiles import tiles
-from leakrange.scenario.results import RunResults, Summary
+from leakrange.scenario.results import RunResults
 from leakrange.scenario.summary import identity
 
-__all__ = ["render"]
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One field of the table at a glance: the normalised gain, what it stands on, and its full text."""
-
-    shade: float
-    figure: str
-    beside: str
-    full: str
-
-
-@dataclass(frozen=True)
-class Row:
-    """One provider in the table at a glance; None where a defence was not measured."""
-
-    subject: Subject
-    label: str
-    cells: list[Cell | None]
+__all__ = ["render", "rendered"]
 
 
 @dataclass(frozen=True)
@@ -55,17 +33,22 @@ def render(results: RunResults) -> str:
 
     Works at any state of a run: it says what has not been measured, and draws no empty charts.
     """
-    findings = find(results)
+    return rendered(read(results))
+
+
+def rendered(contents: Contents) -> str:
+    """The same of contents that were read before."""
+    results, findings = contents.results, contents.findings
     return page(
         "page.html.j2",
         script="page.js",
         results=results,
         findings=findings,
-        sentences=sentences(findings),
-        caveats=caveats(findings),
-        tiles=tiles(findings),
-        glance=_glance(findings),
-        endless=[metric.title for metric in _leakages(findings) if metric.best is None],
+        sentences=contents.sentences,
+        caveats=contents.caveats,
+        tiles=contents.tiles,
+        glance=contents.glance,
+        endless=[metric.title for metric in contents.leakages if metric.best is None],
         rows=[
             (
                 row,
@@ -75,69 +58,11 @@ def render(results: RunResults) -> str:
             for row in findings.summaries
         ],
         unfinished=[trial for trial in results.trials if trial.state in ("failed", "refused", "cancelled")],
-        states=_states(results),
-        sections=chart_sections(findings),
+        states=contents.states,
+        sections=contents.sections,
         ledger=_ledger(results.ledger),
         csv=base64.b64encode(to_csv(results).encode()).decode(),
     )
-
-
-def _states(results: RunResults) -> dict[str, int]:
-    states = [trial.state for trial in results.trials]
-    return {
-        state: states.count(state)
-        for state in ("done", "running", "queued", "failed", "refused", "cancelled")
-        if state in states
-    }
-
-
-def _glance(findings: Findings) -> dict[str, list[Row]]:
-    """Per task the subjects with any figure, each with one cell per defence."""
-    rows: dict[str, list[Row]] = {}
-    for subject in findings.subjects:
-        found = [findings.best.get((subject, defence)) for defence in findings.defences]
-        if any(found):
-            asked = f"{subject.sensitive} hidden behind {subject.target}"
-            if subject.metric.role == "suspicion":
-                asked = f"audits for {subject.target}"
-            task = f"{subject.data}: {asked}, {subject.metric.title}"
-            cells = [None if row is None else _cell(row, subject, findings) for row in found]
-            rows.setdefault(task, []).append(Row(subject, findings.label(subject), cells))
-    return rows
-
-
-def _leakages(findings: Findings) -> list[Metric]:
-    return list(dict.fromkeys(subject.metric for subject in findings.subjects))
-
-
-def _cell(row: Summary, subject: Subject, findings: Findings) -> Cell:
-    metric, served = subject.metric, utility_metric(row)
-    leaked, used = leak(row), utility(row)
-    value = numbers.figure(leaked.mean if leaked else None, metric.unit)
-    distance = gap(row)
-    level = numbers.figure(chance(row), metric.unit)
-    above = (
-        "no chance level"
-        if distance is None
-        else numbers.compared(distance if metric.higher else -distance, f"chance ({level})", metric.unit)
-    )
-    got = "utility not measured"
-    if served is not None and used is not None:
-        got = f"{served.title} {numbers.figure(used.mean, served.unit)}"
-    attack = f"{row.attack} ({row.knowledge}), budget {row.budget:,}, {numbers.count(row.count, 'seed')}"
-    full = f"{metric.title} {value} ({above}), {got}; {attack}"
-    beside = got.removesuffix(f"{numbers.SPACE}%")
-    return Cell(_shade(row, subject, findings), value, beside, full)
-
-
-def _shade(row: Summary, subject: Subject, findings: Findings) -> float:
-    """The normalised gain; where the scale has no end, the distance from chance against the greatest there
-    is."""
-    if subject.metric.best is not None:
-        return findings.gain(row) or 0.0
-    same = (each for (other, _), each in findings.best.items() if other.leakage == subject.leakage)
-    most = max(gap(each) or 0.0 for each in same)
-    return max(0.0, gap(row) or 0.0) / most if most > 0 else 0.0
 
 
 def _figure(there: Mapping[str, OverSeeds], metric: Metric) -> Figure:

@@ -11,11 +11,11 @@ import re
 import xml.etree.ElementTree as ET
 from typing import Any
 
-__all__ = ["INK", "LINE", "MUTED", "SERIES", "draw"]
+__all__ = ["INK", "LINE", "MUTED", "PLACEHOLDERS", "SERIES", "draw"]
 
 INK, MUTED, LINE = "#000001", "#000002", "#000003"
 SERIES = tuple(f"#0000a{i}" for i in range(8))
-_VARIABLES = {INK: "--ink", MUTED: "--muted", LINE: "--line"} | {
+PLACEHOLDERS = {INK: "--ink", MUTED: "--muted", LINE: "--line"} | {
     hue: f"--s{i}" for i, hue in enumerate(SERIES)
 }
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -68,8 +68,8 @@ def _tidy(element: ET.Element, names: dict[str, str]) -> None:
         if name in _KEPT and (name, value) != ("opacity", "1")
     }
     for name, value in kept.items():
-        if value in _VARIABLES:
-            kept[name] = f"var({_VARIABLES[value]})"
+        if value in PLACEHOLDERS:
+            kept[name] = f"var({PLACEHOLDERS[value]})"
         elif name == "id":
             kept[name] = names[value]
         elif name == "clip-path":

@@ -1,0 +1,1 @@
+"""What runs found, as reports and as data."""

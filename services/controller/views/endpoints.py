@@ -1,0 +1,97 @@
+"""``/v1/runs/{run}/views``: what a run found as data for front ends, and its report."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Path, Query, Request, Response
+
+from leakrange.report.as_data import as_data, picture_data
+from leakrange.report.charts.gallery import Gallery
+from leakrange.report.charts.standalone import standalone
+from leakrange.report.narrowed import Narrowing
+from leakrange.wire.errors import NotFound
+from leakrange.wire.views import PictureView, RunViews
+from services.controller.requests import Identity
+from services.controller.views.service import ViewService
+
+__all__ = ["Narrow", "View", "ViewsOf", "router"]
+
+router = APIRouter(prefix="/v1/runs", tags=["views"])
+MOST_NAMES = 200
+
+
+def _views(request: Request) -> ViewService:
+    service: ViewService = request.app.state.views
+    return service
+
+
+ViewsOf = Annotated[ViewService, Depends(_views)]
+Names = Annotated[list[str], Query(default_factory=list, max_length=MOST_NAMES)]
+
+
+def _narrowing(provider: Names, defence: Names, attack: Names) -> Narrowing:
+    return Narrowing.to(provider, defence, attack)
+
+
+Narrow = Annotated[Narrowing, Depends(_narrowing)]
+"""What to keep of a run: parameters that may be given several times. The undefended case always stays."""
+View = Annotated[str, Path(max_length=128, pattern=r"^[A-Za-z0-9_.-]+$", examples=["plane-6a7c1e02f4"])]
+"""The name of a view, from the list of all."""
+
+
+@router.get("/{run}/views")
+async def views(run: Identity, service: ViewsOf, narrow: Narrow) -> RunViews:
+    """What a run found so far: sentences, key figures, and charts by section, of which each has its
+    definition and a Vega-Lite specification, pictures, or an SVG. The report and the pages show the same.
+    Colours in specifications are placeholders; ``theme`` says what they stand for."""
+    held = await service.contents(run, narrow)
+    return await asyncio.to_thread(as_data, held.contents)
+
+
+@router.get("/{run}/views/{view}")
+async def view(run: Identity, view: View, service: ViewsOf, narrow: Narrow) -> PictureView:
+    """One chart with all of its data as a table."""
+    return await asyncio.to_thread(picture_data, await service.picture(run, view, narrow))
+
+
+def _file(media_type: str) -> dict[int | str, dict[str, object]]:
+    return {200: {"content": {media_type: {}}}}
+
+
+@router.get("/{run}/views/{view}/table", response_class=Response, responses=_file("text/csv"))
+async def table(run: Identity, view: View, service: ViewsOf, narrow: Narrow) -> Response:
+    """The data of a chart as CSV: all points, also where fewer are drawn."""
+    found = await service.picture(run, view, narrow)
+    name = {"Content-Disposition": f'attachment; filename="{run}-{view}.csv"'}
+    return Response(found.table.csv(), media_type="text/csv", headers=name)
+
+
+@router.get("/{run}/views/{view}/picture", response_class=Response, responses=_file("image/svg+xml"))
+async def picture(run: Identity, view: View, service: ViewsOf, narrow: Narrow) -> Response:
+    """The chart as an SVG file that stands alone, in light colours."""
+    found = await service.picture(run, view, narrow)
+    return Response(await asyncio.to_thread(standalone, found), media_type="image/svg+xml")
+
+
+@router.get("/{run}/views/{view}/strips/{number}", response_class=Response, responses=_file("image/png"))
+async def strip(
+    run: Identity,
+    view: View,
+    number: Annotated[int, Path(ge=0, le=10_000)],
+    service: ViewsOf,
+    narrow: Narrow,
+) -> Response:
+    """One strip of pictures of a gallery, from 0 on."""
+    found = await service.picture(run, view, narrow)
+    if not isinstance(found, Gallery) or number >= len(found.strips):
+        raise NotFound(f"view {view!r} has no strip {number}")
+    return Response(base64.b64decode(found.strips[number].png), media_type="image/png")
+
+
+@router.get("/{run}/report", response_class=Response, responses=_file("text/html"))
+async def report(run: Identity, service: ViewsOf) -> Response:
+    """The run's report: one self-contained HTML page."""
+    return Response(await service.report(run), media_type="text/html; charset=utf-8")

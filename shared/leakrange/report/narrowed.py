@@ -1,0 +1,60 @@
+"""A run as if nothing had been tried but some of its providers, defences and attacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from leakrange.report.findings import Findings, find
+from leakrange.scenario.results import RunResults
+from leakrange.wire.views import Choices
+
+__all__ = ["ALL", "Narrowing", "choices", "narrowed"]
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """The names to keep; empty for all. The undefended case always stays: all else is compared with it."""
+
+    providers: frozenset[str] = frozenset()
+    defences: frozenset[str] = frozenset()
+    attacks: frozenset[str] = frozenset()
+
+    @classmethod
+    def to(cls, providers: Sequence[str], defences: Sequence[str], attacks: Sequence[str]) -> Narrowing:
+        """To these names."""
+        return cls(frozenset(providers), frozenset(defences), frozenset(attacks))
+
+    @property
+    def keeps_all(self) -> bool:
+        """Whether nothing is left out."""
+        return not (self.providers or self.defences or self.attacks)
+
+
+ALL = Narrowing()
+
+
+def choices(results: RunResults) -> Choices:
+    """Every provider, defence and attack of the trials."""
+    return Choices(
+        providers=list(dict.fromkeys(trial.provider for trial in results.trials)),
+        defences=list(dict.fromkeys(trial.defence for trial in results.trials)),
+        attacks=list(dict.fromkeys(trial.attack for trial in results.trials)),
+    )
+
+
+def narrowed(results: RunResults, to: Narrowing) -> Findings:
+    """The findings of those trials and models. Defences keep their colours."""
+    whole = find(results)
+    if to.keeps_all:
+        return whole
+    kept = [
+        trial
+        for trial in results.trials
+        if (not to.providers or trial.provider in to.providers)
+        and (not to.defences or trial.defence in to.defences or trial.defence == whole.undefended)
+        and (not to.attacks or trial.attack in to.attacks)
+    ]
+    models = [model for model in results.models if not to.providers or model.provider in to.providers]
+    part = results.model_copy(update={"trials": kept, "models": models, "summaries": []})
+    return replace(find(part), palette=whole.defences)
