@@ -88,7 +88,7 @@ class EmbeddedRange:
 
     def up(self) -> None:
         """Stand it up on free ports."""
-        done = leakrange("up", "--detach", "--state", str(self.root), "--ports", "0")
+        done = leakrange("up", "--detach", "--traces", "--state", str(self.root), "--ports", "0")
         assert done.returncode == 0, done.stderr
 
     def down(self) -> None:

@@ -13,6 +13,7 @@ from clients.cli.commands.audit import audit
 from clients.cli.commands.federation import federation
 from clients.cli.commands.load import load
 from clients.cli.commands.reproduce import reproduce
+from clients.cli.commands.trace import trace
 from clients.cli.console import out, problem
 from clients.cli.exits import CliError, Exit, told
 from leakrange.wire.errors import StorageFull
@@ -41,6 +42,7 @@ app.command()(load)
 app.command()(runs.runs)
 app.command()(runs.cancel)
 app.command()(runs.report)
+app.command()(trace)
 app.add_typer(scenarios.scenario, name="scenario")
 app.add_typer(listings.data, name="data")
 app.add_typer(listings.models, name="models")

@@ -17,6 +17,7 @@ from clients.edge.auditor import Auditor
 from clients.edge.metrics import EdgeMetrics
 from clients.edge.sessions import Sessions
 from clients.edge.settings import EdgeSettings
+from leakrange import tracing
 from leakrange.defences.chain import DefenceChain
 from leakrange.devices.device import Device, check_upload
 from leakrange.devices.enrolment import Enrolment, Enrolments
@@ -196,9 +197,11 @@ def edge_routes(
         card = app.enrolment.card
         samples = await _samples(request, card.input, settings.max_batch)
         upload = uuid4().hex
-        values = await device.released(app.enrolment, app.release, samples, app.chain, upload)
-        client = enrolments.client(app.url, app.key)
-        decisions = await client.upload(model, app.release, values, idempotency_key=upload)
+        with tracing.outward("upload", model=model, samples=len(samples)):
+            with tracing.span("on device"):
+                values = await device.released(app.enrolment, app.release, samples, app.chain, upload)
+            client = enrolments.client(app.url, app.key)
+            decisions = await client.upload(model, app.release, values, idempotency_key=upload)
         metrics.uploaded(model, len(values), len(encode_npy(values)))
         return Decisions(model=model, version=card.version, decisions=decisions)
 

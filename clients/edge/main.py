@@ -18,6 +18,7 @@ from leakrange.devices.device import Device
 from leakrange.devices.enrolment import Enrolments
 from leakrange.devices.obfuscators import Obfuscators
 from leakrange.service.app import create_app
+from leakrange.service.run_header import BindRun
 from leakrange.wire.transport import HttpxTransport
 
 __all__ = ["create_edge"]
@@ -49,5 +50,6 @@ def create_edge(settings: EdgeSettings) -> FastAPI:
         metrics_key=settings.metrics_key,
         description="A device with a provider's model on it: samples stay here, outputs leave.",
     )
+    app.add_middleware(BindRun)
     app.include_router(edge_routes(settings, enrolments, device, obfuscators, auditor, sessions, metrics))
     return app

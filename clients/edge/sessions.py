@@ -6,10 +6,12 @@ import asyncio
 from collections import OrderedDict
 from typing import Any
 
+import structlog
 from numpy.typing import NDArray
 
 from clients.edge.auditor import Auditor
 from clients.edge.metrics import EdgeMetrics
+from leakrange import tracing
 from leakrange.data.resembling import NEAR_COPIES
 from leakrange.data.spans import span_of
 from leakrange.defences.chain import DefenceChain
@@ -23,6 +25,7 @@ from leakrange.wire.tensors import encode_npy, from_text
 
 __all__ = ["Sessions"]
 
+log = structlog.get_logger("clients.edge.sessions")
 REMEMBERED = 1024
 """Replies kept for repeated requests. An older session is done again, with the same result."""
 
@@ -67,8 +70,11 @@ class Sessions:
         samples, labels = await asyncio.to_thread(_brought, order, enrolment.card.input)
         client = self._enrolments.client(order.url, order.api_key)
         chain = await self._obfuscators.bound(chain, client, order.obfuscators)
-        values = await self._device.released(enrolment, order.release, samples, chain, order.upload)
-        decisions = await client.upload(order.model, order.release, values, idempotency_key=order.upload)
+        with tracing.outward("upload", model=order.model, samples=len(samples)):
+            with tracing.span("on device"):
+                values = await self._device.released(enrolment, order.release, samples, chain, order.upload)
+            decisions = await client.upload(order.model, order.release, values, idempotency_key=order.upload)
+            log.info("uploaded", model=order.model, samples=len(values))
         sent = len(encode_npy(values))
         self._metrics.uploaded(order.model, len(values), sent)
         return SessionReply(

@@ -7,10 +7,12 @@ import logging
 import os
 import socket
 
-from celery.signals import setup_logging
+from celery.signals import setup_logging, worker_process_shutdown
 
+from leakrange import tracing
 from leakrange.service.logs import configure_logs
 from leakrange.service.settings import read_settings
+from leakrange.service.traces import configure_traces
 from services.attacker.celery_app import TASKS, create_celery
 from services.attacker.settings import FleetSettings
 
@@ -34,6 +36,8 @@ def main() -> None:
             logging.getLogger(name).setLevel(logging.WARNING)
 
     setup_logging.connect(logs, weak=False)
+    configure_traces("attacker", settings.traces)
+    worker_process_shutdown.connect(lambda **_: tracing.flush(), weak=False)
     create_celery(settings).worker_main(
         [
             "--quiet",

@@ -18,7 +18,9 @@ from kombu.entity import Exchange, Queue
 from pydantic import SecretStr
 from redis.backoff import ExponentialBackoff
 from redis.retry import Retry
+from structlog.contextvars import bound_contextvars
 
+from leakrange import tracing
 from leakrange.service.broker import speaks_amqp
 from services.attacker.audit import audit
 from services.attacker.execution import Execution
@@ -91,7 +93,14 @@ def _register(app: Celery, task: FleetTask, execution: Execution) -> None:
         time_limit=task.seconds + KILLED_AFTER,
     )
     def deliver(self: Task, identity: str) -> None:
-        execution.handle(task, identity, worker=self.request.hostname or "unknown")
+        told = self.request
+        with (
+            bound_contextvars(run=told.get("run") or "", identity=identity, kind=task.kind),
+            tracing.received(
+                f"{task.kind} at work", told.get(tracing.TRACEPARENT), "consumer", identity=identity
+            ),
+        ):
+            execution.handle(task, identity, worker=told.hostname or "unknown")
 
 
 def _alive(client: redis.Redis) -> type[bootsteps.StartStopStep]:

@@ -40,6 +40,7 @@ class Execution:
         """Do what the order of that identity asks for, as the worker of that name."""
         begun = time.monotonic()
         outcome = self._handle(task, identity, worker)
+        log.info("job ended", outcome=outcome, seconds=round(time.monotonic() - begun, 3))
         if self._metrics is not None:
             self._metrics.ended(task.kind, outcome, begun)
 
@@ -48,7 +49,7 @@ class Execution:
         context = JobContext(self._settings, reporter)
         with leased(self._client, identity, self._settings.lease_seconds, context.cancel) as ours:
             if not ours:
-                log.info("another worker is at this job", identity=identity, kind=task.kind)
+                log.info("another worker is at this job")
                 return "left"
             stored = self._ordered(identity)
             if stored is None:
@@ -86,14 +87,14 @@ class Execution:
             if (again := self._again(error, identity, stored, order)) is None:
                 message, data = _told(error, order.attempt)
                 return reporter.make("failed", message, **data)
-            log.warning("postponed", identity=identity, error=str(error), **again)
+            log.warning("postponed", error=str(error), **again)
             return reporter.make("postponed", **again)
         except (UnknownName, ValidationError) as error:
             return reporter.make("failed", str(error))
         except redis.RedisError:
             raise  # nothing can be reported either; the controller finds the job without a lease
         except Exception as error:
-            log.error("job failed", identity=identity, kind=task.kind, exc_info=error)
+            log.error("job failed", exc_info=error)
             if (lacking := out_of_memory(error)) is not None:
                 message, data = _told(lacking, order.attempt)
                 return reporter.make("failed", message, **data)

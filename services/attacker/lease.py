@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import copy_context
 
 import redis
 import structlog
@@ -41,15 +42,16 @@ def leased(
                 if not _kept(lease):
                     # Another worker has begun, because this one was silent for too long. Both finish: their
                     # results are the same, and only one of them spends.
-                    log.warning("lease lost", identity=identity)
+                    log.warning("lease lost")
                     return
                 if not told and client.exists(CANCEL.format(identity=identity)):
                     told = True
                     cancelled()
             except redis.RedisError as error:
-                log.warning("heartbeat failed", identity=identity, error=str(error))
+                log.warning("heartbeat failed", error=str(error))
 
-    thread = threading.Thread(target=beat, name=f"lease-{identity[:8]}", daemon=True)
+    logged = copy_context()  # the thread's lines carry what ours do
+    thread = threading.Thread(target=logged.run, args=(beat,), name=f"lease-{identity[:8]}", daemon=True)
     thread.start()
     try:
         yield True

@@ -1,8 +1,9 @@
 """``python -m services.attacker.train PARENT``: trains what it is told to, one job after the other.
 
-Jobs come as JSON lines on standard input. What each training says goes to standard output as JSON lines,
-the last of them ``{"done": …}`` or ``{"failed": …}``. The imports (seconds of CPU time) are made once; each
-training is a fork, and its memory is given back. Loaded data sets are kept for the next training.
+Jobs come as JSON lines on standard input, each with what is to be ``logged`` with it. What each training says
+goes to standard output as JSON lines, the last of them ``{"done": …}`` or ``{"failed": …}``. The imports
+(seconds of CPU time) are made once; each training is a fork, and its memory is given back. Loaded data sets
+are kept for the next training.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 import structlog
+from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from leakrange.data import load
 from leakrange.data.spans import span_of
@@ -53,14 +55,17 @@ def main() -> None:
     say = _private_output()
     preload()
     for line in sys.stdin.buffer:
-        if (failure := _guarded(partial(_load, line))) is not None:
+        asked = orjson.loads(line)
+        clear_contextvars()
+        bind_contextvars(**asked["logged"])
+        if (failure := _guarded(partial(_load, asked["job"]))) is not None:
             say(failure)
             continue
         here = os.getpid()
         child = os.fork()
         if child == 0:
             die_with(here)
-            if (failure := _guarded(partial(_train, line, settings, say))) is not None:
+            if (failure := _guarded(partial(_train, asked["job"], settings, say))) is not None:
                 say(failure)
             os._exit(0)
         _, status = os.waitpid(child, 0)
@@ -116,14 +121,14 @@ def _guarded(work: Callable[[], None]) -> dict[str, Any] | None:
     return None
 
 
-def _load(line: bytes) -> None:
-    load(TrainJob.model_validate_json(line).recipe.data)
+def _load(job: dict[str, Any]) -> None:
+    load(TrainJob.model_validate(job).recipe.data)
 
 
-def _train(line: bytes, settings: FleetSettings, say: Say) -> None:
+def _train(asked: dict[str, Any], settings: FleetSettings, say: Say) -> None:
     import torch
 
-    job = TrainJob.model_validate_json(line)
+    job = TrainJob.model_validate(asked)
     recipe = job.recipe
     torch.set_num_threads(settings.train_threads)
     if job.shown is not None and (folder := find_whole(settings.models_dir, recipe.digest())) is not None:

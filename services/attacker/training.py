@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 import orjson
+from structlog.contextvars import get_contextvars
 
 from leakrange.allocator import ALLOCATOR
 from leakrange.jobs.job import TrainJob
@@ -38,9 +39,10 @@ class Trainer:
         assert process.stdin is not None
         assert process.stdout is not None
         finished = False
+        asked = {"job": job.model_dump(mode="json"), "logged": get_contextvars()}
         try:
             with suppress(BrokenPipeError):  # it died: what it says ends here, too
-                process.stdin.write(job.model_dump_json().encode() + b"\n")
+                process.stdin.write(orjson.dumps(asked) + b"\n")
                 process.stdin.flush()
             for line in process.stdout:
                 said = orjson.loads(line)

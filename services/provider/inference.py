@@ -9,6 +9,7 @@ import structlog
 from fastapi import FastAPI
 from starlette.types import Receive, Scope, Send
 
+from leakrange import tracing
 from leakrange.service.app import HUNG_UP, RequestMetrics
 from leakrange.service.bodies import CLOSE, Lingering, has_body, switches_protocol
 from leakrange.service.memory import give_back_memory
@@ -104,7 +105,8 @@ class Inference:
             if len(body) >= LARGE:
                 give_back_memory()
         kind = RELEASES[endpoint]
-        values = await served.release(kind, samples)
+        with tracing.span("inference", model=model, samples=len(samples)):
+            values = await served.release(kind, samples)
         return wanted.encode(), version_header(card), values_bytes(card, kind, values, wanted)
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:

@@ -10,6 +10,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from leakrange import tracing
 from leakrange.providers.artifact_files import read_files
 from leakrange.providers.decoder import Inferred
 from leakrange.wire.errors import Conflict, InvalidArtifact, InvalidInput
@@ -21,6 +22,7 @@ from services.provider.decoding import DecodingProcess
 from services.provider.metrics import ProviderMetrics
 from services.provider.models import Models, ServedModel
 from services.provider.store import Store, StoredUpload
+from services.provider.upload_traces import UploadTraces
 
 log = structlog.get_logger("services.provider.intake")
 
@@ -39,6 +41,7 @@ class Intake:
         self._models, self._store, self._metrics = models, store, metrics
         self._decoding = decoding
         self._withdrawn: dict[str, bool] = {}
+        self._traces = UploadTraces()
 
     async def take_in(
         self, served: ServedModel, release: ReleaseKind, values: NDArray[np.float32], key: str | None
@@ -49,6 +52,12 @@ class Intake:
         ``key`` is the client's idempotency key: what is sent again under it gets the first answer again, even
         if its noise differs. Raises `Conflict` where the number of samples differs.
         """
+        with tracing.span("intake", model=served.card.name, samples=len(values)):
+            return await self._take_in(served, release, values, key)
+
+    async def _take_in(
+        self, served: ServedModel, release: ReleaseKind, values: NDArray[np.float32], key: str | None
+    ) -> Decisions:
         model = served.card.name
         outputs = values
         if release in ("sample", "features"):
@@ -69,6 +78,7 @@ class Intake:
             )
         if new:
             self._metrics.uploads.labels(model).inc()
+            self._traces.keep(model, kept.upload)
         version = self._models.version(model, Deployment(artifact=kept.artifact))
         return Decisions(model=model, version=version, decisions=kept.decisions.tolist())
 
@@ -104,7 +114,8 @@ class Intake:
             return kept
         folder = self._models.folder(kept.artifact)
         try:
-            read = await self._decoding.infer(folder, kept.values, kept.release)
+            with self._traces.goes_on("decode", kept.model, kept.upload):
+                read = await self._decoding.infer(folder, kept.values, kept.release)
         except InvalidArtifact:
             raise
         except InvalidInput as error:  # whatever users upload, the operator can read all of it

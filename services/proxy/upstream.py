@@ -11,6 +11,7 @@ import aiohttp
 import structlog
 from starlette.types import Send
 
+from leakrange import tracing
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, UnknownModel
 from leakrange.wire.pairs import MARK
 from leakrange.wire.schemas import MODEL_VERSION, ModelCard
@@ -88,7 +89,9 @@ class Upstream:
         reached, is late or full, `UpstreamFailed` for anything else; see `services.proxy.failures`.
         """
         try:
-            response = await self._client.ask(method, url, headers, body)
+            with tracing.call(method, url) as traced:
+                told = {**headers, **traced} if traced else headers
+                response = await self._client.ask(method, url, told, body)
         except AnswerTooLarge as error:
             raise self._failure("size", url, unusable()) from error
         except OSError as error:  # a timeout among them
@@ -105,7 +108,10 @@ class Upstream:
         """
         started = False
         try:
-            async with self._session.get(url, headers=headers, allow_redirects=False) as response:
+            with tracing.call("GET", url) as traced:
+                told = {**headers, **traced}
+                answer = self._session.get(url, headers=told, allow_redirects=False)
+            async with answer as response:
                 self._check(response.status, url)
                 told = {"Content-Type": "application/octet-stream"}
                 if response.content_length is not None and "Content-Encoding" not in response.headers:

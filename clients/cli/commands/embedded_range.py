@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import httpx
@@ -27,10 +28,15 @@ def up(
         int, typer.Option(help="first of consecutive ports on 127.0.0.1; 0: any free ones")
     ] = DEFAULT_BASE,
     workers: Annotated[int, typer.Option(min=1, max=64, help="attackers besides the trainer")] = 1,
+    traces: Annotated[
+        bool, typer.Option("--traces", help="have each party write what it does, for 'leakrange trace'")
+    ] = False,
 ) -> None:
     """Stand up the embedded range: one process per party, all on this machine alone. Ctrl-C stops all."""
     check_base(ports)
     settings = Settings(state_folder(state), ports, workers)
+    if traces:
+        os.environ["LEAKRANGE_TRACES"] = str(settings.folder.traces)
     if (before := ending(settings.folder)) is not None:
         note(before[0])
     display = _Display()

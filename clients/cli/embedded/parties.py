@@ -119,6 +119,7 @@ def _inherited() -> dict[str, str]:
     # The parties of a range talk to each other directly, whatever proxy leads out of this machine.
     for name in ("NO_PROXY", "no_proxy"):
         passed[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1", "localhost")))
-    if data := os.environ.get("LEAKRANGE_DATA"):
-        passed["LEAKRANGE_DATA"] = str(Path(data).absolute())  # parties work in folders of their own
+    for name in ("LEAKRANGE_DATA", "LEAKRANGE_TRACES"):
+        if folder := os.environ.get(name):
+            passed[name] = str(Path(folder).absolute())  # parties work in folders of their own
     return passed

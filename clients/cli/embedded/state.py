@@ -106,6 +106,11 @@ class StateFolder:
         """The path of the record."""
         return self.root / "range.json"
 
+    @property
+    def traces(self) -> Path:
+        """Where the parties write their spans, if tracing is on."""
+        return self.root / "traces"
+
     def prepare(self) -> None:
         """Make the folders, which only their owner can read; folders and database of an older version too."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -88,7 +88,7 @@ class Asking:
                     audit=stream.audit,
                 )
                 try:
-                    reply = await context.parties.edge.session(order)
+                    reply = await context.parties.edge.session(order, context.run)
                     record = await context.parties.providers.intake(
                         model.recipe.behaviour, order.model, upload_name(name, order.upload)
                     )

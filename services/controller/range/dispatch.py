@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from leakrange import tracing
 from leakrange.jobs.job import AuditJob, FitJob, JobReport, ProbeJob, TrainJob
 from leakrange.store.engine import DatabaseAway
 from leakrange.wire.errors import LeakrangeError
@@ -38,7 +39,8 @@ class Dispatch:
             self.sent.add(identity)
 
         try:
-            return await self._fleet.run(job, watch, before_sending=dispatch)
+            with tracing.span(f"{job.kind} job", run=self._journal.run, identity=identity):
+                return await self._fleet.run(job, watch, run=self._journal.run, before_sending=dispatch)
         except DatabaseAway:
             raise  # the job has not failed
         except LeakrangeError as error:

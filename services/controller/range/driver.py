@@ -12,6 +12,7 @@ from functools import partial
 import structlog
 from pydantic import ValidationError
 
+from leakrange import tracing
 from leakrange.attacks import attacks
 from leakrange.attacks.kinds import kind_of
 from leakrange.attacks.kinds.trial import Uploaded
@@ -78,7 +79,8 @@ class Driver:
 
     async def _trial(self, trial: PlannedTrial) -> None:
         try:
-            result = await self._judged(trial)
+            with tracing.span("trial", trial=trial.result.id):
+                result = await self._judged(trial)
         except StorageFull:
             raise  # what is paid for could not be kept: the run ends
         except DatabaseAway:

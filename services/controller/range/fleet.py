@@ -21,6 +21,7 @@ from prometheus_client import CollectorRegistry
 from pydantic import ValidationError
 from redis.exceptions import RedisError
 
+from leakrange import tracing
 from leakrange.jobs.job import (
     CANCEL,
     LEASE,
@@ -61,6 +62,8 @@ class _Pending:
     identity: str
     order: Order
     done: asyncio.Future[JobReport]
+    headers: dict[str, str]
+    """Of each message about it."""
     watchers: list[OnReport] = field(default_factory=list)
     waiters: int = 0
     sending: asyncio.Task[None] | None = None
@@ -137,18 +140,22 @@ class Fleet:
         job: Job,
         watch: OnReport | None = None,
         *,
+        run: str = "",
         before_sending: Callable[[], Awaitable[None]] | None = None,
     ) -> JobReport:
         """Have the fleet do ``job`` and wait for its end; callers with the same identity share one job.
 
         ``watch`` is called with every report. ``before_sending`` is awaited if this call sends the job,
-        and not if another caller already had. Raises `JobFailed`, or `Unavailable` where the broker stays
+        and not if another caller already had. ``run`` is what workers log of the first caller, and this trace
+        goes on in theirs. Raises `JobFailed`, or `Unavailable` where the broker stays
         unreachable. Cancelling the caller leaves the job in the fleet; see `cancel`.
         """
         identity = job.identity()
         pending = self._pending.get(identity)
         if pending is None:
-            pending = _Pending(identity, Order(job=job), asyncio.get_running_loop().create_future())
+            headers = {"run": run, **tracing.carried()}
+            done = asyncio.get_running_loop().create_future()
+            pending = _Pending(identity, Order(job=job), done, headers)
             pending.done.add_done_callback(_seen)
             self._pending[identity] = pending
             # A task of its own: the caller may be cancelled while others wait for the same job.
@@ -189,7 +196,7 @@ class Fleet:
             if before is not None:
                 await before()
             if not pending.done.done():
-                await self._send(pending.identity, pending.order)
+                await self._send(pending)
         except Exception as error:
             # It is the callers' error, whichever it is; without this they would wait for ever.
             if self._pending.get(pending.identity) is pending:
@@ -208,7 +215,8 @@ class Fleet:
         pending.begun, pending.silent_since = False, None
         pending.sending = asyncio.create_task(self._begin(pending, pause))
 
-    async def _send(self, identity: str, order: Order) -> None:
+    async def _send(self, pending: _Pending) -> None:
+        identity, order = pending.identity, pending.order
         give_up = time.monotonic() + SEND_FOR
         while True:
             try:
@@ -216,13 +224,13 @@ class Fleet:
                 await self._redis.set(
                     ORDER.format(identity=identity), order.model_dump_json(), ex=ORDER_SECONDS
                 )
-                await self._queues.send(order.job.kind, identity)
+                await self._queues.send(order.job.kind, identity, pending.headers)
                 return
             except (RedisError, OperationalError, OSError) as error:
                 if time.monotonic() > give_up:
                     name = "Redis" if isinstance(error, RedisError) else self._queues.name
                     raise Unavailable(f"the fleet's broker ({name}) does not answer: {error}") from error
-                log.warning("broker unreachable", error=str(error))
+                log.warning("broker unreachable", run=pending.headers["run"], error=str(error))
                 await asyncio.sleep(1.0)
 
     # --- reports -------------------------------------------------------------------------------------
@@ -317,7 +325,12 @@ class Fleet:
         if pending.begun:
             pending.deaths += 1
         if pending.deaths < MOST_DEATHS:
-            log.warning("sending a job again", identity=pending.identity, deaths=pending.deaths)
+            log.warning(
+                "sending a job again",
+                run=pending.headers["run"],
+                identity=pending.identity,
+                deaths=pending.deaths,
+            )
             self._send_again(pending)
             return
         del self._pending[pending.identity]

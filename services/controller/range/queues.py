@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import redis.asyncio as aioredis
 from celery import Celery
@@ -37,10 +37,11 @@ class Queues:
             options = {"confirm_publish": True, "read_timeout": 10, "write_timeout": 10}
             self._celery.conf.broker_transport_options = options
 
-    async def send(self, kind: str, identity: str) -> None:
+    async def send(self, kind: str, identity: str, headers: Mapping[str, str]) -> None:
         """Send a message that names the job. Raises `OperationalError` or `OSError` where the broker does not
         answer."""
-        await asyncio.to_thread(self._celery.send_task, f"leakrange.{kind}", args=[identity], queue=kind)
+        told = {"args": [identity], "queue": kind, "headers": dict(headers)}
+        await asyncio.to_thread(self._celery.send_task, f"leakrange.{kind}", **told)
 
     async def waiting(self, kinds: Iterable[str]) -> dict[str, int]:
         """How many messages no worker has yet, for each queue; none where the queue is lost. Raises

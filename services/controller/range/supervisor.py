@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import structlog
+from structlog.contextvars import bind_contextvars
 
+from leakrange import tracing
 from leakrange.scenario.plan import Plan
 from leakrange.store.engine import Database, DatabaseAway
 from leakrange.store.events import Events
@@ -99,13 +101,15 @@ class Supervisor:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _drive(self, run: str, driven: _Driven) -> None:
+        bind_contextvars(run=run)  # in this task, and in those that it begins
         journal = Journal(run, self._database, self._news)
         try:
-            await self._carry_out(run, driven, journal)
+            with tracing.root("run", run=run):
+                await self._carry_out(run, driven, journal)
         except Exception as error:
             # Whatever it is, the run must not hang as "running": it fails with the reason, and the log has
             # the traceback.
-            log.error("a run failed", run=run, exc_info=error)
+            log.error("a run failed", exc_info=error)
             await self._wind_up(run, driven.driver)
             await self._fail(run, journal, _reason(error))
 
@@ -124,7 +128,7 @@ class Supervisor:
             except Exception as error:
                 if not any(isinstance(each, DatabaseAway) for each in _all_of(error)):
                     raise
-                log.warning("the database is away: the run goes on when it is back", run=run, exc_info=error)
+                log.warning("the database is away: the run goes on when it is back", exc_info=error)
             await asyncio.sleep(AGAIN_AFTER)
 
     async def _fail(self, run: str, journal: Journal, reason: str) -> None:

@@ -35,7 +35,7 @@ from leakrange.wire.errors import (
 from leakrange.wire.problems import PROBLEM, problem_response
 from leakrange.wire.schemas import Health
 
-__all__ = ["HUNG_UP", "RequestMetrics", "bearer", "check_operator", "create_app"]
+__all__ = ["HUNG_UP", "METHODS", "RequestMetrics", "bearer", "check_operator", "create_app"]
 
 ReadyCheck = Callable[[], Awaitable[None]]
 log = structlog.get_logger("leakrange.service.app")
@@ -76,7 +76,7 @@ class RequestMetrics:
         """Note a request that began at ``begun`` (`time.perf_counter`); log it at debug level, a 5xx at
         error level. ``route`` is a pattern: paths hold names that users choose, and labels must stay few."""
         seconds = time.perf_counter() - begun
-        method = method if method in _METHODS else "OTHER"
+        method = method if method in METHODS else "OTHER"
         found = self._found.get((method, route, status))
         if found is None:  # kept, for looking them up costs more than counting
             found = self._requests.labels(method, route, status), self._seconds.labels(method, route)
@@ -121,7 +121,7 @@ class Measure:
 HUNG_UP = 499
 """Status, in logs and metrics, of a request whose client went away before it was complete."""
 
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
 def create_app(

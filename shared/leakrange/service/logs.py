@@ -7,11 +7,14 @@ import sys
 
 import structlog
 
+from leakrange import tracing
+
 __all__ = ["configure_logs"]
 
 
 def configure_logs(party: str, level: str = "info") -> None:
-    """Send all logs to standard error, one JSON object a line, each carrying ``party``."""
+    """Send all logs to standard error, one JSON object a line, each carrying ``party``, and the id of
+    its ``trace`` where there is one."""
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
@@ -22,6 +25,8 @@ def configure_logs(party: str, level: str = "info") -> None:
         _logger: object, _method: str, event: structlog.typing.EventDict
     ) -> structlog.typing.EventDict:
         event.setdefault("party", party)
+        if (trace := tracing.trace_id()) is not None:
+            event.setdefault("trace", trace)
         return event
 
     structlog.configure(

@@ -9,7 +9,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from leakrange import tracing
 from leakrange.jobs.session import Session, SessionReply
+from leakrange.service.run_header import RUN
 from leakrange.wire.client import NativeClient, call
 from leakrange.wire.errors import LeakrangeError, NotFound, Unavailable
 from leakrange.wire.keys import api_key
@@ -33,10 +35,14 @@ class _Party:
         self.url = url.rstrip("/")
         self._transport, self._key, self._attempts = transport, operator_key, attempts
 
-    async def _ask(self, method: str, path: str, json: Any = None) -> Answer:
-        url = self.url + path
+    async def _ask(
+        self, method: str, path: str, json: Any = None, headers: dict[str, str] | None = None
+    ) -> Answer:
+        url, tries = self.url + path, self._attempts
         try:
-            return await call(self._transport, method, url, key=self._key, json=json, attempts=self._attempts)
+            return await call(
+                self._transport, method, url, key=self._key, json=json, headers=headers, attempts=tries
+            )
         except LeakrangeError as error:
             error.detail = f"{self.who}: {error.detail}"
             raise
@@ -194,11 +200,14 @@ class Edge(_Party):
 
     who = "the edge client"
 
-    async def session(self, order: Session) -> SessionReply:
-        """Let the users use the app once; the reply registers the truth about their samples with the
-        controller.
+    async def session(self, order: Session, run: str) -> SessionReply:
+        """Let the users use the app once, for a run; the reply registers the truth about their samples with
+        the controller.
         """
-        answer = await self._ask("POST", "/v1/sessions", order.model_dump(mode="json"))
+        with tracing.inward("session", model=order.model):  # unlike proxies and providers, it may know
+            answer = await self._ask(
+                "POST", "/v1/sessions", order.model_dump(mode="json"), headers={RUN: run}
+            )
         reply = SessionReply.model_validate_json(answer.body)
         if order.span is not None and reply.samples != order.span.stop - order.span.start:
             raise LeakrangeError(f"the edge client answered for {reply.samples} samples of another session")

@@ -13,9 +13,11 @@ import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.config import STARTUP_FAILURE
 
+from leakrange import tracing
 from leakrange.service.connections import Connections
 from leakrange.service.hosts import HostGuard
 from leakrange.service.settings import ServiceSettings
+from leakrange.service.traces import Traced
 from leakrange.service.workers import listening, supervise
 
 __all__ = ["configuration", "serve"]
@@ -29,7 +31,7 @@ def configuration(
     """The server's configuration: address, limits on connections and allowed hosts from ``settings``. When
     stopped, requests in progress get ``grace`` seconds to end."""
     return uvicorn.Config(
-        HostGuard(app, [settings.host, *settings.allowed_hosts]),
+        HostGuard(Traced(app) if tracing.on() else app, [settings.host, *settings.allowed_hosts]),
         host=settings.host,
         port=settings.port,
         loop="uvloop",
@@ -59,6 +61,7 @@ def serve(
         server = uvicorn.Server(configuration(make(), settings, grace=grace, server_header=server_header))
         with contextlib.suppress(KeyboardInterrupt):
             server.run(sockets)
+        tracing.flush()
         if not server.started:
             sys.exit(STARTUP_FAILURE)
 

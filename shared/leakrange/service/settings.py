@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo
@@ -50,6 +51,8 @@ class ServiceSettings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     operator_key: RandomSecret
     """What the controller shows to the other parties' operator endpoints."""
+    traces: Path | None = None
+    """A folder to which each process writes its spans as JSON lines; None: none, or to a collector alone."""
     metrics_key: RandomSecret | None = None
     """Who reads ``/metrics`` shows it, where there is one; else anybody who reaches the port may."""
     max_body: int = 32 * 1024 * 1024

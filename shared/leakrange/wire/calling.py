@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from leakrange import tracing
 from leakrange.wire.errors import InFlight, InvalidInput, LeakrangeError, UpstreamFailed
 from leakrange.wire.tensors import JSON, media_type
 from leakrange.wire.transport import Answer, Transport
@@ -128,14 +129,16 @@ async def call(
         body = orjson.dumps(json)
         sent["Content-Type"] = JSON
     tries, pause = Tries(), 0.1
-    while True:
-        try:
-            answer = await transport.send(method, url, sent, body)
-            raise_problem(answer)
-            return answer
-        except LeakrangeError as error:
-            again = tries.after(error, attempts) if error.status in RETRIED else None
-            if again is None:
-                raise
-            await asyncio.sleep(min(5.0, max(pause, error.retry_after or 0.0)))
-            tries, pause = again, min(5.0, pause * 2)
+    with tracing.call(method, url) as traced:
+        sent.update(traced)
+        while True:
+            try:
+                answer = await transport.send(method, url, sent, body)
+                raise_problem(answer)
+                return answer
+            except LeakrangeError as error:
+                again = tries.after(error, attempts) if error.status in RETRIED else None
+                if again is None:
+                    raise
+                await asyncio.sleep(min(5.0, max(pause, error.retry_after or 0.0)))
+                tries, pause = again, min(5.0, pause * 2)

@@ -1,0 +1,84 @@
+"""Traces that parties wrote as JSON lines: the spans of a run, or of one trace, as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+__all__ = ["Step", "lines", "read", "trees"]
+
+Span = dict[str, Any]
+"""One line of `leakrange.service.exporting.JsonLines`."""
+SHOWN = 3
+"""Steps of one name below another that are printed; the others are counted."""
+
+
+@dataclass
+class Step:
+    """A span and what it led to: the spans within it, and the traces that it began."""
+
+    span: Span
+    steps: list[Step] = field(default_factory=list)
+
+    def told(self) -> dict[str, Any]:
+        """As JSON: the span, and its ``steps``."""
+        return {**self.span, "steps": [step.told() for step in self.steps]}
+
+
+def read(folder: Path) -> list[Span]:
+    """All spans of a folder, by their beginning. A line that is not whole is left out: its writer was
+    killed."""
+    found = []
+    for file in folder.glob("*.jsonl"):
+        for line in file.read_bytes().splitlines():
+            try:
+                found.append(orjson.loads(line))
+            except orjson.JSONDecodeError:
+                continue
+    return sorted(found, key=lambda span: span["at"])
+
+
+def trees(spans: Sequence[Span], wanted: str) -> list[Step]:
+    """The trees of a run, or of the trace with that id: a span stands below its parent, and one that began a
+    trace of its own below the span that it is linked to. Empty where nothing is known of it."""
+    steps = {span["span"]: Step(span) for span in spans}
+    traces = {span["trace"] for span in spans if wanted in (span["trace"], span["attributes"].get("run"))}
+    tops = []
+    for step in steps.values():
+        span = step.span
+        causes = [span["parent"], *(link["span"] for link in span["links"])]
+        above = next((steps[cause] for cause in causes if cause in steps), None)
+        inside = span["trace"] in traces
+        if above is not None and not (inside and above.span["trace"] not in traces):
+            above.steps.append(step)
+        elif inside:
+            tops.append(step)
+    return tops
+
+
+def lines(steps: Sequence[Step], *, every: bool, depth: int = 0) -> Iterator[str]:
+    """The trees for people, a line each step; of many with one name the first few, unless ``every``."""
+    seen: dict[tuple[str, str], list[Step]] = {}
+    for step in steps:
+        alike = seen.setdefault((step.span["party"], step.span["name"]), [])
+        alike.append(step)
+        if every or len(alike) <= SHOWN:
+            yield _line(step.span, depth)
+            yield from lines(step.steps, every=every, depth=depth + 1)
+    for (party, name), alike in seen.items():
+        if not every and (left := alike[SHOWN:]):
+            seconds = sum(step.span["seconds"] for step in left)
+            yield f"{'  ' * depth}… {len(left)} more of {party}: {name}, {seconds:.3f} s together"
+
+
+def _line(span: Span, depth: int) -> str:
+    shown = {
+        name: value for name, value in span["attributes"].items() if name in ("model", "samples", "trial")
+    }
+    told = "".join(f" {name}={value}" for name, value in shown.items())
+    failed = f" failed: {span['error'] or 'no reason given'}" if "error" in span else ""
+    return f"{'  ' * depth}{span['party']}: {span['name']} {span['seconds'] * 1e3:.1f} ms{told}{failed}"

@@ -1,0 +1,29 @@
+"""Paths as names of spans."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["pattern"]
+
+_CHOSEN: Mapping[str, str] = {
+    "models": "{model}",
+    "routes": "{model}",
+    "gallery": "{person}",
+    "intake": "{upload}",
+    "obfuscators": "{digest}",
+    "runs": "{run}",
+    "audits": "{audit}",
+    "keys": "{key}",
+    "policies": "{policy}",
+    "limits": "{limit}",
+}
+"""What stands for the name behind each of these parts of a path."""
+
+
+def pattern(path: str) -> str:
+    """A path without the names that users choose: ``/v1/models/digits/logits`` is
+    ``/v1/models/{model}/logits``."""
+    parts = path.split("/")
+    behind = zip(("", *parts), parts, strict=False)
+    return "/".join(_CHOSEN.get(before, part) if part else part for before, part in behind)
