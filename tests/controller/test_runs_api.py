@@ -238,3 +238,15 @@ def _until_running(api: Api, run: str) -> None:
         if event["event"] == "run.running":
             return
     raise AssertionError("the run never began")
+
+
+def test_a_run_remembers_which_run_its_scenario_came_from(api: Api) -> None:
+    first = api.start()
+    second = api.post(SCENARIO.replace("[64]", "[32, 64]"), params={"origin": first}).json()["id"]
+    third = api.post(params={"origin": first}).json()["id"]
+    assert api.get(f"/v1/runs/{second}")["origin"] == first
+    assert api.get(f"/v1/runs/{first}")["successors"] == [second, third]
+    assert (api.get(f"/v1/runs/{first}")["origin"], api.get(f"/v1/runs/{third}")["successors"]) == (None, [])
+    listed = {run["id"]: run for run in api.get("/v1/runs?limit=200")["runs"]}
+    assert listed[first]["successors"] == [second, third]
+    problem(api.post(params={"origin": "20260101-120000-a1b2c3"}), 404, "not-found")

@@ -41,10 +41,17 @@ _YAML = {"type": "string", "description": "a scenario; GET /v1/scenario/schema g
         }
     },
 )
-async def start(request: Request, service: Service, response: Response, load: bool = False) -> Accepted:
+async def start(
+    request: Request,
+    service: Service,
+    response: Response,
+    load: bool = False,
+    origin: After = None,
+) -> Accepted:
     """Take a scenario (YAML or JSON), check it, and begin to run it. All mistakes are told at once (422).
-    With ``load``, load users ask what the fleet would."""
-    accepted = await service.start(await request.body(), load=load)
+    With ``load``, load users ask what the fleet would. ``origin`` is the run that the scenario was taken
+    from, where it was."""
+    accepted = await service.start(await request.body(), load=load, origin=origin)
     response.headers["Location"] = accepted.url
     return accepted
 

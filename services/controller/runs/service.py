@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -38,6 +39,15 @@ from services.controller.runs.results import gather, read_record
 MAX_SCENARIO = 1_000_000
 
 
+@dataclass(frozen=True)
+class Written:
+    """A run's scenario as somebody wrote it; ``load``: whether users under load asked."""
+
+    name: str
+    text: str
+    load: bool
+
+
 class RunService:
     """The runs of this range. One per controller."""
 
@@ -45,21 +55,25 @@ class RunService:
         self._database, self._releases, self._news, self._supervisor = database, releases, news, supervisor
         self._closing = False
 
-    async def start(self, body: bytes, *, load: bool = False) -> Accepted:
+    async def start(self, body: bytes, *, load: bool = False, origin: str | None = None) -> Accepted:
         """Check a scenario, store it as a run, and begin; raises `InvalidScenario` with every mistake. A run
-        under ``load`` offers its questions to the users of the scenario's section of that name."""
+        under ``load`` offers its questions to the users of the scenario's section of that name. ``origin`` is
+        the run that the scenario was taken from; raises `NotFound` where there is none of that name."""
         if len(body) > MAX_SCENARIO:
             raise BodyTooLarge(f"a scenario may have {MAX_SCENARIO} bytes", hint="is this a scenario?")
         scenario, plan = await asyncio.to_thread(_plan, body, load)
         recipes = [each.recipe for each in plan.trained]
         environment = await asyncio.to_thread(describe, recipes)
         async with self._database.write() as session:
+            if origin is not None:
+                await Runs(session).get(origin)
             run = await Runs(session).create(
                 scenario.name,
                 scenario_yaml=body.decode("utf-8-sig"),
                 scenario=scenario.model_dump(mode="json"),
                 plan=plan.model_dump(mode="json"),
                 environment=environment,
+                origin=origin,
             )
             created = run.id
             queued = RunQueued(name=scenario.name, trials=len(plan.trials), models=len(plan.models))
@@ -94,6 +108,7 @@ class RunService:
     async def _views(self, session: AsyncSession, runs: Sequence[Run]) -> list[RunView]:
         ids, unrecorded = [run.id for run in runs], self._supervisor.unrecorded
         jobs, trials = await Jobs(session).tally(ids), await Trials(session).tally(ids)
+        taken = await Runs(session).taken_from(ids)
         return [
             RunView(
                 id=run.id,
@@ -106,9 +121,24 @@ class RunService:
                 error=unrecorded.get(run.id, run.error),
                 jobs={kind: _count(states) for kind, states in jobs[run.id].items()},
                 trials=_count(trials[run.id]),
+                origin=run.origin,
+                successors=taken[run.id],
             )
             for run in runs
         ]
+
+    async def written(self, run: str) -> Written:
+        """The scenario of a run as it was written; raises `NotFound`."""
+        async with self._database.read() as session:
+            found = await Runs(session).get(run)
+            plan = await Runs(session).plan(run) or {}
+        return Written(name=found.name, text=found.scenario_yaml, load=plan.get("load") is not None)
+
+    async def again(self, run: str) -> Accepted:
+        """Run the same scenario once more; raises `NotFound`, and `InvalidScenario` where this version of
+        Leakrange does not take it any more."""
+        found = await self.written(run)
+        return await self.start(found.text.encode(), load=found.load, origin=run)
 
     async def cancel(self, run: str) -> RunView:
         """Stop a run; raises `NotFound`."""

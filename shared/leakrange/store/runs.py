@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import func, select, tuple_
@@ -40,8 +40,9 @@ class Runs:
         scenario: dict[str, Any],
         plan: dict[str, Any] | None = None,
         environment: dict[str, Any] | None = None,
+        origin: str | None = None,
     ) -> Run:
-        """Add a queued run."""
+        """Add a queued run; ``origin`` is the run that its scenario was taken from."""
         created = now()
         run = Run(
             id=f"{created:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
@@ -51,6 +52,7 @@ class Runs:
             plan=plan,
             created=created,
             environment=environment or {},
+            origin=origin,
         )
         self.session.add(run)
         await self.session.flush()
@@ -82,6 +84,14 @@ class Runs:
             query = query.where(tuple_(Run.created, Run.id) < tuple_(last.created, last.id))
         rows = (await self.session.scalars(query)).all()
         return rows[:limit], rows[limit - 1].id if len(rows) > limit else None
+
+    async def taken_from(self, run_ids: Collection[str]) -> dict[str, list[str]]:
+        """For each of these runs the runs whose scenarios were taken from it, oldest first."""
+        found: dict[str, list[str]] = {run_id: [] for run_id in run_ids}
+        query = select(Run.origin, Run.id).where(Run.origin.in_(run_ids)).order_by(Run.created, Run.id)
+        for origin, run_id in (await self.session.execute(query)).all():
+            found[str(origin)].append(run_id)
+        return found
 
     async def unfinished(self) -> Sequence[Run]:
         """The runs that a starting controller has to continue, oldest first."""

@@ -98,7 +98,12 @@ class Run(Base):
     numbered."""
 
     __tablename__ = "runs"
-    __table_args__ = (_one_of("state", State), Index(None, "created", "id"), Index(None, "state"))
+    __table_args__ = (
+        _one_of("state", State),
+        Index(None, "created", "id"),
+        Index(None, "state"),
+        Index(None, "origin"),
+    )
 
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
     name: Mapped[str] = mapped_column(String(128))
@@ -113,6 +118,8 @@ class Run(Base):
     error: Mapped[str | None] = mapped_column(Text)
     environment: Mapped[dict[str, Any]] = mapped_column(JSON, default=dict)
     seconds: Mapped[float | None] = mapped_column(Float)
+    origin: Mapped[str | None] = mapped_column(String(64))
+    """The run whose scenario was taken for this one, as it was or with changes."""
     events: Mapped[int] = mapped_column(Integer, default=0)
 
 

@@ -31,7 +31,8 @@ class Accepted(BaseModel):
 
 
 class RunView(BaseModel):
-    """One run as a listing shows it. Times are ISO 8601 in UTC; ``jobs`` counts by kind."""
+    """One run as a listing shows it. Times are ISO 8601 in UTC; ``jobs`` counts by kind. ``origin`` is the
+    run whose scenario was taken for it, ``successors`` are those that took its own."""
 
     id: str
     name: str
@@ -43,6 +44,8 @@ class RunView(BaseModel):
     error: str | None
     jobs: dict[str, Count]
     trials: Count
+    origin: str | None = None
+    successors: list[str] = []
 
 
 class RunList(BaseModel):
