@@ -1,8 +1,7 @@
-"""The README's short tour as it stands there; and a range that is stood up again has lost nothing."""
+"""The short tour as it stands in docs/start.md; and a range that is stood up again has lost nothing."""
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,9 +11,9 @@ import httpx
 import pytest
 import yaml
 
+from tests.docs.blocks import sections
 from tests.embedded import EmbeddedRange, alive, clean, wait_for
 from tests.range.conftest import FIRST, Controller, Finished, job, scenario, significant
-from tests.range.test_examples import ROOT
 
 pytestmark = pytest.mark.timeout(900)
 
@@ -33,9 +32,8 @@ def place(embedded_range: EmbeddedRange, tmp_path: Path) -> Path:
 
 def tour() -> list[str]:
     """The commands, the first of which makes `leakrange` known to the shell."""
-    section = re.search(r"(?ms)^## A short tour\n.*?^```sh\n(.*?)^```", (ROOT / "README.md").read_text())
-    assert section
-    return [line.partition("  #")[0].strip() for line in section[1].splitlines()]
+    [block] = sections("docs/start.md", "A short tour")
+    return [line.partition("  #")[0].strip() for line in block.text.splitlines()]
 
 
 def follow(lines: list[str], place: Path) -> str:

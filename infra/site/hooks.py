@@ -1,0 +1,37 @@
+"""Pages that MkDocs makes from the code at every build: commands, HTTP APIs, registries, the library.
+
+Nothing that is made here is kept in the repository, so that it cannot differ from the code.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parents[2]
+REFERENCE = "reference"
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages that are made, under ``reference/``."""
+    # MkDocs forgets what a hook added to the path when it was loaded.
+    sys.path += [str(each) for each in (Path(__file__).parent, ROOT, ROOT / "shared")]
+    for path, text in _made():
+        files.append(File.generated(config, f"{REFERENCE}/{path}", content=text))
+    return files
+
+
+def _made() -> Iterator[tuple[str, str]]:
+    import command_pages
+    import endpoint_pages
+    import library_pages
+    import registry_pages
+
+    yield "commands.md", command_pages.page()
+    yield "registries.md", registry_pages.page()
+    yield from endpoint_pages.pages()
+    yield from library_pages.pages()
