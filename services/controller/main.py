@@ -63,6 +63,10 @@ def controller(settings: ControllerSettings) -> FastAPI:
             await _migrate(settings.database_url)
         transport = AiohttpTransport(timeout=60.0)
         parties = _parties(settings, database, fleet, transport)
+        # Somebody at a page is told at once that the proxy is away; a run waits for it.
+        app.state.administration = Proxy(
+            transport, settings.proxy_url, settings.operator_key.get_secret_value(), attempts=1
+        )
         supervisor = Supervisor(settings, database, news, parties)
         app.state.runs = service = RunService(database, parties.releases, news, supervisor)
         app.state.scenarios = ScenarioService(database)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 import httpx
 import pytest
@@ -14,14 +17,17 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from services.controller.settings import ControllerSettings
 from tests.controller.conftest import OPERATOR, Api, serve, settings
 
-__all__ = ["opened", "settings"]
+__all__ = ["awaited", "opened", "settings"]
+
+T = TypeVar("T")
 
 CHROMIUM = shutil.which("chromium")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One browser for all tests of pages."""
+    """A browser for the tests of a file. Its event loop runs in this thread as long as it stands, so that
+    asynchronous tests cannot: they have files of their own."""
     if CHROMIUM is None:
         pytest.skip("needs the `chromium` command (apt-get install chromium)")
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses root
@@ -47,6 +53,12 @@ def api(site: str) -> Iterator[Api]:
         for run in made.get("/v1/runs?limit=200")["runs"]:
             if run["state"] in ("queued", "running"):
                 made.cancel(run["id"])
+
+
+def awaited(coroutine: Coroutine[Any, Any, T]) -> T:
+    """The result of a coroutine, whether or not a browser's event loop runs in this thread."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 @contextmanager

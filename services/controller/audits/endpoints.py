@@ -39,3 +39,9 @@ async def page(service: Service, limit: Limit = 50, after: After = None) -> Audi
 async def view(audit: Identity, service: Service) -> AuditView:
     """The state of an audit, and its verdict when it is done."""
     return await service.view(audit)
+
+
+@router.get("/{audit}/report", response_class=Response, responses={200: {"content": {"text/html": {}}}})
+async def report(audit: Identity, service: Service) -> Response:
+    """The verdict as one self-contained HTML page; 409 where there is none."""
+    return Response(await service.report(audit), media_type="text/html; charset=utf-8")

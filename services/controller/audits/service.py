@@ -25,7 +25,7 @@ from leakrange.store.files import FolderStore
 from leakrange.store.tables import Audit
 from leakrange.wire.client import NativeClient
 from leakrange.wire.endpoints import ARTIFACT
-from leakrange.wire.errors import PROBLEM_BASE, DataUnavailable, InvalidInput, LeakrangeError
+from leakrange.wire.errors import PROBLEM_BASE, Conflict, DataUnavailable, InvalidInput, LeakrangeError
 from leakrange.wire.keys import api_key
 from leakrange.wire.transport import Transport
 from services.controller.range.auditing import audit_job, verdict_of
@@ -71,6 +71,13 @@ class AuditService:
         async with self._database.read() as session:
             row = await Audits(session).get(audit)
         return AuditView(**_entry(row), plan=row.request["plan"], verdict=row.verdict, problem=row.problem)
+
+    async def report(self, audit: str) -> str:
+        """The page of the verdict; raises `NotFound`, and `Conflict` where there is no verdict."""
+        found = await self.view(audit)
+        if found.verdict is None:
+            raise Conflict(f"the audit has no verdict: it {_ENDS[found.state]}", hint="GET the audit itself")
+        return await asyncio.to_thread(_page, found.verdict)
 
     async def resume(self) -> None:
         """Go on with every audit that has not ended."""
@@ -139,6 +146,15 @@ def check_data(plan: AuditPlan) -> None:
         raise InvalidInput(f"{plan.data.name!r} has no attribute {plan.sensitive!r}; it has: {there}")
     if (reason := entry.available()) is not None:
         raise DataUnavailable(f"{plan.data.name!r} cannot be loaded: {reason}")
+
+
+_ENDS = {"running": "goes on", "failed": "has failed", "done": "is over"}
+
+
+def _page(verdict: Verdict) -> str:
+    from leakrange.report.verdict import verdict_page  # which takes long to import
+
+    return verdict_page(verdict)
 
 
 def _problem(error: LeakrangeError) -> dict[str, Any]:

@@ -20,4 +20,9 @@ class Entry:
         return path == self.path or path.startswith(self.under)
 
 
-MENU = (Entry("/", "Runs", ("/runs/",)),)
+MENU = (
+    Entry("/", "Runs", ("/runs/",)),
+    Entry("/models", "Models", ("/models/",)),
+    Entry("/keys", "Keys", ("/keys/",)),
+    Entry("/audits", "Audits", ("/audits/",)),
+)

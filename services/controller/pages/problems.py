@@ -20,7 +20,7 @@ Handler = Callable[[Request, Any], Awaitable[Response]]
 
 def told_as_pages(app: FastAPI) -> None:
     """Tell browsers that ask for a page of an error by a page."""
-    for kind in (LeakrangeError, RequestValidationError, HTTPException):
+    for kind in (LeakrangeError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, _page(app.exception_handlers[kind]))  # type: ignore[arg-type]
 
 
@@ -33,7 +33,10 @@ def _page(otherwise: Handler) -> Handler:
             return see_other(f"/login?after={quote(wanted, safe='')}")
         known = _known(request, error)
         if known is None:
-            return await otherwise(request, error)
+            answer = await otherwise(request, error)
+            if isinstance(error, HTTPException):
+                return answer
+            known = LeakrangeError("an error that nobody foresaw; the controller's log tells more")
         return show(request, "problem.html.j2", status=known.status, problem=known.problem())
 
     return tell

@@ -7,7 +7,7 @@ from typing import Any
 
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
-from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 import leakrange
 from leakrange.metrics import numbers
@@ -53,7 +53,10 @@ def see_other(path: str) -> Response:
 @cache
 def _templates() -> Environment:
     made = Environment(
-        loader=_Loaders(),
+        # Templates of reports are named by their path: their package takes long to import.
+        loader=ChoiceLoader(
+            [PackageLoader("services.controller.pages"), PackageLoader("leakrange", "report/templates")]
+        ),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -68,15 +71,3 @@ def _templates() -> Environment:
     }
     made.filters["utc"] = numbers.utc
     return made
-
-
-class _Loaders(PrefixLoader):
-    """Templates of pages by their name, those of reports under ``report/``."""
-
-    def __init__(self) -> None:
-        super().__init__({"report": PackageLoader("leakrange", "report/templates")})
-        self._own = PackageLoader("services.controller.pages")
-
-    def get_loader(self, template: str) -> tuple[Any, str]:
-        """The loader of a template, and its name there."""
-        return super().get_loader(template) if "/" in template else (self._own, template)

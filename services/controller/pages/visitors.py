@@ -18,7 +18,7 @@ from leakrange.service.app import bearer
 from leakrange.wire.errors import Forbidden, Unauthenticated
 from services.controller.settings import ControllerSettings
 
-__all__ = ["Operating", "Reader", "Reading", "Visitor", "enter", "leave", "role_of", "visitor_of"]
+__all__ = ["Acting", "Operating", "Reader", "Reading", "Visitor", "enter", "leave", "role_of", "visitor_of"]
 
 COOKIE = "leakrange-session"
 LASTS = 12 * 3600
@@ -129,5 +129,7 @@ Reader = Depends(_reader)
 """Refuses whoever may not read, by cookie or by key."""
 Reading = Annotated[Visitor, Reader]
 """Who reads."""
-Operating = Annotated[Visitor, Depends(_operator)]
-"""Who acts: an operator whose form, or request by a script, carries the token of the login."""
+Acting = Depends(_operator)
+"""Refuses whoever is not an operator, or whose form does not carry the token of the login."""
+Operating = Annotated[Visitor, Acting]
+"""Who acts."""

@@ -12,9 +12,21 @@ from numpy.typing import NDArray
 from leakrange import tracing
 from leakrange.jobs.session import Session, SessionReply
 from leakrange.service.run_header import RUN
+from leakrange.wire.administration import (
+    Account,
+    Accounts,
+    KeyChange,
+    KeyRequest,
+    NewKey,
+    Policies,
+    Policy,
+    Route,
+    Routes,
+)
 from leakrange.wire.client import NativeClient, call
 from leakrange.wire.errors import LeakrangeError, NotFound, Unavailable
 from leakrange.wire.keys import api_key
+from leakrange.wire.limits import LimitList, NamedLimit
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Classes, Deployment, IntakeRecord, ModelCard
 from leakrange.wire.transport import Answer, Transport
@@ -107,6 +119,36 @@ class Proxy(_Party):
         """A limit, and in ``used`` what is counted under it; raises `NotFound`."""
         found: dict[str, Any] = orjson.loads((await self._ask("GET", f"/admin/limits/{name}")).body)
         return found
+
+    async def policies(self) -> list[Policy]:
+        """All policies."""
+        return Policies.model_validate_json((await self._ask("GET", "/admin/policies")).body).policies
+
+    async def limits(self) -> list[NamedLimit]:
+        """All limits."""
+        return LimitList.model_validate_json((await self._ask("GET", "/admin/limits")).body).limits
+
+    async def routes(self) -> list[Route]:
+        """Where requests for each model go."""
+        return Routes.model_validate_json((await self._ask("GET", "/admin/routes")).body).routes
+
+    async def accounts(self) -> list[Account]:
+        """All API keys with their ledgers."""
+        return Accounts.model_validate_json((await self._ask("GET", "/admin/keys")).body).keys
+
+    async def account(self, id: str) -> Account:
+        """One API key with its ledger; raises `NotFound`."""
+        return Account.model_validate_json((await self._ask("GET", f"/admin/keys/{id}")).body)
+
+    async def create_key(self, wanted: KeyRequest) -> NewKey:
+        """Make an API key."""
+        asked = wanted.model_dump(mode="json", exclude_none=True) | {"budget": wanted.budget}
+        return NewKey.model_validate_json((await self._ask("POST", "/admin/keys", asked)).body)
+
+    async def change_key(self, id: str, change: KeyChange) -> Account:
+        """Change what is set in ``change``; raises `NotFound`."""
+        changes = change.model_dump(mode="json", exclude_unset=True)
+        return Account.model_validate_json((await self._ask("PATCH", f"/admin/keys/{id}", changes)).body)
 
     async def delete_limit(self, name: str) -> None:
         """Delete a limit that no key names, and what is counted under it; raises `Conflict` otherwise."""

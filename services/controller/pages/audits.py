@@ -1,0 +1,111 @@
+"""``/audits``: have a model audited, and read the verdict."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Request, Response
+from pydantic import ValidationError
+
+from leakrange.data import datasets
+from leakrange.jobs.audits import AuditRequest
+from leakrange.jobs.verdict import Verdict
+from leakrange.wire.errors import DataUnavailable, InvalidInput
+from services.controller.audits.service import AuditService
+from services.controller.pages.rendering import see_other, show
+from services.controller.pages.visitors import Operating, Reading
+from services.controller.requests import After, Identity
+
+router = APIRouter(include_in_schema=False)
+A_PAGE = 50
+TESTS = ("viciousness", "entropy")
+Text = Annotated[str, Form(max_length=2000)]
+
+
+@router.get("/audits")
+async def audits(request: Request, visitor: Reading, after: After = None) -> Response:
+    """All audits, newest first, and the form of a new one."""
+    return await _page(request, visitor=visitor, after=after)
+
+
+@router.post("/audits")
+async def start(
+    request: Request,
+    visitor: Operating,
+    model: Text = "",
+    url: Text = "",
+    key: Text = "",
+    data: Text = "",
+    size: Text = "",
+    labelled: Text = "500",
+    test: Text = "1000",
+    sensitive: Text = "",
+    seed: Text = "0",
+) -> Response:
+    """Start an audit, or show what is wrong with it."""
+    written = {"model": model, "url": url, "data": data, "size": size, "labelled": labelled}
+    given = written | {"test": test, "sensitive": sensitive, "seed": seed}
+    plan = {
+        "data": {"name": data, "size": size or None},
+        "labelled": labelled,
+        "test": test,
+        "tests": [*TESTS, *(["curiosity"] if sensitive else [])],
+        "sensitive": sensitive or None,
+        "seed": seed,
+    }
+    try:
+        asked = AuditRequest.model_validate(
+            {"model": model, "url": url or None, "key": key or None, "plan": plan}
+        )
+        accepted = await _service(request).start(asked)
+    except ValidationError as error:
+        mistakes = [
+            f"{each['loc'][-1] if each['loc'] else 'audit'}: {each['msg']}" for each in error.errors()
+        ]
+        return await _page(request, visitor=visitor, given=given, mistakes=mistakes, status=422)
+    except (InvalidInput, DataUnavailable) as error:
+        return await _page(request, visitor=visitor, given=given, mistakes=[error.detail], status=422)
+    return see_other(f"/audits/{accepted.id}")
+
+
+@router.get("/audits/{audit}")
+async def audit(audit: Identity, request: Request, visitor: Reading) -> Response:
+    """One audit: what is asked of it, and its verdict."""
+    found = await _service(request).view(audit)
+    headline, chip = await asyncio.to_thread(_told, found.verdict) if found.verdict else ("", "")
+    return show(
+        request,
+        "audit.html.j2",
+        visitor=visitor,
+        audit=found,
+        verdict=found.verdict,
+        headline=headline,
+        chip=chip,
+    )
+
+
+def _told(verdict: Verdict) -> tuple[str, str]:
+    from leakrange.report.verdict import CHIPS, HEADLINES  # which takes long to import
+
+    return HEADLINES[verdict.conclusion], CHIPS[verdict.conclusion]
+
+
+def _service(request: Request) -> AuditService:
+    service: AuditService = request.app.state.audits
+    return service
+
+
+async def _page(request: Request, *, status: int = 200, **values: Any) -> Response:
+    shown = {"given": {}, "mistakes": [], "after": None} | values
+    found = await _service(request).page(A_PAGE, shown["after"])
+    sets = [name for name, entry in datasets.items() if entry.available() is None]
+    return show(
+        request,
+        "audits.html.j2",
+        status=status,
+        audits=found.audits,
+        following=found.next,
+        sets=sets,
+        **shown,
+    )

@@ -1,0 +1,214 @@
+"""Models, keys and audits in the browser: with a real proxy, and what its ledger says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, expect
+
+from leakrange.jobs.audit import AuditPlan
+from leakrange.jobs.recipe import DataSpec, TrainingRecipe
+from leakrange.metrics.numbers import duration
+from leakrange.store.audits import Audits
+from leakrange.store.engine import Database
+from leakrange.store.migrate import upgrade
+from leakrange.store.models import Models
+from services.controller.settings import ControllerSettings
+from services.proxy.main import proxy
+from services.proxy.settings import ProxySettings
+from tests.attacks.kinds.test_audit import verdict
+from tests.controller.conftest import NOWHERE, OPERATOR, serve
+from tests.pages.conftest import awaited, opened
+from tests.serving import serving
+
+RECIPE = TrainingRecipe(
+    data=DataSpec(name="digits", size=16),
+    behaviour="curious/parameterized",
+    parameters={"target": "parity", "sensitive": "large", "beta": {"y": 0.7, "s": 0.3}},
+    seed=7,
+)
+FIGURES = {
+    "figures": {"test": {"honesty": 0.9125, "curiosity": 0.8375}},
+    "history": [{"epoch": 1, "loss": 0.75}, {"epoch": 2, "loss": 0.5, "honesty": 0.875}],
+    "parameters": 12345,
+    "seconds": 61.0,
+}
+
+_FINDINGS = tuple(one.model_copy(update={"meaning": f"So says {one.test}."}) for one in verdict().findings)
+VERDICT = verdict().model_copy(update={"made": "2026-01-02T03:04:05+00:00", "findings": _FINDINGS})
+
+
+@dataclass(frozen=True)
+class Place:
+    url: str
+    proxy: str
+    passed: str
+    failed: str
+
+
+@pytest.fixture(scope="module")
+def place(settings: Callable[..., ControllerSettings], redis_url: str) -> Iterator[Place]:
+    own = redis_url.rpartition("/")[0] + "/7"
+    with serving(proxy(ProxySettings(redis_url=own, operator_key=OPERATOR))) as proxy_url:
+        made = settings(proxy_url=proxy_url)
+        passed, failed = awaited(_fill(made.database_url))
+        with serve(made) as url:
+            yield Place(url, proxy_url, passed, failed)
+
+
+async def _fill(url: str) -> tuple[str, str]:
+    await asyncio.to_thread(upgrade, url)
+    database = Database(url)
+    plan = AuditPlan(data=DataSpec(name="digits")).model_dump(mode="json")
+    async with database.write() as session:
+        await Models(session).add(RECIPE, FIGURES)
+        audits = Audits(session)
+        ids = [
+            (await audits.create({"model": name, "url": None, "plan": plan})).id
+            for name in ("good-model", "bad-model")
+        ]
+        await audits.finish(ids[0], verdict=VERDICT.model_dump(mode="json"))
+        await audits.finish(ids[1], problem={"title": "The audit failed", "detail": "no such file"})
+    await database.close()
+    return ids[0], ids[1]
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (320, "dark")])
+def test_every_page_fits_and_loads_nothing_from_elsewhere(
+    browser: Browser, place: Place, width: int, scheme: str
+) -> None:
+    paths = ["/models", f"/models/{RECIPE.digest()}", "/keys", "/audits", f"/audits/{place.passed}"]
+    for path in paths:
+        with opened(browser, place.url + path, width=width, scheme=scheme, operator=True) as tab:
+            assert tab.evaluate("document.documentElement.scrollWidth") <= width, path
+            assert tab.get_by_role("heading", level=1).count() == 1
+
+
+def test_a_key_is_made_shown_once_changed_and_revoked(browser: Browser, place: Place) -> None:
+    admin = {"Authorization": f"Bearer {OPERATOR}"}
+    policy = {"chain": [{"round": {"decimals": 1}}]}
+    httpx.put(f"{place.proxy}/admin/policies/careful", headers=admin, json=policy).raise_for_status()
+    with opened(browser, f"{place.url}/keys", operator=True) as tab:
+        tab.get_by_label("Whom it is for").fill("an examiner")
+        tab.get_by_label("Budget, samples").fill("1,500")
+        tab.get_by_label("Policy").select_option("careful")
+        tab.get_by_label("Models").fill("digits-a, digits-b")
+        tab.get_by_label("softmax").check()
+        tab.get_by_role("button", name="Make the key").click()
+        secret = tab.get_by_label("API key").input_value()
+        [account] = [
+            each
+            for each in httpx.get(f"{place.proxy}/admin/keys", headers=admin).json()["keys"]
+            if each["name"] == "an examiner"
+        ]
+        assert (account["budget"], account["policy"]) == (1500, "careful")
+        assert account["models"] == ["digits-a", "digits-b"]
+        assert account["endpoints"] == ["softmax"]
+        own = {"Authorization": f"Bearer {secret}"}
+        assert httpx.get(f"{place.proxy}/v1/models", headers=own).status_code == 200
+        tab.get_by_role("link", name="an examiner").click()
+        assert secret not in tab.content()
+        tab.get_by_label("Whole budget").fill("700")
+        tab.get_by_role("button", name="Change the budget").click()
+        expect(tab.get_by_role("row", name="Budget, samples")).to_contain_text("700")
+        tab.get_by_text("Revoke this key").click()
+        tab.get_by_role("button", name="Revoke for good").click()
+        expect(tab.get_by_text("revoked")).to_be_visible()
+    assert httpx.get(f"{place.proxy}/v1/models", headers=own).status_code == 401
+
+
+def test_a_spent_budget_shows_without_a_reload(browser: Browser, place: Place) -> None:
+    admin = {"Authorization": f"Bearer {OPERATOR}"}
+    body = {"name": "live", "id": "live", "budget": 10}
+    with opened(browser, f"{place.url}/keys") as tab:
+        expect(tab.get_by_role("button", name="Make the key")).to_have_count(0)  # a viewer's page
+        httpx.post(f"{place.proxy}/admin/keys", headers=admin, json=body).raise_for_status()
+        row = tab.get_by_role("row", name="live")
+        expect(row).to_contain_text("0 of 10")
+        httpx.patch(f"{place.proxy}/admin/keys/live", headers=admin, json={"budget": 20}).raise_for_status()
+        expect(row).to_contain_text("0 of 20")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [("name", "", "name"), ("budget", "many", "a whole number"), ("models", "no/name", "models")],
+)
+def test_a_mistaken_key_is_not_made_and_what_was_typed_stays(
+    place: Place, field: str, value: str, said: str
+) -> None:
+    with httpx.Client(base_url=place.url) as client:
+        client.post("/login", data={"key": OPERATOR})
+        page = client.get("/keys").text
+        token = page.split('"X-CSRF-Token": "')[1].split('"')[0]
+        form = {"csrf": token, "name": "typed-name", "budget": "17", "models": "typed-model", field: value}
+        answer = client.post("/keys", data=form)
+        assert answer.status_code == 422
+        assert said in answer.text.partition('role="alert"')[2].partition("</div>")[0] or said in answer.text
+        for kept in {"name": "typed-name", "models": "typed-model"}.items():
+            if kept[0] != field:
+                assert f'value="{kept[1]}"' in answer.text
+
+
+def test_a_model_says_its_recipe_and_how_its_training_went(place: Place) -> None:
+    listed = httpx.get(f"{place.url}/models").text
+    assert f"/models/{RECIPE.digest()}" in listed
+    assert "honesty 0.9125" in listed
+    page = httpx.get(f"{place.url}/models/{RECIPE.digest()}").text
+    for said in (
+        "parameters.beta.y",
+        "0.7",
+        "12,345",
+        duration(61.0),
+        "0.875",
+        "curious/parameterized on digits",
+    ):
+        assert said in page, said
+    assert httpx.get(f"{place.url}/models/{'0' * 64}").status_code == 404
+
+
+def test_verdicts_and_failures_are_told_as_in_the_report(place: Place) -> None:
+    page = httpx.get(f"{place.url}/audits/{place.passed}").text
+    report = httpx.get(f"{place.url}/v1/audits/{place.passed}/report").text
+    for text in (page, report):
+        assert "This model is suspicious" in text
+        for each in VERDICT.findings:
+            assert each.meaning in text
+    assert "no such file" in httpx.get(f"{place.url}/audits/{place.failed}").text
+    assert httpx.get(f"{place.url}/v1/audits/{place.failed}/report").status_code == 409
+
+
+def test_an_audit_is_started_from_the_page_and_its_end_appears(browser: Browser, place: Place) -> None:
+    with opened(browser, f"{place.url}/audits", operator=True) as tab:
+        tab.get_by_label("Model").fill("no-such-model")
+        tab.get_by_label("Labelled samples of").select_option("digits")
+        tab.get_by_role("button", name="Start the audit").click()
+        tab.wait_for_url("**/audits/*")
+        expect(tab.get_by_role("heading", name="Audit of no-such-model")).to_be_visible()
+        expect(tab.locator(".chip")).to_have_text("failed")
+        expect(tab.get_by_role("main")).to_contain_text("no-such-model")
+
+
+def test_a_mistaken_audit_is_not_started(place: Place) -> None:
+    with httpx.Client(base_url=place.url) as client:
+        client.post("/login", data={"key": OPERATOR})
+        token = client.get("/audits").text.split('"X-CSRF-Token": "')[1].split('"')[0]
+        form = {"csrf": token, "model": "some-model", "data": "digits"}
+        for wrong, said in {"url": "ftp://elsewhere", "labelled": "few", "sensitive": "age"}.items():
+            answer = client.post("/audits", data=form | {wrong: said})
+            assert answer.status_code == 422, wrong
+            assert 'role="alert"' in answer.text
+            assert 'value="some-model"' in answer.text
+
+
+def test_a_proxy_that_is_away_is_told_at_once(settings: Callable[..., ControllerSettings]) -> None:
+    with serve(settings(proxy_url=NOWHERE)) as url:
+        answer = httpx.get(f"{url}/keys", headers={"Accept": "text/html"})
+        assert answer.status_code == 503
+        assert "the proxy" in answer.text
+        models = httpx.get(f"{url}/models")
+        assert models.status_code == 200
+        assert "the proxy" in models.text
