@@ -32,7 +32,7 @@ class LimitStore:
                 return
             counted = []
             if there is not None and orjson.loads(there)["kind"] != limit.kind:
-                counted = await self._state(name)
+                counted = await self._state(name, there)
             queue(pipeline)
             pipeline.hset(LIMITS, name, spec)
             if counted:
@@ -45,7 +45,8 @@ class LimitStore:
         it would be unbounded."""
 
         async def write(pipeline: Pipeline) -> None:
-            if not await pipeline.hexists(LIMITS, name):
+            there = await pipeline.hget(LIMITS, name)
+            if there is None:
                 raise NotFound(f"there is no limit {name!r}")
             ids = sorted(text(id_) for id_ in await pipeline.smembers(KEYS))
             stored = [(id_, await pipeline.hget(KEY + id_, "limits")) for id_ in ids]
@@ -55,11 +56,10 @@ class LimitStore:
                     hint="PATCH the limits of these keys first",
                     keys=bound[:100],
                 )
-            counted = await self._state(name)
+            counted = await self._state(name, there)
             queue(pipeline)
             pipeline.hdel(LIMITS, name)
-            if counted:
-                pipeline.unlink(*counted)
+            pipeline.unlink(*counted)
 
         await self._configuration.change(write, LIMITS, VERSION)
 
@@ -75,6 +75,8 @@ class LimitStore:
             stored = await self._redis.hgetall(STATE + name)
         return {text(one): int(units) for one, units in sorted(stored.items())}
 
-    async def _state(self, name: str) -> list[bytes]:
-        further = [key async for key in self._redis.scan_iter(match=f"{STATE}{name}:*", count=1000)]
-        return [(STATE + name).encode(), *further]
+    async def _state(self, name: str, spec: bytes | str) -> list[str]:
+        """The keys that hold what is counted under a limit."""
+        counted = [text(field) for field in await self._redis.hkeys(STATE + name)]
+        further = type(read_limit(orjson.loads(spec))).further(counted)
+        return [STATE + name, *(f"{STATE}{name}:{part}" for part in further)]

@@ -199,6 +199,31 @@ def test_limits_are_put_listed_changed_and_deleted(live: Range) -> None:
 
 
 @pytest.mark.parametrize(
+    "parameters",
+    [
+        {"kind": "window", "samples": 50, "seconds": 1000},
+        {"kind": "decaying", "decimals": 2, "every": 10},
+        {"kind": "colluding", "samples": 50, "matches": 1},
+    ],
+    ids=lambda parameters: parameters["kind"],
+)
+def test_nothing_that_was_counted_outlives_its_limit(live: Range, parameters: dict[str, Any]) -> None:
+    """Neither when it is deleted, nor when it becomes one of another kind."""
+    live.admin("PUT", "/limits/one", parameters)
+    live.admin("PUT", "/limits/other", parameters)
+    keys = [live.key(100, limits=["one", "other"], id=f"k{number}") for number in range(2)]
+    for key in keys:
+        assert ask(live, key, 4).status_code == 200
+    with redis.Redis.from_url(live.redis_url) as store:
+        assert len(store.keys("leakrange:proxy:limit:one*")) >= 1
+        for number in range(2):
+            live.admin("PATCH", f"/keys/k{number}", {"limits": []})
+        live.admin("DELETE", "/limits/one", status=204)
+        put(live, "other", "global", samples=9)
+        assert store.keys("leakrange:proxy:limit:*") == []
+
+
+@pytest.mark.parametrize(
     ("body", "path"),
     [
         ({"kind": "per-modl", "samples": 5}, "kind"),

@@ -35,7 +35,7 @@ class Limit(BaseModel):
 
     ``script`` is the body of a Lua function that returns the three functions ``check``, ``take`` and
     ``give``, as ``scripts/shared.lua`` describes them at ``counter``. Its state lies in the hash
-    ``limit_of(name)``, and in further Redis keys whose names begin with that and a colon.
+    ``limit_of(name)``, and in further Redis keys whose names begin with that and a colon: see `further`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -55,6 +55,12 @@ class Limit(BaseModel):
     @abstractmethod
     def fields(self, ask: Ask) -> Sequence[str | int]:
         """What the script is given about the request, after the limit's kind and name."""
+
+    @classmethod
+    def further(cls, counted: Sequence[str]) -> Sequence[str]:  # noqa: ARG003 - likewise
+        """What stands behind the colon in the names of its further Redis keys, where the fields of its hash
+        are those ``counted``. They go with the limit; the proxy may not search Redis for them."""
+        return ()
 
     def defend(self, chain: Chain, told: int, samples: int) -> Chain:  # noqa: ARG002 - likewise
         """The policy of a request of so many ``samples``, where the script's ``take`` ``told`` a number."""

@@ -117,6 +117,11 @@ class Colluding(Limit):
     matches: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = 10
     distance: Annotated[int, Field(ge=0, le=16, strict=True)] = 4
 
+    @classmethod
+    @override
+    def further(cls, counted: Sequence[str]) -> Sequence[str]:
+        return "groups", "pairs", "seen"
+
     @override
     def fields(self, ask: Ask) -> Sequence[str | int]:
         return ask.key, self.samples, self.matches, self.distance, *ask.sketches

@@ -78,6 +78,11 @@ class Window(Limit):
     samples: Annotated[int, Field(ge=0, le=1_000_000, strict=True)]
     seconds: Annotated[float, Field(ge=0.1, le=10_000_000)]
 
+    @classmethod
+    @override
+    def further(cls, counted: Sequence[str]) -> Sequence[str]:
+        return counted
+
     @override
     def fields(self, ask: Ask) -> Sequence[str | int]:
         return ask.key, self.samples, round(self.seconds * 1000)
