@@ -13,7 +13,8 @@ from typing import Any
 import httpx
 
 from clients.cli.embedded.launcher import Settings, detach, stop
-from clients.cli.embedded.state import RangeRecord, StateFolder
+from clients.cli.embedded.state import StateFolder
+from leakrange.client.embedded import RangeRecord
 
 __all__ = ["PATIENCE", "Range", "embedded_range"]
 

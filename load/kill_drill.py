@@ -25,7 +25,7 @@ from typing import Any
 import yaml
 
 from clients.cli.embedded.process import kill_group
-from clients.cli.embedded.state import RangeRecord
+from leakrange.client.embedded import RangeRecord
 from load.embedded import PATIENCE, Range, embedded_range
 
 __all__ = ["main"]

@@ -14,8 +14,9 @@ from pathlib import Path
 from unittest import mock
 
 from clients.cli.embedded.redis_server import redis_url
-from clients.cli.embedded.state import RangeRecord, StateFolder
+from clients.cli.embedded.state import StateFolder
 from clients.cli.main import main
+from leakrange.client.embedded import RangeRecord
 from leakrange.service.parties import RedisUser
 
 __all__ = ["COMMAND", "Done", "EmbeddedRange", "alive", "clean", "leakrange", "wait_for"]

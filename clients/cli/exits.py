@@ -5,7 +5,9 @@ from __future__ import annotations
 from enum import IntEnum
 from pathlib import Path
 
-__all__ = ["CliError", "Exit", "told"]
+from leakrange.wire.errors import DamagedFile, LeakrangeError, StorageFull
+
+__all__ = ["CliError", "Exit", "refusal", "told"]
 
 
 class Exit(IntEnum):
@@ -41,3 +43,18 @@ def told(error: OSError, folder: Path | None = None) -> CliError:
         return CliError(str(error), code=Exit.FAILED)
     full = storage_full(folder or Path(error.filename or "."))
     return CliError(full.detail, code=Exit.FAILED, hint="free space there, then do it again")
+
+
+_CODES = {422: Exit.USAGE, 502: Exit.UNREACHABLE, 503: Exit.UNREACHABLE}
+
+
+def refusal(error: LeakrangeError) -> CliError:
+    """The error for what a range, or the library, does not take; with every field of what was sent that is
+    wrong."""
+    if isinstance(error, StorageFull):
+        return CliError(error.detail, code=Exit.FAILED, hint="free space there, then do it again")
+    damaged = isinstance(error, DamagedFile)
+    code = Exit.FAILED if damaged else _CODES.get(error.status, Exit.REFUSED)
+    mistakes = error.extra.get("mistakes") or ()
+    lines = tuple(f"{str(each['path']).removeprefix('body.')}: {each['message']}" for each in mistakes)
+    return CliError(error.detail, code=code, hint=error.hint, lines=lines)

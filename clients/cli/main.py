@@ -15,8 +15,8 @@ from clients.cli.commands.load import load
 from clients.cli.commands.reproduce import reproduce
 from clients.cli.commands.trace import trace
 from clients.cli.console import out, problem
-from clients.cli.exits import CliError, Exit, told
-from leakrange.wire.errors import StorageFull
+from clients.cli.exits import CliError, Exit, refusal, told
+from leakrange.wire.errors import LeakrangeError
 
 __all__ = ["app", "main"]
 
@@ -75,9 +75,10 @@ def main() -> None:
     except CliError as error:
         problem(error)
         sys.exit(error.code)
-    except StorageFull as error:
-        problem(CliError(error.detail, code=Exit.FAILED, hint="free space there, then do it again"))
-        sys.exit(Exit.FAILED)
+    except LeakrangeError as error:
+        refused = refusal(error)
+        problem(refused)
+        sys.exit(refused.code)
     except OSError as error:  # a file that cannot be read or written, a full disk
         problem(told(error))
         sys.exit(Exit.FAILED)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from contextlib import suppress
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from clients.cli.connection import Connection
 from clients.cli.console import note, told
-from clients.cli.events import Event, follow
-from clients.cli.exits import CliError, Exit
+from leakrange.client import Event, Range
+from leakrange.wire.errors import Unavailable
+from leakrange.wire.runs import Count, RunView
 
 __all__ = ["watch"]
 
@@ -25,30 +25,28 @@ LABELS = {
 ASK_EVERY, LINE_EVERY = 0.5, 10.0
 
 
-def watch(connection: Connection, run: str) -> dict[str, Any]:
+def watch(place: Range, run: str) -> RunView:
     """Show the progress of ``run`` until it is finished; returns its last view."""
     screen = _Bars() if told.is_terminal else _Lines()
     asked = 0.0
     with screen:
-        for event in follow(connection, run):
+        for event in place.runs.follow(run):
             screen.event(event)
             now = time.monotonic()
             if now - asked >= ASK_EVERY:
                 asked = now
-                try:
-                    screen.view(_view(connection, run))
-                except CliError as error:
-                    # `follow` waits for a controller that restarts; until then the bars stand still.
-                    if error.code is not Exit.UNREACHABLE:
-                        raise
-        last = _view(connection, run)
+                # `follow` waits for a controller that restarts; until then the bars stand still.
+                with suppress(Unavailable):
+                    screen.view(place.runs.view(run))
+        last = place.runs.view(run)
         screen.view(last)
     return last
 
 
-def _view(connection: Connection, run: str) -> dict[str, Any]:
-    view: dict[str, Any] = connection.get(f"/v1/runs/{run}").json()
-    return view
+def _counts(view: RunView) -> dict[str, Count]:
+    """By kind of job, and of the trials, in their order."""
+    counts = {**view.jobs, "trials": view.trials}
+    return {kind: counts[kind] for kind in sorted(counts, key=_rank)}
 
 
 class _Bars:
@@ -78,20 +76,18 @@ class _Bars:
         if kind in self._bars and message:
             self._progress.update(self._bars[kind], message=_short(message))
 
-    def view(self, view: dict[str, Any]) -> None:
-        counts = {**view["jobs"], "trials": view["trials"]}
-        for kind in sorted(counts, key=_rank):
-            count = counts[kind]
-            if count["total"] == 0:
+    def view(self, view: RunView) -> None:
+        for kind, count in _counts(view).items():
+            if count.total == 0:
                 continue
             if kind not in self._bars:
                 label = LABELS.get(kind, kind)
-                self._bars[kind] = self._progress.add_task("", label=label, message="", total=count["total"])
+                self._bars[kind] = self._progress.add_task("", label=label, message="", total=count.total)
             bar = self._bars[kind]
-            finished = count["done"] + count["failed"]
-            self._progress.update(bar, completed=finished, total=count["total"])
-            if finished == count["total"]:
-                failed = f"{count['failed']} failed" if count["failed"] else ""
+            finished = count.done + count.failed
+            self._progress.update(bar, completed=finished, total=count.total)
+            if finished == count.total:
+                failed = f"{count.failed} failed" if count.failed else ""
                 self._progress.update(bar, message=failed)
 
 
@@ -110,22 +106,18 @@ class _Lines:
         return None
 
     def event(self, event: Event) -> None:
-        message = str(event.data.get("message", event.kind))
+        message = event.message
         if event.kind.endswith(".failed") and message not in self._failures:
             self._failures.add(message)  # one broken job fails every trial that needs it, in the same words
             note(message)
 
-    def view(self, view: dict[str, Any]) -> None:
+    def view(self, view: RunView) -> None:
         now = time.monotonic()
-        final = view["state"] not in ("queued", "running")
+        final = view.state not in ("queued", "running")
         if now - self._said < LINE_EVERY and not final:
             return
-        counts = {**view["jobs"], "trials": view["trials"]}
-        parts = [
-            f"{kind} {counts[kind]['done'] + counts[kind]['failed']}/{counts[kind]['total']}"
-            for kind in sorted(counts, key=_rank)
-        ]
-        line = f"{view['state']}: {', '.join(parts)}"
+        parts = [f"{kind} {count.done + count.failed}/{count.total}" for kind, count in _counts(view).items()]
+        line = f"{view.state}: {', '.join(parts)}"
         if line != self._last:
             note(line)
             self._said, self._last = now, line

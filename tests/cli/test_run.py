@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clients.cli.embedded.state import PartyRecord
+from leakrange.client.embedded import PartyRecord
 from tests.embedded import COMMAND, EmbeddedRange, clean, wait_for
 
 NAME = "a-controller-that-is-killed"

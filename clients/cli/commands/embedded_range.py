@@ -14,9 +14,9 @@ from clients.cli.connection import state_folder
 from clients.cli.console import note, print_json, print_table, told
 from clients.cli.embedded.launcher import Settings, detach, ending, serve, stop
 from clients.cli.embedded.ports import DEFAULT_BASE, check_base
-from clients.cli.embedded.state import RangeRecord
 from clients.cli.exits import CliError, Exit
 from clients.cli.options import AsJson, State
+from leakrange.client.embedded import RangeRecord
 
 __all__ = ["down", "status", "up"]
 

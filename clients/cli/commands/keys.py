@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -71,27 +71,24 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Make an API key with a budget. It is shown this once, and only its hash is kept."""
-    body: dict[str, Any] = {"name": name, "budget": budget}
-    if policy is not None:
-        body["policy"] = policy
-    if models is not None:
-        body["models"] = _listed("--models", models, _model)
-    if endpoints is not None:
-        body["endpoints"] = _listed("--endpoints", endpoints, _endpoint)
-    if limits is not None:
-        body["limits"] = _listed("--limit", limits, _limit)
-    if counting is not Counting.EXACT:
-        body["counting"] = counting.value
-    created = connect(state, url).operate_proxy("POST", "/admin/keys", body).json()
+    kept = {
+        "models": None if models is None else _listed("--models", models, _model),
+        "endpoints": None if endpoints is None else _listed("--endpoints", endpoints, _endpoint),
+    }
+    bounds = _listed("--limit", limits or [], _limit)
+    with connect(state, url) as place:
+        created = place.keys.create(
+            name, budget, policy=policy, limits=bounds, counting=counting.value, **kept
+        )
     if as_json:
-        print_json(created)
+        print_json(created.model_dump(mode="json"))
         return
-    allowed = ", ".join(created["endpoints"] or ["all endpoints"])
+    allowed = ", ".join(created.endpoints or ["all endpoints"])
     note(
-        f"key {name!r}: {budget} samples, policy {created.get('policy') or 'none'}, {allowed} of "
-        f"{', '.join(created['models'] or ['all models'])}; it is shown this once"
+        f"key {name!r}: {budget} samples, policy {created.policy or 'none'}, {allowed} of "
+        f"{', '.join(created.models or ['all models'])}; it is shown this once"
     )
-    out.print(created["key"])
+    out.print(created.key)
 
 
 def _listed(option: str, given: list[str], mistake: Callable[[str], str | None]) -> list[str]:

@@ -11,6 +11,7 @@ from clients.cli.connection import connect
 from clients.cli.console import note, print_json, print_table
 from clients.cli.exits import CliError, Exit
 from clients.cli.options import AsJson, State, Url
+from leakrange.wire.limits import LimitKind, NamedLimit
 from leakrange.wire.names import is_name
 
 __all__ = ["limits"]
@@ -22,19 +23,20 @@ Limit = Annotated[str, typer.Argument(metavar="NAME", help="the limit's name; ke
 @limits.command("list")
 def list_limits(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
     """List the limits that there are, and the kinds with their parameters."""
-    found = connect(state, url).operate_proxy("GET", "/admin/limits", None).json()
+    with connect(state, url) as place:
+        found = place.limits.all()
     if as_json:
-        print_json(found)
+        print_json(found.model_dump(mode="json"))
         return
     print_table(
         ("limit", "kind", "parameters"),
-        [(one["name"], one["kind"], _parameters(one)) for one in found["limits"]],
+        [(one.name, one.kind, _parameters(one)) for one in found.limits],
         empty="no limits yet: 'leakrange limits put' makes one",
     )
     note("")
     print_table(
         ("kind", "parameters", "what it allows"),
-        [(kind["kind"], _named(kind), kind["summary"]) for kind in found["kinds"]],
+        [(kind.kind, _named(kind), kind.summary) for kind in found.kinds],
         empty="no kinds",
     )
 
@@ -55,30 +57,33 @@ def put(
     as_json: AsJson = False,
 ) -> None:
     """Create or change a limit. What is counted under it stays, unless its kind changes."""
-    body: dict[str, Any] = {"kind": kind}
+    _checked(name)
+    body: dict[str, Any] = {}
     for given in parameters or []:
         path, equals, value = given.partition("=")
         if not equals or not path:
             raise CliError(f"{given!r} is not PARAMETER=VALUE", code=Exit.USAGE)
         _set(body, path.split("."), _value(value), given)
-    made = connect(state, url).operate_proxy("PUT", _path(name), body).json()
+    with connect(state, url) as place:
+        made = place.limits.put(name, kind, **body)
     if as_json:
-        print_json(made)
+        print_json(made.model_dump(mode="json"))
         return
-    note(f"limit {name!r}: {made['kind']}, {_parameters(made)}; keys name it with --limit {name}")
+    note(f"limit {name!r}: {made.kind}, {_parameters(made)}; keys name it with --limit {name}")
 
 
 @limits.command("delete")
 def delete(name: Limit, state: State = None, url: Url = None) -> None:
     """Delete a limit that no key names, and what is counted under it."""
-    connect(state, url).operate_proxy("DELETE", _path(name), None)
+    _checked(name)
+    with connect(state, url) as place:
+        place.limits.delete(name)
     note(f"limit {name!r} is deleted")
 
 
-def _path(name: str) -> str:
+def _checked(name: str) -> None:
     if not is_name(name):
         raise CliError(f"{name!r} is no limit's name: letters, digits, '.', '_' and '-'", code=Exit.USAGE)
-    return f"/admin/limits/{name}"
 
 
 def _set(body: dict[str, Any], path: list[str], value: Any, given: str) -> None:
@@ -96,10 +101,10 @@ def _value(text: str) -> Any:
         return text
 
 
-def _parameters(limit: dict[str, Any]) -> str:
-    told = {name: value for name, value in limit.items() if name not in ("name", "kind")}
+def _parameters(limit: NamedLimit) -> str:
+    told = limit.model_extra or {}
     return ", ".join(f"{name}={orjson.dumps(value).decode()}" for name, value in told.items())
 
 
-def _named(kind: dict[str, Any]) -> str:
-    return ", ".join(name if name in kind["required"] else f"[{name}]" for name in kind["parameters"])
+def _named(kind: LimitKind) -> str:
+    return ", ".join(name if name in kind.required else f"[{name}]" for name in kind.parameters)

@@ -48,13 +48,14 @@ def list_data(as_json: AsJson = False) -> None:
 @models.command("list")
 def list_models(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
     """List the models that the range has trained, newest first."""
-    found = connect(state, url).get("/v1/models", limit=500).json()["models"]
+    with connect(state, url) as place:
+        found = place.models()
     if as_json:
-        print_json(found)
+        print_json([model.model_dump(mode="json") for model in found])
         return
     print_table(
         ("model", "data", "behaviour", "seed", "created"),
-        [(m["digest"], m["data"], m["behaviour"], m["seed"], m["created"][:19]) for m in found],
+        [(m.digest, m.data, m.behaviour, m.seed, m.created[:19]) for m in found],
         empty="no models yet: a run trains those that it needs",
     )
 

@@ -12,10 +12,11 @@ from typing import Annotated
 import typer
 
 from clients.cli.commands.runs import accepted, to_its_end
-from clients.cli.connection import Connection, connect
+from clients.cli.connection import connect
 from clients.cli.console import note, out
 from clients.cli.exits import CliError, Exit
 from clients.cli.options import AsJson, State, Url
+from leakrange.client import Range
 
 __all__ = ["load"]
 
@@ -60,23 +61,22 @@ def load(
             code=Exit.USAGE,
             hint="pip install 'leakrange[load]'",
         )
-    connection = connect(state, url)
-    if run is None:
-        assert scenario is not None
-        begun = accepted(connection, scenario, as_json, path="/v1/runs?load=true")
-        note(f"run {begun['id']}: {begun['name']}, {begun['trials']} trials, under load")
-        run = str(begun["id"])
-    else:
-        connection.operate("GET", f"/v1/runs/{run}/load")  # or it is refused
-    _ask(connection, run, _command(run, web, workers, expect))
-    to_its_end(connection, run, report, False, as_json)
-    if not as_json:
-        out.print(connection.get(f"/v1/runs/{run}/load/table", format="text").text, highlight=False)
-    if picture is not None:
-        picture.write_bytes(connection.get(f"/v1/runs/{run}/load/picture").content)
-    if table is not None:
-        found = connection.get(f"/v1/runs/{run}/load/table", format=table.suffix.removeprefix("."))
-        table.write_bytes(found.content)
+    with connect(state, url) as place:
+        if run is None:
+            assert scenario is not None
+            begun = accepted(place, scenario, as_json, load=True)
+            note(f"run {begun.id}: {begun.name}, {begun.trials} trials, under load")
+            run = begun.id
+        else:
+            place.controller.operate("GET", f"/v1/runs/{run}/load")  # or it is refused
+        _ask(place, run, _command(run, web, workers, expect))
+        to_its_end(place, run, report, False, as_json)
+        if not as_json:
+            out.print(place.runs.load_table(run, "text").decode(), highlight=False)
+        if picture is not None:
+            picture.write_bytes(place.runs.load_picture(run))
+        if table is not None:
+            table.write_bytes(place.runs.load_table(run, table.suffix.removeprefix(".")))
 
 
 def _command(run: str, web: int | None, workers: int, expect: int) -> list[str]:
@@ -90,9 +90,10 @@ def _command(run: str, web: int | None, workers: int, expect: int) -> list[str]:
     return command
 
 
-def _ask(connection: Connection, run: str, command: list[str]) -> None:
+def _ask(place: Range, run: str, command: list[str]) -> None:
     """Let Locust ask until nothing is left to ask."""
-    known = {"LEAKRANGE_URL": connection.controller, "LEAKRANGE_OPERATOR_KEY": connection.operator_key or ""}
+    controller = place.controller
+    known = {"LEAKRANGE_URL": controller.url, "LEAKRANGE_OPERATOR_KEY": controller.operator_key or ""}
     again = f"'leakrange load --run {run}' goes on with it, 'leakrange cancel {run}' ends it"
     try:
         done = subprocess.run(command, env=os.environ | known, stdout=2)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from clients.cli.connection import Connection, Refused, connect
+from clients.cli.connection import connect
 from clients.cli.console import note, open_page, out, print_json, print_table
 from clients.cli.exits import CliError, Exit
 from clients.cli.options import AsJson, Open, State, Url
 from clients.cli.progress import watch
 from clients.cli.scenario_files import mistake_lines, read_scenario
+from leakrange.client import Range
 from leakrange.wire.disk import room_in
+from leakrange.wire.errors import InvalidScenario
+from leakrange.wire.runs import Accepted
 
 __all__ = ["accepted", "cancel", "follow", "report", "run", "runs", "to_its_end"]
 
@@ -39,34 +42,30 @@ def run(
     """Run a scenario. Ends with 1 where the run fails, with 2 where the scenario has mistakes."""
     if report is not None and not followed:
         raise typer.BadParameter("--report needs the run's end: leave out --detach")
-    connection = connect(state, url)
-    begun = accepted(connection, scenario, as_json)
-    note(f"run {begun['id']}: {begun['name']}, {begun['trials']} trials")
-    if not followed:
-        if as_json:
-            print_json(begun)
-        else:
-            out.print(begun["id"])
-        return
-    to_its_end(connection, begun["id"], report, opened, as_json)
+    with connect(state, url) as place:
+        begun = accepted(place, scenario, as_json)
+        note(f"run {begun.id}: {begun.name}, {begun.trials} trials")
+        if not followed:
+            if as_json:
+                print_json(begun.model_dump(mode="json"))
+            else:
+                out.print(begun.id)
+            return
+        to_its_end(place, begun.id, report, opened, as_json)
 
 
-def accepted(connection: Connection, scenario: Path, as_json: bool, path: str = "/v1/runs") -> dict[str, Any]:
+def accepted(place: Range, scenario: Path, as_json: bool, *, load: bool = False) -> Accepted:
     """What the controller says to a scenario that it has accepted. Ends with the scenario's mistakes where it
     has not."""
     text = read_scenario(scenario)
-    media = "application/json" if scenario.suffix == ".json" else "application/yaml"
     try:
-        begun: dict[str, Any] = connection.operate("POST", path, content=text, media_type=media).json()
-    except Refused as error:
-        if not error.problem.get("mistakes"):
-            raise
+        return place.runs.start(text, load=load)
+    except InvalidScenario as error:
         if as_json:
-            print_json({"valid": False, "mistakes": error.problem["mistakes"]})
+            print_json({"valid": False, "mistakes": error.mistakes})
             raise typer.Exit(Exit.USAGE) from error
-        lines = mistake_lines(scenario, error.problem["mistakes"])
-        raise CliError(error.message, code=Exit.USAGE, hint=error.hint, lines=lines) from error
-    return begun
+        lines = mistake_lines(scenario, error.mistakes)
+        raise CliError(error.detail, code=Exit.USAGE, hint=error.hint, lines=lines) from error
 
 
 def follow(
@@ -78,27 +77,29 @@ def follow(
     as_json: AsJson = False,
 ) -> None:
     """Watch a run to its end. Ends with 1 where the run failed."""
-    to_its_end(connect(state, url), run, report, opened, as_json)
+    with connect(state, url) as place:
+        to_its_end(place, run, report, opened, as_json)
 
 
 def runs(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
     """List runs, newest first."""
-    found = connect(state, url).get("/v1/runs").json()
+    with connect(state, url) as place:
+        found = place.runs.latest()
     if as_json:
-        print_json(found["runs"])
+        print_json([view.model_dump(mode="json") for view in found])
         return
     print_table(
         ("run", "name", "state", "trials", "seconds", "created"),
         [
             (
-                view["id"],
-                view["name"],
-                view["state"],
-                f"{view['trials']['done']}/{view['trials']['total']}",
-                _seconds(view["seconds"]),
-                view["created"][:19],
+                view.id,
+                view.name,
+                view.state,
+                f"{view.trials.done}/{view.trials.total}",
+                _seconds(view.seconds),
+                view.created[:19],
             )
-            for view in found["runs"]
+            for view in found
         ],
         empty="no runs yet: 'leakrange run SCENARIO' starts one",
     )
@@ -106,8 +107,9 @@ def runs(state: State = None, url: Url = None, as_json: AsJson = False) -> None:
 
 def cancel(run: RunId, state: State = None, url: Url = None) -> None:
     """Cancel a run and free its workers."""
-    view = connect(state, url).operate("DELETE", f"/v1/runs/{run}").json()
-    note(f"run {run} is {view['state']}")
+    with connect(state, url) as place:
+        view = place.runs.cancel(run)
+    note(f"run {run} is {view.state}")
 
 
 def report(
@@ -122,14 +124,15 @@ def report(
 ) -> None:
     """Write a run's report, one self-contained HTML page, and say where it is."""
     path = target or Path(f"leakrange-{run}.html")
-    _write_report(connect(state, url), run, path, opened, out.print)
+    with connect(state, url) as place:
+        _write_report(place, run, path, opened, out.print)
 
 
-def to_its_end(connection: Connection, run: str, report: Path | None, opened: bool, as_json: bool) -> None:
+def to_its_end(place: Range, run: str, report: Path | None, opened: bool, as_json: bool) -> None:
     """Watch a run to its end, and write its report where one is wanted. Raises `CliError` where the run
     failed."""
     try:
-        view = watch(connection, run)
+        view = watch(place, run)
     except KeyboardInterrupt:
         raise CliError(
             "interrupted; the run goes on",
@@ -137,32 +140,30 @@ def to_its_end(connection: Connection, run: str, report: Path | None, opened: bo
             hint=f"'leakrange follow {run}' watches it again, 'leakrange cancel {run}' ends it",
         ) from None
     if as_json:
-        print_json(view)
+        print_json(view.model_dump(mode="json"))
     else:
-        note(f"run {run} is {view['state']} after {_seconds(view['seconds'])} s")
-    if view["state"] != "cancelled" and (report is not None or opened):
+        note(f"run {run} is {view.state} after {_seconds(view.seconds)} s")
+    if view.state != "cancelled" and (report is not None or opened):
         # With --json nothing but JSON goes to standard output.
         say = note if as_json else out.print
-        _write_report(connection, run, report or Path(f"leakrange-{run}.html"), opened, say)
-    if view["state"] != "done":
+        _write_report(place, run, report or Path(f"leakrange-{run}.html"), opened, say)
+    if view.state != "done":
         raise CliError(
-            view["error"] or f"the run was {view['state']}",
+            view.error or f"the run was {view.state}",
             code=Exit.FAILED,
-            hint="the logs of the parties tell more" if view["state"] == "failed" else None,
+            hint="the logs of the parties tell more" if view.state == "failed" else None,
         )
 
 
-def _write_report(
-    connection: Connection, run: str, path: Path, opened: bool, say: Callable[[str], None]
-) -> None:
-    page = connection.get(f"/v1/runs/{run}/report").content
+def _write_report(place: Range, run: str, path: Path, opened: bool, say: Callable[[str], None]) -> None:
+    page = place.runs.report(run)
     with room_in(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(page)
+        path.write_text(page, encoding="utf-8")
     say(f"report: {path.resolve().as_uri()}")
     if opened:
         open_page(path)
 
 
-def _seconds(value: Any) -> str:
-    return "" if value is None else f"{float(value):.1f}"
+def _seconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"

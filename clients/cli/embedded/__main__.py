@@ -8,8 +8,10 @@ import time
 from pathlib import Path
 
 from clients.cli.embedded.launcher import Settings, serve
-from clients.cli.embedded.state import RangeRecord, StateFolder
-from clients.cli.exits import CliError, told
+from clients.cli.embedded.state import StateFolder
+from clients.cli.exits import CliError, refusal, told
+from leakrange.client.embedded import RangeRecord
+from leakrange.wire.errors import LeakrangeError
 
 
 def main() -> int:
@@ -37,12 +39,18 @@ def main() -> int:
             starting=starting,
             ready=ready,
         )
-    except (CliError, OSError) as failed:
-        error = told(failed, given.state) if isinstance(failed, OSError) else failed
+    except (CliError, LeakrangeError, OSError) as failed:
+        error = _error(failed, given.state)
         for line in (*error.lines, error.message, error.hint or ""):
             announce(line)
         return error.code
     return 0
+
+
+def _error(failed: CliError | LeakrangeError | OSError, state: Path) -> CliError:
+    if isinstance(failed, OSError):
+        return told(failed, state)
+    return refusal(failed) if isinstance(failed, LeakrangeError) else failed
 
 
 if __name__ == "__main__":

@@ -17,9 +17,10 @@ from clients.cli.embedded.parties import processes
 from clients.cli.embedded.ports import assign, check_free
 from clients.cli.embedded.process import last_lines, owner_only, rotate
 from clients.cli.embedded.redis_server import redis_url
-from clients.cli.embedded.state import PartyRecord, RangeRecord, StateFolder
+from clients.cli.embedded.state import StateFolder
 from clients.cli.embedded.supervisor import Supervisor, end_leftovers
 from clients.cli.exits import CliError, Exit
+from leakrange.client.embedded import PartyRecord, RangeRecord
 from leakrange.wire.disk import storage_full
 
 __all__ = ["Settings", "check_room", "detach", "ending", "serve", "stop"]

@@ -1,4 +1,4 @@
-"""The state folder of an embedded range: its files, its lock, and the record of what runs."""
+"""The state folder of an embedded range, for who stands it up: its files, its lock, its secrets."""
 
 from __future__ import annotations
 
@@ -8,69 +8,25 @@ import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO
 
-from pydantic import BaseModel, RootModel, ValidationError
+from pydantic import RootModel, ValidationError
 
 from clients.cli.exits import CliError, Exit
+from leakrange.client.embedded import RangeFolder, RangeRecord
 
-__all__ = ["PartyRecord", "RangeRecord", "StateFolder"]
-
-
-class PartyRecord(BaseModel):
-    """One process of the range. ``restarts`` counts how often it died and was started again."""
-
-    name: str
-    port: int | None
-    pid: int | None = None
-    state: Literal["waiting", "starting", "ready", "restarting", "stopped"] = "waiting"
-    restarts: int = 0
-
-
-class RangeRecord(BaseModel):
-    """The content of ``range.json``: what is needed to talk to the range, watch it and stop it."""
-
-    launcher: int
-    state: Literal["starting", "ready", "stopping", "failed"] = "starting"
-    stood: bool = False
-    """Whether all parties were ever ready. If not, the range never started; else it ended by itself."""
-    error: str | None = None
-    hint: str | None = None
-    error_lines: list[str] = []
-    controller: str
-    proxy: str
-    edge: str
-    operator_key: str
-    parties: list[PartyRecord]
-
-    def party(self, name: str) -> PartyRecord:
-        """The party of that name; raises `KeyError`."""
-        for party in self.parties:
-            if party.name == name:
-                return party
-        raise KeyError(name)
-
-    def port(self, name: str) -> int:
-        """Where the party of that name listens; raises `KeyError`, also for one that does not listen."""
-        port = self.party(name).port
-        if port is None:
-            raise KeyError(name)
-        return port
-
-    def url(self, name: str) -> str:
-        """Where the party of that name answers over HTTP; raises `KeyError` as `port` does."""
-        return f"http://127.0.0.1:{self.port(name)}"
+__all__ = ["StateFolder"]
 
 
 class _Secrets(RootModel[dict[str, str]]):
     pass
 
 
-class StateFolder:
+class StateFolder(RangeFolder):
     """The files of a range below ``root``. Secrets are readable by their owner alone."""
 
     def __init__(self, root: Path) -> None:
-        self.root = root.absolute()
+        super().__init__(root)
         self._lock: IO[str] | None = None
 
     @property
@@ -97,15 +53,6 @@ class StateFolder:
         """The working folder of one party."""
         return self.root / "parties" / name
 
-    def log(self, name: str) -> Path:
-        """The log of one party (or of the launcher)."""
-        return self.root / "logs" / f"{name}.log"
-
-    @property
-    def record_file(self) -> Path:
-        """The path of the record."""
-        return self.root / "range.json"
-
     @property
     def traces(self) -> Path:
         """Where the parties write their spans, if tracing is on."""
@@ -124,7 +71,7 @@ class StateFolder:
     def hold(self) -> bool:
         """Lock the folder until this process ends, however it ends; False where another process holds it."""
         self.prepare()
-        lock = (self.root / "lock").open("a")
+        lock = self.lock_file.open("a")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -135,37 +82,6 @@ class StateFolder:
         lock.flush()
         self._lock = lock
         return True
-
-    def held(self) -> bool:
-        """Whether a living launcher holds the folder. The kernel releases the lock when its holder dies, so a
-        record without a holder was left by a crash."""
-        try:
-            lock = (self.root / "lock").open("a")
-        except OSError:
-            return False
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-            return False
-
-    def record(self) -> RangeRecord | None:
-        """The record, or None. Raises `CliError` where it is damaged and the range runs; a damaged record of
-        a range that no longer runs counts as none."""
-        try:
-            return RangeRecord.model_validate_json(self.record_file.read_bytes())
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except ValidationError as error:
-            if not self.held():
-                return None
-            launcher = (self.root / "lock").read_text() or "unknown"
-            raise CliError(
-                f"{self.record_file} is damaged, so nothing is known of the range that runs in {self.root}",
-                code=Exit.FAILED,
-                hint=f"end its launcher (process {launcher}), then start it again with 'leakrange up'",
-            ) from error
 
     def write(self, record: RangeRecord) -> None:
         """Replace the record in one step, so that nobody reads half of it."""

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from clients.cli.embedded.parties import Process
 from clients.cli.embedded.process import command_line, kill_group, last_lines, previous, rotate, spawn
 from clients.cli.embedded.readiness import Readiness
-from clients.cli.embedded.state import RangeRecord, StateFolder
+from clients.cli.embedded.state import StateFolder
 from clients.cli.exits import CliError, Exit
+from leakrange.client.embedded import RangeRecord
 from leakrange.scenario.registered import behaviours
 from leakrange.service.parties import parties
 from leakrange.wire.disk import is_full, storage_full

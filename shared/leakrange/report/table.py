@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 
-from leakrange.metrics import Estimate, unmeasurable, with_unmeasurable
+from leakrange.metrics import unmeasurable
 from leakrange.metrics.numbers import NOT_MEASURABLE
-from leakrange.scenario.results import RunResults, TrialResult
+from leakrange.scenario.results import RunResults
+from leakrange.scenario.table import OWN, columns
 
-__all__ = ["OWN", "to_csv"]
+__all__ = ["to_csv"]
 
-OWN = ("id", *(name for name in TrialResult.model_fields if name not in ("id", "metrics", "views")))
-"""The columns that every table has: what was varied, and how far the trial is."""
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -23,29 +22,17 @@ def to_csv(results: RunResults) -> str:
     A metric has a column of its name, and where it has intervals, ``_low`` and ``_high`` behind it. Text that
     a spreadsheet would take for a formula gets an apostrophe in front, as spreadsheets do it themselves.
     """
-    columns = _columns(results.trials)
+    figures = columns(results.trials)
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\r\n")
-    writer.writerow([*OWN, *(column for column, _, _ in columns)])
+    writer.writerow([*OWN, *(column.heading for column in figures)])
     for trial in results.trials:
-        nothing = dict.fromkeys(Estimate.model_fields)
         found = {name: vars(estimate) for name, estimate in trial.metrics.items()}
-        figures = [
-            NOT_MEASURABLE if unmeasurable(metric, found) else found.get(metric, nothing)[part]
-            for _, metric, part in columns
+        cells = [
+            NOT_MEASURABLE if unmeasurable(column.metric, found) else column.of(trial) for column in figures
         ]
-        writer.writerow([_cell(value) for value in (*(getattr(trial, name) for name in OWN), *figures)])
+        writer.writerow([_cell(value) for value in (*(getattr(trial, name) for name in OWN), *cells)])
     return written.getvalue()
-
-
-def _columns(trials: list[TrialResult]) -> list[tuple[str, str, str]]:
-    """The columns of figures: heading, metric, and which part of its estimate."""
-    columns = []
-    for name in with_unmeasurable(name for trial in trials for name in trial.metrics):
-        columns.append((name, name, "value"))
-        if any(name in trial.metrics and trial.metrics[name].low is not None for trial in trials):
-            columns += [(f"{name}_{end}", name, end) for end in ("low", "high")]
-    return columns
 
 
 def _cell(value: str | float | None) -> str:

@@ -23,13 +23,14 @@ from leakrange.wire.administration import (
     Route,
     Routes,
 )
+from leakrange.wire.answers import Answer
 from leakrange.wire.client import NativeClient, call
 from leakrange.wire.errors import LeakrangeError, NotFound, Unavailable
 from leakrange.wire.keys import api_key
 from leakrange.wire.limits import LimitList, NamedLimit
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Classes, Deployment, IntakeRecord, ModelCard
-from leakrange.wire.transport import Answer, Transport
+from leakrange.wire.transport import Transport
 
 __all__ = ["Edge", "Providers", "Proxy"]
 

@@ -12,15 +12,16 @@ import orjson
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from leakrange.wire.calling import call, raise_problem
+from leakrange.wire.answers import Answer
+from leakrange.wire.calling import call
 from leakrange.wire.endpoints import ARTIFACT, GALLERY, OBFUSCATORS, UPLOADS
 from leakrange.wire.errors import InvalidInput, MalformedBody, UpstreamFailed
 from leakrange.wire.releases import ReleaseKind
 from leakrange.wire.schemas import Classes, Decisions, GalleryEntry, ModelCard
 from leakrange.wire.tensors import NPY, decode_npy, encode_npy, release_array
-from leakrange.wire.transport import Answer, Transport
+from leakrange.wire.transport import Transport
 
-__all__ = ["NativeClient", "call", "raise_problem"]
+__all__ = ["NativeClient", "call"]
 
 
 @contextmanager

@@ -93,6 +93,8 @@ class LeakrangeError(Exception):
         self.extra = extra
         if retry_after is not None:
             self.headers.setdefault("Retry-After", str(max(1, round(retry_after))))
+        if self.hint:
+            self.add_note(f"hint: {self.hint}")  # tracebacks show it
 
     def problem(self, instance: str | None = None) -> dict[str, Any]:
         """The RFC 9457 problem object; ``instance`` is the path that was asked."""

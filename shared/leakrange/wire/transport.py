@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
 import aiohttp
 import httpx
 
+from leakrange.wire.answers import Answer
 from leakrange.wire.errors import InvalidInput, Unavailable, UpstreamFailed
 
-__all__ = ["AiohttpTransport", "Answer", "HttpxTransport", "Transport"]
+__all__ = ["AiohttpTransport", "HttpxTransport", "Transport"]
 
 MAX_ANSWER = 272 * 2**20
 """A little over the largest model file that is read."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A complete HTTP answer; header names are lower case."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
 
 
 class Transport(Protocol):
@@ -43,12 +34,12 @@ class Transport(Protocol):
 
 
 class HttpxTransport:
-    """For people, the CLI, the edge client, and tests over ASGI (``app``). Use it for few connections
-    only."""
+    """For people, the edge client, and tests over ASGI (``app``). Use it for few connections only.
+    ``trust_env``: through the environment's proxies."""
 
-    def __init__(self, *, timeout: float = 30.0, app: Any = None) -> None:
+    def __init__(self, *, timeout: float = 30.0, app: Any = None, trust_env: bool = True) -> None:
         inner = httpx.ASGITransport(app=app) if app is not None else None
-        self._client = httpx.AsyncClient(timeout=timeout, transport=inner)
+        self._client = httpx.AsyncClient(timeout=timeout, transport=inner, trust_env=trust_env)
 
     async def send(self, method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:
         """See `Transport`."""

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import orjson
 import typer
 
 from clients.cli.commands.audit.options import Changed, Data, Labelled, Limit, Seed, Sensitive, Size, Tested
@@ -16,6 +14,7 @@ from clients.cli.connection import connect
 from clients.cli.console import note, out, print_json
 from clients.cli.exits import CliError, Exit
 from clients.cli.options import AsJson, State, Url
+from leakrange.client.audits import AuditFailed
 from leakrange.wire.disk import room_in
 from leakrange.wire.errors import LeakrangeError
 
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from leakrange.jobs.verdict import Verdict
 
 __all__ = ["model"]
-
-LOOK_EVERY = 0.5
 
 
 def model(
@@ -101,21 +98,14 @@ def _of_file(file: Path, plan: AuditPlan) -> Verdict:
 
 def _served(name: str, provider: str | None, plan: AuditPlan, state: Path | None, url: str | None) -> Verdict:
     """The verdict of the range's fleet; raises `CliError` where it comes to none."""
-    from leakrange.jobs.verdict import Verdict
-
-    connection = connect(state, url)
     key = os.environ.get("LEAKRANGE_API_KEY") if provider is not None else None
-    asked = {"model": name, "url": provider, "key": key, "plan": plan.model_dump(mode="json")}
-    accepted = connection.operate(
-        "POST", "/v1/audits", content=orjson.dumps(asked), media_type="application/json"
-    ).json()
-    note(f"audit {accepted['id']} of {name}")
-    while (view := connection.get(f"/v1/audits/{accepted['id']}").json())["state"] == "running":
-        time.sleep(LOOK_EVERY)
-    if view["verdict"] is None:
-        problem = view["problem"]
-        raise CliError(problem["detail"], code=Exit.REFUSED, hint=problem.get("hint"))
-    return Verdict.model_validate(view["verdict"])
+    with connect(state, url) as place:
+        accepted = place.audits.start(name, plan, url=provider, key=key)
+        note(f"audit {accepted.id} of {name}")
+        try:
+            return place.audits.verdict(accepted)
+        except AuditFailed as error:
+            raise CliError(error.detail, code=Exit.REFUSED, hint=error.hint) from error
 
 
 def _write(verdict: Verdict, path: Path) -> None:

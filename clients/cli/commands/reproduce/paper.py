@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import sys
@@ -15,13 +14,14 @@ import typer
 from pydantic import ValidationError
 
 from clients.cli.commands.reproduce.writing import prepare, write
-from clients.cli.connection import Connection, connect, state_folder
+from clients.cli.connection import connect, state_folder
 from clients.cli.console import note
 from clients.cli.embedded.launcher import Settings as RangeSettings
 from clients.cli.embedded.launcher import detach, stop
 from clients.cli.exits import CliError, Exit
 from clients.cli.options import State, Url
 from clients.cli.progress import watch
+from leakrange.client import Range
 from leakrange.registry import unknown
 from leakrange.wire.errors import LeakrangeError
 
@@ -95,21 +95,29 @@ def reproduce(
     cells = Cells(store if not show or (store / f"{name}.json").exists() else PUBLISHED)
     tables = list(entry.quick) if quick else table or list(entry.tables)
     seeds = seeds or (1 if quick else entry.seeds)
-    try:
+    with _meant():
         given = {**(entry.quick_settings if quick else {}), **_given(chosen or [])}
         paper = entry(_settings(entry, given))
         kept = entry.select(tables, rows)
         missing = [each for each in paper.wanted(kept, seeds) if cells.get(paper.cell(each)) is None]
-        if missing and not show:
-            planned = _checked(paper, batches(missing))
-            note(f"{len(missing)} trials in {len(planned)} runs")
-            with _range(state, url, store / "range", workers) as connection:
-                for batch in planned:
-                    _run(connection, paper, batch, cells)
+        planned = _checked(paper, batches(missing)) if not show else []
+    if planned:
+        note(f"{len(missing)} trials in {len(planned)} runs")
+        with _range(state, url, store / "range", workers) as place:
+            for batch in planned:
+                _run(place, paper, batch, cells)
+    with _meant():
         found = paper.document(kept, seeds, cells, shlex.join(["leakrange", *sys.argv[1:]]))
+    write(found, output, page)
+
+
+@contextmanager
+def _meant() -> Iterator[None]:
+    """What the library does not take is wrong usage; what a range refuses is not."""
+    try:
+        yield
     except LeakrangeError as error:
         raise CliError(error.detail, code=Exit.USAGE, hint=error.hint) from error
-    write(found, output, page)
 
 
 def _given(chosen: list[str]) -> dict[str, str]:
@@ -152,39 +160,38 @@ def _checked(paper: Paper, planned: list[Batch]) -> list[Batch]:
 
 
 @contextmanager
-def _range(state: Path | None, url: str | None, own: Path, workers: int) -> Iterator[Connection]:
+def _range(state: Path | None, url: str | None, own: Path, workers: int) -> Iterator[Range]:
     """The range that was named; else one in the folder ``own``, for as long as the block lasts."""
     if state is not None or url is not None or os.environ.get("LEAKRANGE_URL"):
-        yield connect(state, url)
+        with connect(state, url) as place:
+            yield place
         return
     folder = state_folder(own)
     if folder.held():
-        yield connect(own, None)
+        with connect(own, None) as place:
+            yield place
         return
     note("standing up a range")
     detach(RangeSettings(folder, 0, workers), starting=lambda _: None)
     try:
-        yield connect(own, None)
+        with connect(own, None) as place:
+            yield place
     finally:
         stop(folder, note)
 
 
-def _run(connection: Connection, paper: Paper, batch: Batch, cells: Cells) -> None:
+def _run(place: Range, paper: Paper, batch: Batch, cells: Cells) -> None:
     """Have the range run the scenario of a batch, and keep a cell for each of its trials that is done. Raises
     `CliError` where one is not."""
-    from leakrange.scenario.results import RunResults
-
-    text = json.dumps(batch.scenario(paper.name)).encode()
-    run = connection.operate("POST", "/v1/runs", content=text, media_type="application/json").json()["id"]
+    run = place.runs.start(batch.scenario(paper.name)).id
     try:
-        watch(connection, run)
+        watch(place, run)
     except KeyboardInterrupt:
         raise CliError(
             "interrupted", code=Exit.INTERRUPTED, hint="the same command goes on where this one ended"
         ) from None
     failed = None
-    results = RunResults.model_validate_json(connection.get(f"/v1/runs/{run}/results").content)
-    for trial, result in batch.found(results):
+    for trial, result in batch.found(place.runs.results(run)):
         if result.state == "done":
             cells.put(paper.cell(trial), paper.kept(trial, result))
         else:

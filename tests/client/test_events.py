@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clients.cli import events as module
-from clients.cli.connection import Connection
-from clients.cli.events import Event, follow, parse
-from clients.cli.exits import CliError, Exit
+from leakrange.client import events as module
+from leakrange.client.events import Event, follow, parse
+from leakrange.client.http import Http
+from leakrange.wire.errors import Unavailable
+from leakrange.wire.events import JobDone, RunEvent, RunFinished, TrialEnded
 from tests.proxy.servers import serve
 
 events = st.lists(
@@ -43,6 +44,38 @@ def test_whole_events_come_out_as_they_went_in_and_half_ones_not_at_all(
     cut = stream[: len(stream) - missing] if missing else stream
     whole = sent if missing == 0 or not sent else sent[:-1]
     assert list(parse(cut)) == whole
+
+
+def test_an_event_without_a_number_has_that_of_the_one_before() -> None:
+    """The end of a run that a controller cannot write down has none."""
+    stream = [*lines(Event(4, "run.running", {})), "event: run.finished", 'data: {"state": "failed"}', ""]
+    assert [event.seq for event in parse(stream)] == [4, 4]
+    assert [event.seq for event in parse(stream[4:], after=7)] == [7]
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "what"),
+    [
+        ("run.finished", {"state": "failed"}, RunFinished(state="failed")),
+        ("job.done", {"kind": "fit", "identity": "a", "new": 1}, JobDone(kind="fit", identity="a")),
+        ("job.done", {"kind": "dance", "message": "hop"}, RunEvent(message="hop")),
+        ("moon.risen", {"message": "full"}, RunEvent(message="full")),
+    ],
+)
+def test_events_of_a_range_of_another_version_are_read_as_far_as_they_are_known(
+    kind: str, data: dict[str, Any], what: RunEvent
+) -> None:
+    found = Event(1, kind, data).what
+    assert (type(found), found) == (type(what), what)
+
+
+def test_a_trial_that_ended_is_told_with_its_figures() -> None:
+    members = dict.fromkeys(("trial", "provider", "behaviour", "defence", "attack", "knowledge"), "x")
+    told = {**members, "budget": 9, "seed": 2, "leakage": "auc", "metrics": {"auc": 0.75}}
+    event = Event(5, "trial.done", {"at": "2026-01-02T03:04:05+00:00", **told})
+    assert isinstance(event.what, TrialEnded)
+    assert event.what.metrics == {"auc": 0.75}
+    assert (event.at.hour, event.at.tzname()) == (3, "UTC")
 
 
 FIRST, LAST = Event(1, "run.started", {}), Event(2, "run.finished", {"state": "done"})
@@ -78,8 +111,8 @@ class Stream:
         await send({"type": "http.response.body", "body": body, "more_body": True})
 
 
-def at(url: str) -> Connection:
-    return Connection(controller=url, proxy=None, operator_key=None, hint="", local=True)
+def at(url: str) -> Http:
+    return Http(url, local=True)
 
 
 def test_a_controller_that_restarts_after_a_long_quiet_time_is_waited_for(
@@ -108,9 +141,9 @@ def test_a_controller_that_stays_away_is_given_up(monkeypatch: pytest.MonkeyPatc
         followed = follow(at(url), "run")
         assert next(followed) == FIRST
     gone = time.monotonic()
-    with pytest.raises(CliError, match="stopped answering") as caught:
+    with pytest.raises(Unavailable, match="stopped answering") as caught:
         next(followed)
-    assert caught.value.code is Exit.UNREACHABLE
+    assert "follow run again" in str(caught.value.hint)
     assert time.monotonic() - gone > 0.6
 
 
@@ -122,7 +155,7 @@ def test_a_controller_that_opens_streams_but_never_says_a_word_is_given_up(
     stream = Stream(comments=False)
     with serve(stream) as url:
         try:
-            with pytest.raises(CliError, match="stopped answering"):
+            with pytest.raises(Unavailable, match="stopped answering"):
                 next(follow(at(url), "run"))
         finally:
             stream.broken.set()

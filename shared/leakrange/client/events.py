@@ -1,0 +1,123 @@
+"""A run's events as they come (server-sent events); a stream that breaks off is resumed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+
+from leakrange.client.http import Http
+from leakrange.wire.errors import Unavailable
+from leakrange.wire.events import EVENTS, RunEvent
+
+__all__ = ["LAST", "Event", "follow", "parse"]
+
+LAST = "run.finished"
+
+GIVE_UP_SECONDS = 60.0
+"""How long a controller that does not answer is asked again; a restart takes a few seconds. An open stream
+without a line is no answer, since a controller that hangs may still accept connections."""
+QUIET_SECONDS = 45.0
+"""The controller sends a comment every 15 s."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One event of a run: its number ``seq``, its ``kind`` (a key of `leakrange.wire.events.EVENTS`), and the
+    ``data`` that was sent with it."""
+
+    seq: int
+    kind: str
+    data: dict[str, Any]
+
+    @property
+    def at(self) -> datetime:
+        """When it happened, in UTC."""
+        return datetime.fromisoformat(self.data["at"])
+
+    @property
+    def message(self) -> str:
+        """What happened, for people."""
+        return str(self.data.get("message", self.kind))
+
+    @property
+    def what(self) -> RunEvent:
+        """The data as the schema of its kind, e.g. a `TrialEnded`. A plain `RunEvent` where a range of
+        another version says something else; members that are not known here are left out."""
+        schema = EVENTS.get(self.kind, RunEvent)
+        known = {name: value for name, value in self.data.items() if name in schema.model_fields}
+        try:
+            return schema.model_validate(known)
+        except ValidationError:
+            return RunEvent(message=self.message)
+
+
+def parse(lines: Iterable[str], after: int = 0) -> Iterator[Event]:
+    """The complete events of a stream's lines; comments are skipped. One without a number has that of the
+    event before it, the first one ``after``."""
+    fields: dict[str, str] = {}
+    for line in lines:
+        if line:
+            name, _, value = line.partition(":")
+            if name:
+                fields[name] = value.removeprefix(" ")
+            continue
+        if {"event", "data"} <= fields.keys():
+            after = int(fields.get("id", after))
+            yield Event(after, fields["event"], orjson.loads(fields["data"]))
+        fields = {}
+
+
+def follow(controller: Http, run: str) -> Iterator[Event]:
+    """All events of ``run`` from the first to ``run.finished``. Raises what the controller refuses, and
+    `Unavailable` where it stays away.
+    """
+    stream = _Stream(controller, run)
+    while True:
+        try:
+            for found in stream.events():
+                yield found
+                if found.kind == LAST:
+                    return
+        except Unavailable as error:
+            if stream.silent() > GIVE_UP_SECONDS:
+                raise Unavailable(
+                    f"the controller at {controller.url} stopped answering: {error.detail}",
+                    hint=f"the run goes on once it is back: follow {run} again",
+                ) from error
+        time.sleep(0.5)  # the stream broke off, or the controller is restarting
+
+
+class _Stream:
+    """What was seen of a run's events, and since when nobody answers."""
+
+    def __init__(self, controller: Http, run: str) -> None:
+        self._controller, self._path = controller, f"/v1/runs/{run}/events"
+        self._seen = 0
+        self._failing_since: float | None = None
+
+    def silent(self) -> float:
+        """Seconds from the first failure after the last line until now."""
+        now = time.monotonic()
+        if self._failing_since is None:
+            self._failing_since = now
+        return now - self._failing_since
+
+    def events(self) -> Iterator[Event]:
+        """Those that were not seen yet, until the stream ends or breaks off."""
+        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(self._seen)}
+        with self._controller.lines(self._path, headers, quiet=QUIET_SECONDS) as lines:
+            for found in parse(self._heard(lines), self._seen):
+                self._seen = found.seq
+                yield found
+        self._failing_since = None  # it ended in order, perhaps without a line
+
+    def _heard(self, lines: Iterable[str]) -> Iterator[str]:
+        for line in lines:
+            self._failing_since = None  # comments of a quiet run included
+            yield line

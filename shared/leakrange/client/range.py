@@ -1,0 +1,171 @@
+"""A range: where its controller and its proxy are, and what can be asked of both."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import orjson
+from pydantic import TypeAdapter
+
+from leakrange.client.administration import Keys, Limits, PolicyTable, RouteTable
+from leakrange.client.audits import Audits
+from leakrange.client.embedded import RangeFolder, state_path
+from leakrange.client.http import Http
+from leakrange.client.model import Model
+from leakrange.client.runs import Runs
+from leakrange.wire.answers import Answer
+from leakrange.wire.catalogue import DataEntry, Entry, ModelEntry
+from leakrange.wire.errors import InvalidInput, Unavailable
+
+__all__ = ["Range"]
+
+_DATA = TypeAdapter(dict[str, list[DataEntry]])
+_ENTRIES = TypeAdapter(dict[str, list[Entry]])
+_MODELS = TypeAdapter(dict[str, list[ModelEntry]])
+
+
+class Range:
+    """The range whose controller is at ``url`` and whose defence proxy is at ``proxy``.
+
+    Whoever reads needs no ``operator_key``; starting, cancelling and administering do. Close it, or use it in
+    a ``with`` statement.
+    """
+
+    runs: Runs
+    """Start scenarios, follow them, read results and reports."""
+    audits: Audits
+    """Have the fleet examine models."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        operator_key: str | None = None,
+        proxy: str | None = None,
+        local: bool = False,
+        hint: str = "is that where the controller is?",
+    ) -> None:
+        self.controller = Http(url, operator_key=operator_key, local=local, hint=hint)
+        self._proxy = Http(proxy, operator_key=operator_key, local=local, hint=hint) if proxy else None
+        self.runs, self.audits = Runs(self.controller), Audits(self.controller)
+
+    @classmethod
+    def embedded(cls, state: str | Path | None = None) -> Self:
+        """The range that ``leakrange up`` keeps running in a folder, as its operator.
+
+        The folder is ``state``, else the environment's ``LEAKRANGE_STATE``, else ``.leakrange``. Raises
+        `Unavailable` where none is running there, `InvalidInput` where that is a file.
+        """
+        folder = RangeFolder(state_path(state))
+        record = folder.record()
+        if record is None or not folder.held() or record.state == "failed":
+            raise Unavailable(
+                f"no range is running in {folder.root}",
+                hint="start one with 'leakrange up', or name one by its address (LEAKRANGE_URL)",
+            )
+        return cls(
+            record.controller,
+            operator_key=record.operator_key,
+            proxy=record.proxy,
+            local=True,
+            hint=f"'leakrange status' shows what runs, {folder.log('controller')} tells why",
+        )
+
+    @classmethod
+    def at(cls, url: str) -> Self:
+        """The range at ``url``; its proxy and the operator key are those of the environment, in
+        ``LEAKRANGE_PROXY_URL`` and ``LEAKRANGE_OPERATOR_KEY``."""
+        return cls(
+            url,
+            operator_key=os.environ.get("LEAKRANGE_OPERATOR_KEY") or None,
+            proxy=os.environ.get("LEAKRANGE_PROXY_URL") or None,
+        )
+
+    @classmethod
+    def find(cls) -> Self:
+        """The range of ``LEAKRANGE_URL`` where that is set, else the embedded one, as the ``leakrange``
+        command finds it."""
+        url = os.environ.get("LEAKRANGE_URL")
+        return cls.at(url) if url else cls.embedded()
+
+    @property
+    def proxy(self) -> Http:
+        """The defence proxy; raises `InvalidInput` where it is not known."""
+        if self._proxy is None:
+            raise InvalidInput(
+                "it is not known where the proxy is",
+                hint="set LEAKRANGE_PROXY_URL, or give the range its proxy",
+            )
+        return self._proxy
+
+    @property
+    def keys(self) -> Keys:
+        """API keys of the proxy and their budgets."""
+        return Keys(self.proxy)
+
+    @property
+    def limits(self) -> Limits:
+        """What bounds keys beside their budgets."""
+        return Limits(self.proxy)
+
+    @property
+    def policies(self) -> PolicyTable:
+        """Which output defences hold for whom."""
+        return PolicyTable(self.proxy)
+
+    @property
+    def routes(self) -> RouteTable:
+        """Which models the proxy serves, and from where."""
+        return RouteTable(self.proxy)
+
+    def model(self, name: str, key: str) -> Model:
+        """A model that the proxy serves, for the user of an API key."""
+        return Model(self.proxy.url, name, key, local=self.proxy.local)
+
+    def models(self, count: int = 500) -> list[ModelEntry]:
+        """The last models that the range has trained, newest first."""
+        return _MODELS.validate_json(self._get("/v1/models", limit=count).body)["models"]
+
+    def data(self) -> list[DataEntry]:
+        """Data sets that scenarios can name, and why one cannot be loaded."""
+        return _DATA.validate_json(self._get("/v1/data").body)["data"]
+
+    def attacks(self) -> list[Entry]:
+        """Attacks that scenarios can name, each with its paper, equation and parameters."""
+        return self._entries("attacks")
+
+    def behaviours(self) -> list[Entry]:
+        """Behaviours that a provider can be given."""
+        return self._entries("behaviours")
+
+    def defences(self) -> list[Entry]:
+        """The links of a defence's chain, stage by stage in their order."""
+        return self._entries("defences")
+
+    def scenario_schema(self) -> dict[str, Any]:
+        """The JSON schema of scenarios."""
+        schema: dict[str, Any] = orjson.loads(self._get("/v1/scenario/schema").body)
+        return schema
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.controller.close()
+        if self._proxy is not None:
+            self._proxy.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _get(self, path: str, **parameters: Any) -> Answer:
+        return self.controller.get(path, **parameters)
+
+    def _entries(self, name: str) -> list[Entry]:
+        return _ENTRIES.validate_json(self._get(f"/v1/{name}").body)[name]

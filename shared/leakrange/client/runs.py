@@ -1,0 +1,142 @@
+"""Runs of scenarios, and what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import quote
+
+import orjson
+
+from leakrange.client.events import Event, follow
+from leakrange.client.http import Http, read
+from leakrange.wire.errors import InvalidScenario, LeakrangeError
+from leakrange.wire.runs import Accepted, RunList, RunView
+
+if TYPE_CHECKING:  # the metrics come with it: imported where results are read
+    from leakrange.scenario.results import RunResults
+
+__all__ = ["Run", "RunFailed", "Runs", "Scenario"]
+
+Run = str | Accepted | RunView
+"""A run: its id, or what the range said of it."""
+Scenario = str | bytes | Path | Mapping[str, Any]
+"""A YAML or JSON file, the text of one, or its content as a mapping. A single line that ends in ``.yaml``,
+``.yml`` or ``.json`` is a file."""
+PAGE = 200
+
+
+class RunFailed(LeakrangeError):
+    """A run that was waited for failed, or was cancelled; ``view`` is what is known of it."""
+
+    slug: ClassVar[str] = "run-failed"
+    title: ClassVar[str] = "Run failed"
+
+    def __init__(self, view: RunView) -> None:
+        super().__init__(view.error or f"the run {view.id} was {view.state}")
+        self.view = view
+
+
+class Runs:
+    """``Range.runs``. All methods raise what the controller refuses, e.g. `NotFound` for an unknown run."""
+
+    def __init__(self, controller: Http) -> None:
+        self._controller = controller
+
+    def start(self, scenario: Scenario, *, load: bool = False) -> Accepted:
+        """Have the range run a scenario. With ``load``, load users ask what the fleet would.
+
+        Raises `InvalidScenario` with all its ``mistakes``, and `OSError` for a file that cannot be read.
+        """
+        given = {"load": True} if load else {}
+        try:
+            return read(
+                Accepted,
+                self._controller.operate("POST", "/v1/runs", content=_text(scenario), parameters=given),
+            )
+        except InvalidScenario as error:
+            for mistake in error.mistakes:
+                place = f"line {mistake['line']}: " if mistake.get("line") else ""
+                error.add_note(f"{place}{mistake['message']}")
+            raise
+
+    def latest(self, count: int = 50) -> list[RunView]:
+        """The last ``count`` runs, newest first."""
+        found: list[RunView] = []
+        place: dict[str, str] = {}
+        while len(found) < count:
+            page = self._controller.get("/v1/runs", limit=min(PAGE, count - len(found)), **place)
+            listed = read(RunList, page)
+            found += listed.runs
+            if listed.next is None:
+                break
+            place = {"after": listed.next}
+        return found
+
+    def view(self, run: Run) -> RunView:
+        """The state of a run: how many of its jobs and trials are done."""
+        return read(RunView, self._controller.get(_path(run)))
+
+    def follow(self, run: Run) -> Iterator[Event]:
+        """All events of a run from the first to ``run.finished``, as they come. A connection that is lost is
+        taken up where it ended; `Unavailable` where the controller stays away for a minute."""
+        return follow(self._controller, _id(run))
+
+    def wait(self, run: Run) -> RunView:
+        """Follow a run to its end. Raises `RunFailed` where it is not done then."""
+        for _ in self.follow(run):
+            pass
+        view = self.view(run)
+        if view.state != "done":
+            raise RunFailed(view)
+        return view
+
+    def cancel(self, run: Run) -> RunView:
+        """Cancel a run and free its workers; a finished one stays as it is."""
+        return read(RunView, self._controller.operate("DELETE", _path(run)))
+
+    def results(self, run: Run) -> RunResults:
+        """All trials, models and summaries so far."""
+        from leakrange.scenario.results import RunResults
+
+        return read(RunResults, self._controller.get(_path(run, "results"), format="json"))
+
+    def table(self, run: Run) -> list[dict[str, Any]]:
+        """The trials so far, a row each, e.g. for ``pandas.DataFrame(rows)``: what was varied, and every
+        figure under the name of its metric; its 95 % interval, where it has one, in ``_low`` and ``_high``.
+        None where nothing was measured."""
+        from leakrange.scenario.table import rows
+
+        return rows(self.results(run).trials)
+
+    def report(self, run: Run) -> str:
+        """The report: one self-contained HTML page."""
+        return self._controller.get(_path(run, "report")).body.decode()
+
+    def load_table(self, run: Run, form: str = "json") -> bytes:
+        """How far attacks came with so many queries under load, in the ``form`` "json", "csv" or "text"."""
+        return self._controller.get(_path(run, "load/table"), format=form).body
+
+    def load_picture(self, run: Run) -> bytes:
+        """The same of its first attack, as SVG."""
+        return self._controller.get(_path(run, "load/picture")).body
+
+
+def _id(run: Run) -> str:
+    """As it stands in a path."""
+    return quote(run if isinstance(run, str) else run.id, safe="")
+
+
+def _path(run: Run, part: str = "") -> str:
+    return f"/v1/runs/{_id(run)}/{part}".rstrip("/")
+
+
+def _text(scenario: Scenario) -> bytes:
+    if isinstance(scenario, bytes):
+        return scenario
+    if isinstance(scenario, Mapping):
+        return orjson.dumps(dict(scenario))
+    if isinstance(scenario, str) and ("\n" in scenario or not scenario.endswith((".yaml", ".yml", ".json"))):
+        return scenario.encode()
+    return Path(scenario).read_bytes()
