@@ -7,6 +7,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -28,7 +29,9 @@ def put(settings: ControllerSettings, results: RunResults) -> str:
         finally:
             await database.close()
 
-    return asyncio.run(stored())
+    # Not in this thread: one that drives a browser has a loop of its own.
+    with ThreadPoolExecutor(1) as aside:
+        return aside.submit(asyncio.run, stored()).result()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 from fastapi.sse import ServerSentEvent
@@ -29,7 +29,7 @@ from leakrange.store.tables import Run
 from leakrange.store.trials import Trials
 from leakrange.wire.errors import BodyTooLarge
 from leakrange.wire.events import RunQueued
-from leakrange.wire.runs import Accepted, Count, ReconstructedList, RunList, RunView
+from leakrange.wire.runs import Accepted, Count, ReconstructedList, RunList, RunView, State
 from services.controller.range.news import News
 from services.controller.range.supervisor import Supervisor
 from services.controller.runs.environment import describe
@@ -46,6 +46,14 @@ class Written:
     name: str
     text: str
     load: bool
+
+
+class Stamp(NamedTuple):
+    """Changes with whatever happens in a run: its state, how many events it has, and why it cannot go on."""
+
+    state: State
+    events: int
+    unrecorded: str | None
 
 
 class RunService:
@@ -99,11 +107,11 @@ class RunService:
             [view] = await self._views(session, [await Runs(session).get(run)])
             return view
 
-    async def stamp(self, run: str) -> str:
-        """A text that changes with whatever happens in a run; raises `NotFound`."""
+    async def stamp(self, run: str) -> Stamp:
+        """How far a run is; raises `NotFound`."""
         async with self._database.read() as session:
             found = await Runs(session).get(run)
-            return f"{found.state} {found.events} {self._supervisor.unrecorded.get(run, '')}"
+            return Stamp(found.state, found.events, self._supervisor.unrecorded.get(run))
 
     async def _views(self, session: AsyncSession, runs: Sequence[Run]) -> list[RunView]:
         ids, unrecorded = [run.id for run in runs], self._supervisor.unrecorded

@@ -13,7 +13,7 @@ from leakrange.report.narrowed import ALL, Narrowing
 from leakrange.report.page import rendered
 from leakrange.store.runs import FINAL
 from leakrange.wire.errors import NotFound
-from services.controller.runs.service import RunService
+from services.controller.runs.service import RunService, Stamp
 
 __all__ = ["Held", "ViewService"]
 
@@ -28,7 +28,7 @@ class Held:
     """Contents, of which state of the run they are, and until when they hold in any case."""
 
     contents: Contents
-    stamp: str
+    stamp: Stamp
     until: float
 
 

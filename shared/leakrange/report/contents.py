@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from leakrange.metrics import Metric
 from leakrange.report.answer import caveats, sentences
 from leakrange.report.charts.picture import Picture
 from leakrange.report.findings import Findings
@@ -48,9 +47,10 @@ class Contents:
         }
 
     @property
-    def leakages(self) -> list[Metric]:
-        """The metrics that attacks are judged by."""
-        return list(dict.fromkeys(subject.metric for subject in self.findings.subjects))
+    def endless(self) -> list[str]:
+        """The titles of the metrics that attacks are judged by and that have no best value."""
+        judged = dict.fromkeys(subject.metric for subject in self.findings.subjects)
+        return [metric.title for metric in judged if metric.best is None]
 
     @cached_property
     def pictures(self) -> dict[str, Picture]:

@@ -48,7 +48,7 @@ def rendered(contents: Contents) -> str:
         caveats=contents.caveats,
         tiles=contents.tiles,
         glance=contents.glance,
-        endless=[metric.title for metric in contents.leakages if metric.best is None],
+        endless=contents.endless,
         rows=[
             (
                 row,

@@ -56,7 +56,8 @@ class Axis:
 
     def _measured(self, field: str, **placed: Any) -> dict[str, Any]:
         ends: dict[str, Any] = {} if self.ends is None else {"domain": list(self.ends)}
-        scale = {"type": "log" if self.log else "linear", "zero": False, "nice": False, **ends}
+        kind = {"type": "log"} if self.log else {"type": "linear", "zero": False}
+        scale = {**kind, "nice": False, **ends}
         own = {"labelExpr": self._text(), **self._ticks(), **placed}
         return {"field": field, "type": "quantitative", "title": self.title, "scale": scale, "axis": own}
 

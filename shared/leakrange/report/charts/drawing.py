@@ -50,6 +50,8 @@ __all__ = [
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
 FONT = "Liberation Sans"
 """By which texts are measured: it comes with vl-convert, so that charts are the same on every machine."""
+MARGIN = 74
+"""Pixels for names and numbers beside a panel."""
 CONFIG: dict[str, Any] = {
     "background": "transparent",
     "font": FONT,
@@ -78,6 +80,8 @@ class Chart(Picture):
     """A figure that a Vega-Lite specification draws."""
 
     specification: dict[str, Any]
+    size: tuple[int, int]
+    """Width and height in pixels, margins included; of panels about."""
 
     @cached_property
     def svg(self) -> str:
@@ -110,7 +114,7 @@ def picture(
         "autosize": {"type": "none"},
         "layer": [layer.specification() for layer in layers],
     }
-    return _chart(title, label, layers, specification, note, keys, table, definition)
+    return _chart(title, label, layers, specification, size, note, keys, table, definition)
 
 
 def beside(
@@ -138,7 +142,9 @@ def beside(
         "hconcat": drawn,
     }
     every = [layer for layers, _ in panels for layer in layers]
-    return _chart(title, label, every, specification, note, keys, table, definition)
+    across = sum(width for _, width in panels) + MARGIN * len(panels)
+    size = (across, height + MARGIN)
+    return _chart(title, label, every, specification, size, note, keys, table, definition)
 
 
 def _chart(
@@ -146,6 +152,7 @@ def _chart(
     label: str,
     layers: Sequence[Layer],
     specification: dict[str, Any],
+    size: tuple[int, int],
     note: str,
     keys: Sequence[Key],
     table: Table | None,
@@ -164,6 +171,7 @@ def _chart(
         _rows_of(layers) if table is None else table,
         definition or Definition(),
         specification=specification,
+        size=size,
     )
 
 

@@ -69,7 +69,7 @@ class Layer:
 
 def _scaled(field: str, places: Sequence[Any]) -> dict[str, Any]:
     scale = {"domain": list(range(len(SERIES))), "range": list(places)}
-    return {"field": field, "type": "ordinal", "scale": scale, "legend": None}
+    return {"field": field, "type": "nominal", "scale": scale, "legend": None}
 
 
 COLOUR = _scaled("colour", SERIES)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
 
 from leakrange.report.charts.definition import Definition
 from leakrange.report.charts.table import Table
@@ -34,6 +36,12 @@ class Picture(ABC):
     definition: Definition = field(default_factory=Definition)
     name: str = ""
     """By which it is asked for, the same at any state of a run; a report gives it."""
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all that it shows."""
+        shown = (self.title, self.label, self.note, self.keys, self.table)
+        return sha256(repr(shown).encode()).hexdigest()[:12]
 
     @property
     @abstractmethod

@@ -1,0 +1,98 @@
+"""``/runs/{run}/board``: what leaked in a run, drawn in the browser, and kept up while the run goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import HTMLResponse
+
+from leakrange.metrics import described
+from leakrange.report.as_data import theme
+from leakrange.report.charts.drawing import Chart
+from leakrange.report.charts.gallery import Gallery
+from leakrange.report.charts.picture import Picture
+from leakrange.report.narrowed import Narrowing
+from services.controller.pages.assets import CHARTS, address
+from services.controller.pages.rendering import fragment, show
+from services.controller.pages.visitors import Reading, Visitor
+from services.controller.requests import Identity
+from services.controller.views.endpoints import Narrow, View, ViewsOf
+from services.controller.views.service import Held
+
+router = APIRouter(include_in_schema=False)
+FOLD_AFTER = 12
+"""So many charts of a group are open; the rest fold away."""
+ROWS = 500
+"""So many rows of a chart's data are shown; the file has all."""
+
+
+@router.get("/runs/{run}/board")
+async def board(
+    request: Request, run: Identity, visitor: Reading, service: ViewsOf, narrow: Narrow
+) -> Response:
+    """The whole page."""
+    held = await service.contents(run, narrow)
+    values = _values(held, run, narrow)
+    return await asyncio.to_thread(show, request, "board.html.j2", visitor=visitor, **values)
+
+
+@router.get("/runs/{run}/board/parts")
+async def parts(
+    request: Request,
+    run: Identity,
+    visitor: Reading,
+    service: ViewsOf,
+    narrow: Narrow,
+    seen: Annotated[str, Query(max_length=128)] = "",
+) -> Response:
+    """What changes while the run goes on; 204 where it is what was ``seen``."""
+    held = await service.contents(run, narrow)
+    if seen == _seen(held):
+        return Response(status_code=204)
+    values = _values(held, run, narrow)
+    return HTMLResponse(await asyncio.to_thread(_fragment, request, visitor, values))
+
+
+@router.get("/runs/{run}/board/{view}/table")
+async def table(
+    request: Request, run: Identity, view: View, visitor: Reading, service: ViewsOf, narrow: Narrow
+) -> Response:
+    """The data of a chart as a table."""
+    picture = await service.picture(run, view, narrow)
+    return HTMLResponse(fragment(request, "board_table.html.j2", visitor=visitor, picture=picture, most=ROWS))
+
+
+def _fragment(request: Request, visitor: Visitor, values: dict[str, Any]) -> str:
+    return fragment(request, "board_parts.html.j2", visitor=visitor, **values)
+
+
+def _seen(held: Held) -> str:
+    return f"{held.stamp.state}-{held.stamp.events}"
+
+
+def _values(held: Held, run: str, narrow: Narrowing) -> dict[str, Any]:
+    named = {"provider": narrow.providers, "defence": narrow.defences, "attack": narrow.attacks}
+    query = urlencode({name: sorted(chosen) for name, chosen in named.items()}, doseq=True)
+    return {
+        "run": run,
+        "contents": held.contents,
+        "results": held.contents.results,
+        "seen": _seen(held),
+        "events": held.stamp.events,
+        "query": f"?{query}" if query else "",
+        "chosen": named,
+        "box": _box,
+        "described": described,
+        "is_gallery": lambda picture: isinstance(picture, Gallery),
+        "runtime": address(CHARTS),
+        "theme": {placeholder: f"var({paint.variable})" for placeholder, paint in theme().items()},
+        "fold_after": FOLD_AFTER,
+    }
+
+
+def _box(picture: Picture) -> tuple[int, int]:
+    """The size that a chart will have, so that nothing moves when it is drawn."""
+    return picture.size if isinstance(picture, Chart) else (540, 400)
