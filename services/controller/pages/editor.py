@@ -1,0 +1,165 @@
+"""``/scenarios``: ready scenarios to begin with, and an editor whose checks run here."""
+
+from __future__ import annotations
+
+import re
+from difflib import unified_diff
+from functools import cache
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, Query, Request, Response
+from fastapi.responses import HTMLResponse
+
+from leakrange.scenario.naming import Names
+from leakrange.scenario.outline import outline
+from leakrange.scenario.shipped import shipped
+from leakrange.scenario.yaml_source import MAX_BYTES
+from leakrange.wire.errors import InvalidScenario, NotFound
+from services.controller.pages.rendering import fragment, see_other, show
+from services.controller.pages.visitors import Operating, Reading
+from services.controller.requests import FORM, LONGEST
+from services.controller.runs.service import RunService
+from services.controller.scenarios.schemas import Checked, Mistake
+from services.controller.scenarios.service import ScenarioService
+
+router = APIRouter(include_in_schema=False)
+
+EMPTY = """\
+name: my-scenario
+seeds: [0, 1, 2]
+data: digits
+
+providers:
+  honest: {behaviour: honest, target: parity, sensitive: slant}
+
+attacks:
+  outside: {kind: attribute-inference}
+"""
+SECTIONS = ("seeds", "data", "providers", "clients", "defences", "attacks", "budgets")
+
+Text = Annotated[str, Form(max_length=MAX_BYTES)]
+Origin = Annotated[str, Form(max_length=LONGEST, pattern=r"^[A-Za-z0-9-]*$")]
+Source = Annotated[str, Query(alias="from", max_length=LONGEST, pattern=FORM)]
+
+
+@router.get("/scenarios")
+async def scenarios(request: Request, visitor: Reading) -> Response:
+    """What there is to begin with."""
+    return show(request, "scenarios.html.j2", visitor=visitor, scenarios=shipped().values(), data=_data())
+
+
+@router.get("/scenarios/new")
+async def write(
+    request: Request,
+    visitor: Reading,
+    source: Source = "",
+    at: Annotated[str, Query(max_length=32, pattern="^[a-z]*$")] = "",
+) -> Response:
+    """The editor, with a ready scenario, that of a run, or one that is short."""
+    text, origin, load = EMPTY, "", False
+    if source in shipped():
+        text = shipped()[source].text
+    elif source:
+        runs: RunService = request.app.state.runs
+        found = await runs.written(source)
+        text, origin, load = found.text, source, found.load
+    return await _editor(request, visitor, text.replace("\r\n", "\n"), origin=origin, load=load, at=at)
+
+
+@router.post("/scenarios/check")
+async def check(
+    request: Request, visitor: Reading, text: Text = "", origin: Origin = "", load: bool = Form(False)
+) -> Response:
+    """The editor again with what is wrong, or that alone for the script that exchanges it."""
+    text = text.replace("\r\n", "\n")
+    if "HX-Request" in request.headers:
+        told = await _told(request, text, origin)
+        return HTMLResponse(fragment(request, "checked.html.j2", visitor=visitor, **told))
+    return await _editor(request, visitor, text, origin=origin, load=load)
+
+
+@router.post("/scenarios/start")
+async def start(
+    request: Request, operator: Operating, text: Text = "", origin: Origin = "", load: bool = Form(False)
+) -> Response:
+    """Begin a run and go to its page; where the scenario has mistakes, show them."""
+    runs: RunService = request.app.state.runs
+    text = text.replace("\r\n", "\n")
+    try:
+        begun = await runs.start(text.encode(), load=load, origin=origin or None)
+    except InvalidScenario as error:
+        found = [Mistake.model_validate(each) for each in error.extra["mistakes"]]
+        refused = Checked(valid=False, mistakes=found)
+        return await _editor(
+            request, operator, text, origin=origin, load=load, checked=refused, status=error.status
+        )
+    return see_other(f"/runs/{begun.id}")
+
+
+async def _editor(
+    request: Request,
+    visitor: Any,
+    text: str,
+    *,
+    origin: str,
+    load: bool,
+    at: str = "",
+    checked: Checked | None = None,
+    status: int = 200,
+) -> Response:
+    told = await _told(request, text, origin, checked)
+    return show(
+        request,
+        "editor.html.j2",
+        status=status,
+        visitor=visitor,
+        text=text,
+        origin=origin,
+        load=load,
+        at=_line_of(text, at),
+        **told,
+    )
+
+
+async def _told(request: Request, text: str, origin: str, checked: Checked | None = None) -> dict[str, Any]:
+    """What is said of a scenario, and what it has other than the run that it was taken from."""
+    service: ScenarioService = request.app.state.scenarios
+    if checked is None:
+        checked = await service.check(text.encode())
+    before = await _original(request, origin)
+    return {"checked": checked, "changes": _changes(before, text) if before is not None else None}
+
+
+async def _original(request: Request, origin: str) -> str | None:
+    if not origin:
+        return None
+    runs: RunService = request.app.state.runs
+    try:
+        return (await runs.written(origin)).text.replace("\r\n", "\n")
+    except NotFound:
+        return None
+
+
+def _changes(before: str, after: str) -> list[tuple[str, str]]:
+    """The lines of a difference, each with what it is: "gone", "new", "same" or "where"."""
+    kinds = {"-": "gone", "+": "new", "@": "where"}
+    lines = list(unified_diff(before.splitlines(), after.splitlines(), n=1, lineterm=""))[2:]
+    return [(kinds.get(line[:1], "same"), line if line.startswith("@") else line[1:]) for line in lines]
+
+
+def _line_of(text: str, key: str) -> int:
+    """The line, from 1, of a section; 0 where none is named. Of one that is not there the last line."""
+    if not key:
+        return 0
+    found = re.search(rf"^{re.escape(key)}:", text, re.M)
+    return text.count("\n", 0, found.start() if found else len(text)) + 1
+
+
+@cache
+def _data() -> dict[str, list[str]]:
+    """The data sets that each ready scenario wants."""
+    found = {}
+    for name, one in shipped().items():
+        read = outline(one.text)
+        found[name] = list(dict.fromkeys(Names(read.root, read.anchors).labels().values()))
+    return found
