@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
-from collections.abc import Callable, Coroutine, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
 
 import httpx
 import pytest
@@ -16,10 +13,9 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from services.controller.settings import ControllerSettings
 from tests.controller.conftest import OPERATOR, Api, serve, settings
+from tests.pages.furnished import Place, furnished
 
-__all__ = ["awaited", "opened", "settings"]
-
-T = TypeVar("T")
+__all__ = ["opened", "settings"]
 
 CHROMIUM = shutil.which("chromium")
 
@@ -44,6 +40,13 @@ def site(settings: Callable[..., ControllerSettings]) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def place(settings: Callable[..., ControllerSettings], redis_url: str) -> Iterator[Place]:
+    """A controller with something on every page, and a real proxy."""
+    with furnished(settings, redis_url) as found:
+        yield found
+
+
 @pytest.fixture
 def api(site: str) -> Iterator[Api]:
     """That controller; what a test starts is cancelled at its end."""
@@ -53,12 +56,6 @@ def api(site: str) -> Iterator[Api]:
         for run in made.get("/v1/runs?limit=200")["runs"]:
             if run["state"] in ("queued", "running"):
                 made.cancel(run["id"])
-
-
-def awaited(coroutine: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine, whether or not a browser's event loop runs in this thread."""
-    with ThreadPoolExecutor(1) as thread:
-        return thread.submit(asyncio.run, coroutine).result()
 
 
 @contextmanager

@@ -1,0 +1,50 @@
+"""An audit of every page by axe-core: no serious finding, light and dark."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from services.controller.pages.navigation import MENU
+from tests.pages.conftest import opened
+from tests.pages.furnished import RECIPE, Place
+
+AXE = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
+ASK = """() => axe.run(document, {
+  resultTypes: ["violations"],
+  runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+}).then(({ violations }) => violations.map(it => [it.impact, it.id,
+  it.nodes.map(node => node.html.slice(0, 200) + " " + node.failureSummary).slice(0, 3)]))"""
+SERIOUS = ("serious", "critical")
+
+
+def findings(tab: Page) -> list[object]:
+    """What axe-core finds on the page, of its two gravest kinds."""
+    tab.evaluate(AXE)
+    return [found for found in tab.evaluate(ASK) if found[0] in SERIOUS]
+
+
+def paths(place: Place) -> list[str]:
+    """Every page: those of the menu, and one of each kind that they lead to."""
+    more = [f"/models/{RECIPE.digest()}", f"/audits/{place.passed}", f"/audits/{place.failed}", "/login"]
+    return [*(entry.path for entry in MENU), *more]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_keeps_anybody_out(browser: Browser, place: Place, scheme: str) -> None:
+    found = {}
+    with opened(browser, place.url, scheme=scheme, operator=True) as tab:
+        for path in paths(place):
+            tab.goto(place.url + path)
+            found[path] = findings(tab)
+    assert {path: each for path, each in found.items() if each} == {}
+
+
+def test_the_audit_sees_what_is_wrong(browser: Browser, place: Place) -> None:
+    with opened(browser, place.url) as tab:
+        tab.evaluate(
+            "document.body.insertAdjacentHTML('beforeend', '<img src=\"/static/x/icon.svg\"><input>')"
+        )
+        assert {found[1] for found in findings(tab)} == {"image-alt", "label"}
