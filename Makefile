@@ -96,10 +96,11 @@ reproduce-quick: $(DEMO_READY)
 
 COMPOSE_SECRETS := LEAKRANGE_OPERATOR_KEY LEAKRANGE_FLEET_SECRET POSTGRES_PASSWORD REDIS_OPERATOR_PASSWORD \
   REDIS_PROXY_PASSWORD REDIS_CONTROLLER_PASSWORD REDIS_FLEET_PASSWORD
+OBSERVE_SECRETS := LEAKRANGE_METRICS_KEY REDIS_FLOWER_PASSWORD FLOWER_PASSWORD GRAFANA_PASSWORD
 
 # What is in .env stays: a newer version adds the secrets that it needs besides.
 compose-env:
-	@umask 077; touch .env; for name in $(COMPOSE_SECRETS); do \
+	@umask 077; touch .env; for name in $(COMPOSE_SECRETS) $(OBSERVE_SECRETS); do \
 	  grep -q "^$$name=" .env || echo "$$name=$$(od -An -N24 -tx1 /dev/urandom | tr -d ' \n')" >> .env; \
 	done
 	@echo "every secret is in .env, each made at random; git ignores it"

@@ -48,7 +48,7 @@ def main() -> None:
             "--pool=prefork",
             "--without-gossip",
             "--without-mingle",
-            "--without-heartbeat",
+            *(["--task-events"] if settings.task_events else ["--without-heartbeat"]),
         ]
     )
 

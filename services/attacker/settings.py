@@ -45,6 +45,8 @@ class FleetSettings(BaseSettings):
     """``auto``: the GPU where there is one."""
     traces: Path | None = None
     """A folder to which each process writes its spans as JSON lines; None: none, or to a collector alone."""
+    task_events: bool = False
+    """Tell Celery's monitors, such as Flower, of the worker and its jobs."""
     metrics_port: Annotated[int, Field(ge=1, le=65_535)] | None = None
     """Where the worker tells Prometheus of its jobs, at ``/metrics``; None: nowhere."""
     host: str = "127.0.0.1"

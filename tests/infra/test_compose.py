@@ -35,7 +35,16 @@ OURS = {
     "federate",
     "load",
     "load-worker",
+    "flower",
 }
+OBSERVED = {
+    "LEAKRANGE_METRICS_KEY",
+    "LEAKRANGE_METRICS_PORT",
+    "LEAKRANGE_TASK_EVENTS",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+}
+SHOWING = {"prometheus", "jaeger", "grafana", "flower"}
+"""What shows somebody metrics, traces or jobs."""
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +97,21 @@ def test_who_has_to_meet_meets(services: dict[str, Any], one: str, other: str) -
 def test_an_attacker_is_told_neither_the_operator_key_nor_the_database(services: dict[str, Any]) -> None:
     for party in ("attacker", "trainer"):
         own = {"LEAKRANGE_FLEET_SECRET"} if party == "attacker" else {"LEAKRANGE_TRAIN_THREADS"}
-        assert set(services[party]["environment"]) == {"LEAKRANGE_REDIS_URL"} | own
+        assert set(services[party]["environment"]) == {"LEAKRANGE_REDIS_URL"} | own | OBSERVED
     assert not any("models" in volume for volume in services["attacker"]["volumes"])
+
+
+def test_what_shows_metrics_and_traces_is_out_of_everybodys_reach(services: dict[str, Any]) -> None:
+    for name in SHOWING:
+        assert networks(services[name]) == {"observe"}
+    inside = {name for name, service in services.items() if "observe" in networks(service)}
+    assert inside == SHOWING | {"scraper", "collector", "redis"}
+    # These two reach everybody, so nobody must get anything from them.
+    assert "--web.listen-address=127.0.0.1:9090" in services["scraper"]["command"]
+    assert "--agent" in services["scraper"]["command"]  # which answers no query in any case
+    receivers = yaml.safe_load((ROOT / "infra/otel/collector.yml").read_text())
+    assert receivers["receivers"] == {"otlp": {"protocols": {"http": {"endpoint": "0.0.0.0:4318"}}}}
+    assert "extensions" not in receivers["service"]
 
 
 def test_devices_of_a_federation_meet_their_server_alone_and_start_only_when_asked_for(
@@ -120,14 +142,14 @@ def test_every_container_is_confined(services: dict[str, Any]) -> None:
 
 def test_images_are_pinned(services: dict[str, Any]) -> None:
     for name, service in services.items():
-        assert re.search(r":\d[\w.-]*$", service["image"]), f"{name}: {service['image']}"
+        assert re.search(r":v?\d[\w.-]*$", service["image"]), f"{name}: {service['image']}"
 
 
-def test_only_controller_proxy_and_load_page_are_published_and_on_this_machine_alone(
+def test_only_what_people_look_at_is_published_and_on_this_machine_alone(
     services: dict[str, Any],
 ) -> None:
     published = {name: service["ports"] for name, service in services.items() if "ports" in service}
-    assert set(published) == {"controller", "load", "proxy"}
+    assert set(published) == {"controller", "load", "proxy"} | SHOWING
     assert all(port.startswith("127.0.0.1:") for ports in published.values() for port in ports)
 
 
@@ -216,14 +238,15 @@ def test_redis_starts_with_its_users_and_each_party_comes_as_itself(
         "attacker": ("fleet", "FLEET"),
         "trainer": ("fleet", "FLEET"),
     }
-    [mounted] = [volume for volume in services["redis"]["volumes"] if volume.startswith("./")]
-    source, target, mode = mounted.split(":")
-    assert mode == "ro"
+    mounted = [volume.split(":") for volume in services["redis"]["volumes"] if volume.startswith("./")]
+    assert {mode for _, _, mode in mounted} == {"ro"}
     shell, option, script = services["redis"]["command"]
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    script = script.replace("$$", "$").replace(target, str(ROOT / source))
+    script = script.replace("$$", "$")
+    for source, target, _ in mounted:
+        script = script.replace(target, str(ROOT / source))
     script = script.replace("/tmp/", f"{tmp_path}/").replace("/data", str(tmp_path))
     script = script.replace("redis-server", f"{get_binary_path()}") + f" --port {port}"
     process = subprocess.Popen(
@@ -237,8 +260,8 @@ def test_redis_starts_with_its_users_and_each_party_comes_as_itself(
             retry=Retry(ConstantBackoff(0.05), 200),
         ) as client:
             names = {line.split()[1] for line in client.acl_list()}
-        assert names == {"default", "operator", "proxy", "controller", "fleet"}
-        for user in ("proxy", "controller", "fleet"):
+        assert names == {"default", "operator", "proxy", "controller", "fleet", "flower"}
+        for user in ("proxy", "controller", "fleet", "flower"):
             password = passwords[f"{user.upper()}_PASSWORD"]
             with redis.Redis(port=port, username=user, password=password) as client:
                 assert client.ping()

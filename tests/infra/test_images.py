@@ -25,7 +25,7 @@ def stages() -> dict[str, str]:
     return found
 
 
-PARTIES = ("proxy", "controller", "provider", "edge", "attacker", "load", "federation")
+PARTIES = ("proxy", "controller", "provider", "edge", "attacker", "load", "flower", "federation")
 
 
 def test_no_image_runs_as_root_and_each_tells_its_health() -> None:
@@ -38,12 +38,13 @@ def test_no_image_runs_as_root_and_each_tells_its_health() -> None:
 def test_each_image_installs_its_partys_extra_and_no_more() -> None:
     recipes = stages()
     wanted = {
-        "proxy": ["proxy"],
-        "controller": ["controller"],
-        "provider": ["models", "provider"],
-        "edge": ["models"],
-        "attacker": ["models", "attacker"],
-        "load": ["models", "load"],
+        "proxy": ["proxy", "observe"],
+        "controller": ["controller", "observe"],
+        "provider": ["models", "observe", "provider"],
+        "edge": ["models", "observe"],
+        "attacker": ["models", "observe", "attacker"],
+        "load": ["models", "observe", "load"],
+        "flower": ["flower"],
         "federation": ["federation"],
     }
     for party, extras in wanted.items():

@@ -24,8 +24,10 @@ DECLARED = parties(behaviours())
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 IN_THE_IMAGE = {"host", "port", "models_dir", "releases_dir", "state_dir"}
 """Settings that the images give: what Compose mounts at these paths is what counts."""
-CHOSEN = {"log_level", "allowed_hosts", "withdraw_after", "migrate", "train_threads", "workers"}
-"""Settings that Compose gives besides: none of them is anybody's secret or address."""
+OBSERVED = {"metrics_key", "metrics_port", "task_events", "otel_exporter_otlp_endpoint"}
+"""Settings by which Compose lets parties be observed."""
+CHOSEN = OBSERVED | {"log_level", "allowed_hosts", "withdraw_after", "migrate", "train_threads", "workers"}
+"""Settings that Compose gives besides: no party learns another's address by them, or a secret to act with."""
 
 by_name = pytest.mark.parametrize("party", DECLARED, ids=lambda party: party.name)
 
@@ -39,6 +41,10 @@ def test_compose_has_every_party_and_no_other_of_ours() -> None:
         "federate": ["federation"],
         "load": ["load"],
         "load-worker": ["load"],
+        **{
+            name: ["observe"]
+            for name in ("scraper", "prometheus", "collector", "jaeger", "grafana", "flower")
+        },
     }
     assert built - set(profiles) == {party.name for party in DECLARED} | {"migrate"}
 
