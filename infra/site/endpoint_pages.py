@@ -94,10 +94,8 @@ def _page(name: str, document: Mapping[str, Any]) -> Iterator[str]:
 
 def _operation(method: str, path: str, operation: Mapping[str, Any], shared: list[Any]) -> Iterator[str]:
     yield f"### {method.upper()} {path}"
-    if summary := operation.get("summary"):
-        yield f"**{paragraph(summary)}**"
-    if told := operation.get("description"):
-        yield paragraph(told)
+    # A summary that nobody wrote is the name of a function.
+    yield paragraph(operation.get("description") or operation.get("summary"))
     parameters = [*shared, *operation.get("parameters", [])]
     if parameters:
         rows = [

@@ -6,8 +6,8 @@ __all__ = ["cell", "code", "paragraph", "sentence"]
 
 
 def code(text: str) -> str:
-    """For a cell of a table, as code."""
-    return f"`{' '.join(text.split())}`".replace("|", "\\|")
+    """For a cell of a table, as code, where Markdown reads nothing."""
+    return f"`{' '.join(text.split())}`"
 
 
 def cell(text: str) -> str:
@@ -16,7 +16,7 @@ def cell(text: str) -> str:
 
 
 def paragraph(text: str | None) -> str:
-    """A docstring's words on one line each, with what Sphinx writes for code written as Markdown does."""
+    """A docstring on one line, with code as Markdown writes it and not as Sphinx does."""
     return " ".join((text or "").split()).replace("``", "`").replace("<", "&lt;")
 
 
