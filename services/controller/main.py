@@ -23,6 +23,7 @@ from leakrange.wire.transport import AiohttpTransport
 from services.controller.audits.endpoints import router as audits
 from services.controller.audits.service import AuditService
 from services.controller.catalogue.endpoints import router as catalogue
+from services.controller.live.service import LiveService
 from services.controller.load.endpoints import router as load
 from services.controller.load.service import LoadService
 from services.controller.metrics import Standing
@@ -71,6 +72,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
         app.state.runs = service = RunService(database, parties.releases, news, supervisor)
         app.state.scenarios = ScenarioService(database)
         app.state.views = ViewService(service)
+        app.state.live = live = LiveService(database, news)
         app.state.load = LoadService(database, parties.releases, supervisor)
         app.state.audits = examiner = AuditService(
             database, fleet, parties.proxy, transport, parties.releases, settings
@@ -83,6 +85,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
             yield
         finally:
             service.close()
+            live.close()
             await supervisor.stop()
             await examiner.stop()
             await parties.keeper.stop()

@@ -22,4 +22,5 @@ class ControllerServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Overrides uvicorn's method."""
         self._app.state.runs.close()
+        self._app.state.live.close()
         await super().shutdown(sockets)

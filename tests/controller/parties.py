@@ -241,7 +241,10 @@ class StoodIn:
 
 @asynccontextmanager
 async def stood_in(
-    plan: Plan, settings: ControllerSettings, members: Iterable[int] = ()
+    plan: Plan,
+    settings: ControllerSettings,
+    members: Iterable[int] = (),
+    scenario: dict[str, Any] | None = None,
 ) -> AsyncIterator[StoodIn]:
     """Everything that a run of ``plan`` needs; ``settings`` name a migrated database and an empty Redis."""
     key = settings.operator_key.get_secret_value()
@@ -270,7 +273,8 @@ async def stood_in(
             proxy_for_clients=proxy_url,
         )
         async with database.write() as session:
-            run = (await Runs(session).create("stood-in", scenario_yaml="", scenario={})).id
+            stored = {"scenario": scenario or {}, "plan": plan.model_dump(mode="json")}
+            run = (await Runs(session).create("stood-in", scenario_yaml="", **stored)).id
         await fleet.start()
         working = asyncio.create_task(worker.work())
         try:

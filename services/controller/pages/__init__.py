@@ -8,12 +8,24 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
-from services.controller.pages import assets, audits, board, editor, home, keys, login, models, run_actions
+from services.controller.pages import (
+    assets,
+    audits,
+    board,
+    editor,
+    home,
+    keys,
+    login,
+    models,
+    run,
+    run_actions,
+    tour,
+)
 from services.controller.pages.problems import told_as_pages
 
 __all__ = ["add_pages"]
 
-PAGES = (assets, login, home, board, run_actions, editor, models, keys, audits)
+PAGES = (assets, login, home, tour, run, board, run_actions, editor, models, keys, audits)
 
 
 def add_pages(app: FastAPI) -> None:

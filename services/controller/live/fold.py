@@ -1,0 +1,262 @@
+"""Makes a run's state of its events: the same events give the same state, whoever reads them, and whenever.
+
+What the run is made of comes from its plan; everything that happens comes from events.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, cast
+
+from leakrange.data import Names, names
+from leakrange.metrics import described
+from leakrange.scenario.plan import Plan
+from leakrange.scenario.results import TrialResult
+from leakrange.wire.events import (
+    EVENTS,
+    AccountOpened,
+    AccountsSettled,
+    JobDone,
+    JobFailed,
+    JobProgress,
+    JobsExpected,
+    JobStarted,
+    ModelServed,
+    RunEvent,
+    RunFinished,
+    RunQueued,
+    RunRunning,
+    TrialEnded,
+    TrialStarted,
+)
+from services.controller.live.state import (
+    Account,
+    Cell,
+    CellState,
+    Flow,
+    Message,
+    Model,
+    Provider,
+    Running,
+    RunState,
+    Work,
+)
+
+__all__ = ["Fold"]
+
+QUIET = ("job.progress", "jobs.expected", "job.started", "trial.started", "accounts.settled")
+"""Kinds of events that are not among the last messages: what they say shows elsewhere."""
+
+
+class Fold:
+    """The state of one run. ``scenario`` is its scenario as it was expanded."""
+
+    def __init__(self, plan: Plan, scenario: Mapping[str, Any]) -> None:
+        self.state = _at_first(plan, scenario)
+        self._models = self.state.models
+        self._needed_by: defaultdict[str, list[Cell]] = defaultdict(list)
+        for trial in plan.trials:
+            needs = trial.needs
+            probes = (name for own in needs.probes.values() for name in own)
+            for name in {*needs.streams, *needs.undefended, *probes}:
+                self._needed_by[name].append(self.state.trials[trial.result.id])
+
+    def take(self, number: int, kind: str, at: datetime, data: Mapping[str, Any]) -> None:
+        """The next event. One of a kind that is not known changes nothing but the number."""
+        state, when = self.state, at.timestamp()
+        state.seq, state.last = number, max(state.last, when)
+        if kind not in EVENTS:
+            return
+        event = EVENTS[kind].model_validate(data)
+        self._apply(event, when, kind)
+        if event.message and kind not in QUIET:
+            state.messages.append(Message(number, when, kind, event.message))
+
+    def _apply(self, event: RunEvent, at: float, kind: str) -> None:
+        match event:
+            case RunQueued():
+                self.state.name = event.name
+            case RunRunning():
+                self.state.state, self.state.began = "running", at
+            case RunFinished():
+                self._finished(event)
+            case JobsExpected():
+                self._work(event.kind).expected += event.count
+            case JobStarted():
+                self._started(event)
+            case JobProgress():
+                self._progressed(event)
+            case JobDone():
+                self._done(event, at)
+            case JobFailed():
+                self._failed(event)
+            case ModelServed():
+                self._served(event)
+            case AccountOpened():
+                self.state.accounts[event.key] = Account(
+                    event.key, event.holder, event.provider, event.defence, event.budget
+                )
+            case AccountsSettled():
+                self._settled(event)
+            case TrialStarted():
+                self._cell(event.trial).state = "running"
+            case TrialEnded():
+                self._judged(event, kind.removeprefix("trial."))
+
+    # --- the run -------------------------------------------------------------------------------------
+
+    def _finished(self, event: RunFinished) -> None:
+        state = self.state
+        state.state = event.state
+        state.error = event.message if event.state == "failed" else ""
+        state.running.clear()
+        for work in state.work.values():
+            work.running = 0
+        for cell in state.trials.values():
+            if cell.state in ("queued", "running"):
+                cell.state = "cancelled"
+        for model in self._models.values():
+            if model.state == "training":
+                model.state, model.progress = "waiting", 0.0
+
+    # --- jobs ----------------------------------------------------------------------------------------
+
+    def _work(self, kind: str) -> Work:
+        return self.state.work.setdefault(kind, Work())
+
+    def _started(self, event: JobStarted) -> None:
+        self._work(event.kind).running += event.identity not in self.state.running
+        about = event.trial or event.probe or event.stream or event.model
+        self.state.running[event.identity] = Running(event.kind, about)
+        for cell in self._needed_by.get(event.stream or event.probe, ()):
+            if cell.state in ("queued", "failed"):
+                cell.state = "running"
+
+    def _progressed(self, event: JobProgress) -> None:
+        running = self.state.running.get(event.identity)
+        if running is None:
+            return  # it has ended meanwhile
+        running.progress, running.said = event.progress, event.message
+        if event.model in self._models:
+            model = self._models[event.model]
+            model.state, model.progress = "training", event.progress
+            model.figures |= event.figures
+
+    def _ended(self, event: JobDone | JobFailed) -> Work:
+        work = self._work(event.kind)
+        work.running -= self.state.running.pop(event.identity, None) is not None
+        return work
+
+    def _done(self, event: JobDone, at: float) -> None:
+        self._ended(event).done += 1
+        if event.kind == "train" and (model := self._models.get(event.model)) is not None:
+            if model.state != "serving":
+                model.state = "trained"
+            model.progress, model.already = 1.0, model.already or event.already
+            model.figures |= event.figures
+        if event.samples:
+            self._exchanged(event, at)
+
+    def _exchanged(self, event: JobDone, at: float) -> None:
+        state, account = self.state, self.state.accounts.get(event.key)
+        holder = "attacker" if account is None else account.holder
+        flows = [state.flows.setdefault(holder, Flow())]
+        if event.provider in state.providers:
+            flows.append(state.providers[event.provider].flow)
+        if event.defence not in state.undefended:
+            flows.append(state.defended)
+        for flow in flows:
+            flow.add(at, event.samples, event.requests, event.sent)
+        if account is not None:
+            account.spent += event.samples
+
+    def _failed(self, event: JobFailed) -> None:
+        self._ended(event).failed += 1
+        if event.kind == "train" and event.model in self._models:
+            self._models[event.model].state = "failed"
+
+    def _served(self, event: ModelServed) -> None:
+        if event.model in self._models:
+            model = self._models[event.model]
+            model.state, model.progress = "serving", 1.0
+
+    def _settled(self, event: AccountsSettled) -> None:
+        for name, spent in event.spent.items():
+            if (account := self.state.accounts.get(name)) is not None:
+                account.spent, account.settled = spent, True
+
+    # --- trials --------------------------------------------------------------------------------------
+
+    def _cell(self, trial: str) -> Cell:
+        return self.state.trials[trial]
+
+    def _judged(self, event: TrialEnded, state: str) -> None:
+        cell = self._cell(event.trial)
+        cell.state = cast("CellState", state)
+        cell.metric, cell.value = event.leakage, event.metrics.get(event.leakage)
+        cell.beyond = _beyond(event)
+        cell.gain, cell.error = event.gain, event.message if state != "done" else ""
+
+
+def _at_first(plan: Plan, scenario: Mapping[str, Any]) -> RunState:
+    """The run before its first event."""
+    undefended = [name for name, chain in scenario.get("defences", {}).items() if not chain]
+    trials = {each.result.id: _cell(each.result) for each in plan.trials}
+    outside = {each.result.attack: None for each in plan.trials if each.needs.probes}
+    return RunState(
+        name=str(scenario.get("name", "")),
+        clients={name: each.get("count", 1) for name, each in scenario.get("clients", {}).items()},
+        defences=list(dict.fromkeys(each.defence for each in trials.values())),
+        undefended=undefended,
+        outside=list(outside),
+        inside=list(dict.fromkeys(each.attack for each in trials.values() if each.attack not in outside)),
+        served=len(plan.models),
+        providers=_providers(plan),
+        others={each.id: Model(each.id) for each in plan.trained if each not in plan.models},
+        trials=trials,
+    )
+
+
+def _providers(plan: Plan) -> dict[str, Provider]:
+    found: dict[str, Provider] = {}
+    for planned in plan.models:
+        own = found.setdefault(
+            planned.provider,
+            Provider(
+                planned.provider,
+                planned.plays,
+                _listed(planned.target),
+                _listed(planned.sensitive),
+                planned.release,
+            ),
+        )
+        own.models[planned.id] = Model(planned.id, planned.plays)
+    return found
+
+
+def _beyond(event: TrialEnded) -> float | None:
+    metric = described(event.leakage)
+    level = event.metrics.get(metric.chance) if isinstance(metric.chance, str) else metric.chance
+    value = event.metrics.get(metric.name)
+    if value is None or level is None:
+        return None
+    return value - level if metric.higher else level - value
+
+
+def _listed(attributes: Names | None) -> str:
+    return ", ".join(names(attributes))
+
+
+def _cell(result: TrialResult) -> Cell:
+    return Cell(
+        result.id,
+        result.provider,
+        result.defence,
+        result.attack,
+        result.knowledge,
+        result.budget,
+        result.seed,
+        result.sensitive,
+    )

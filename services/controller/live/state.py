@@ -1,0 +1,197 @@
+"""What is known of a run after some of its events."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Literal
+
+__all__ = [
+    "WINDOW",
+    "Account",
+    "Cell",
+    "Flow",
+    "Message",
+    "Model",
+    "Provider",
+    "RunState",
+    "Running",
+    "Work",
+]
+
+WINDOW = 10.0
+"""Seconds over which a rate is measured."""
+Progress = Literal["waiting", "training", "trained", "serving", "failed"]
+CellState = Literal["queued", "running", "done", "refused", "failed", "cancelled"]
+
+
+@dataclass
+class Flow:
+    """What went over HTTP between two parties: all of it, and when it came of late."""
+
+    samples: int = 0
+    requests: int = 0
+    sent: int = 0
+    _recent: deque[tuple[float, int, int]] = field(default_factory=deque)
+
+    def add(self, at: float, samples: int, requests: int, sent: int = 0) -> None:
+        """Count an exchange at a time (seconds since the epoch)."""
+        self.samples += samples
+        self.requests += requests
+        self.sent += sent
+        self._recent.append((at, samples, requests))
+        while self._recent[0][0] <= at - WINDOW:
+            self._recent.popleft()
+
+    def rate(self, now: float) -> tuple[float, float]:
+        """Samples and requests a second, in the `WINDOW` before ``now``."""
+        late = [each for each in self._recent if now - WINDOW < each[0] <= now]
+        return sum(each[1] for each in late) / WINDOW, sum(each[2] for each in late) / WINDOW
+
+
+@dataclass
+class Model:
+    """One model of a provider, or what else is trained. ``progress`` is the share in [0, 1] of its training
+    that is done, ``figures`` are those on validation samples so far."""
+
+    id: str
+    behaviour: str = ""
+    state: Progress = "waiting"
+    progress: float = 0.0
+    figures: dict[str, float] = field(default_factory=dict)
+    already: bool = False
+
+
+@dataclass
+class Provider:
+    """A provider of the scenario with its models, one for each seed, and what was asked of it."""
+
+    name: str
+    behaviour: str
+    target: str
+    hides: str
+    """What an attack is after; empty where nothing is hidden."""
+    release: str
+    models: dict[str, Model] = field(default_factory=dict)
+    flow: Flow = field(default_factory=Flow)
+
+    @property
+    def plays(self) -> str:
+        """Honest, curious, vicious: its behaviour without the method."""
+        return self.behaviour.partition("/")[0]
+
+    @property
+    def trained(self) -> int:
+        """How many of its models are trained."""
+        return sum(each.state in ("trained", "serving") for each in self.models.values())
+
+
+@dataclass
+class Account:
+    """An API key: ``spent`` is the samples that the run has answers for, and once it is ``settled``, what the
+    proxy's ledger says."""
+
+    name: str
+    holder: str
+    provider: str
+    defence: str
+    budget: int
+    spent: int = 0
+    settled: bool = False
+
+
+@dataclass
+class Cell:
+    """A trial: one cell of the matrix."""
+
+    id: str
+    provider: str
+    defence: str
+    attack: str
+    knowledge: str
+    budget: int
+    seed: int
+    hidden: str
+    state: CellState = "queued"
+    metric: str = ""
+    value: float | None = None
+    gain: float | None = None
+    beyond: float | None = None
+    """How far it went from chance, in the metric's unit."""
+    error: str = ""
+
+
+@dataclass
+class Work:
+    """Jobs of one kind."""
+
+    expected: int = 0
+    running: int = 0
+    done: int = 0
+    failed: int = 0
+
+
+@dataclass
+class Running:
+    """A job that is under way."""
+
+    kind: str
+    about: str
+    progress: float = 0.0
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class Message:
+    """What an event said to people, and when (seconds since the epoch)."""
+
+    number: int
+    at: float
+    kind: str
+    text: str
+
+
+@dataclass
+class RunState:
+    """Everything together. ``seq`` is the number of the last event; times are seconds since the epoch."""
+
+    name: str = ""
+    state: str = "queued"
+    seq: int = 0
+    began: float | None = None
+    last: float = 0.0
+    error: str = ""
+    clients: dict[str, int] = field(default_factory=dict)
+    """How many users each kind of client has."""
+    defences: list[str] = field(default_factory=list)
+    undefended: list[str] = field(default_factory=list)
+    """Those of the defences that do nothing."""
+    outside: list[str] = field(default_factory=list)
+    """The attacks of those who ask as any customer does."""
+    inside: list[str] = field(default_factory=list)
+    """The attacks of providers, who read what users upload."""
+    served: int = 0
+    """How many models are to be served."""
+    providers: dict[str, Provider] = field(default_factory=dict)
+    others: dict[str, Model] = field(default_factory=dict)
+    """What else is trained: shadow models, obfuscators, students' teachers."""
+    flows: dict[str, Flow] = field(default_factory=dict)
+    """What each holder of keys exchanged with the proxy."""
+    defended: Flow = field(default_factory=Flow)
+    """What went through a defence."""
+    accounts: dict[str, Account] = field(default_factory=dict)
+    trials: dict[str, Cell] = field(default_factory=dict)
+    work: dict[str, Work] = field(default_factory=dict)
+    running: dict[str, Running] = field(default_factory=dict)
+    messages: deque[Message] = field(default_factory=lambda: deque(maxlen=8))
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing follows."""
+        return self.state in ("done", "failed", "cancelled")
+
+    @property
+    def models(self) -> dict[str, Model]:
+        """All models, by id."""
+        own = {name: each for provider in self.providers.values() for name, each in provider.models.items()}
+        return own | self.others

@@ -1,0 +1,236 @@
+"""What is happening in a run, in short sentences: each appears when, and only when, its condition holds in
+the run's state, with the figures of that moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from leakrange.metrics import described
+from leakrange.metrics.numbers import count, figure, percent
+from services.controller.live.state import Cell, Model, Provider, RunState
+from services.controller.live.view import side, strongest
+
+__all__ = ["STEPS", "Said", "Step", "tour"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A part of the explanation: ``says`` gives its text, None while there is nothing to say."""
+
+    name: str
+    title: str
+    says: Callable[[RunState], str | None]
+
+
+@dataclass(frozen=True)
+class Said:
+    """A step that has something to say."""
+
+    name: str
+    title: str
+    text: str
+
+
+def tour(state: RunState) -> list[Said]:
+    """The steps whose time has come, in order."""
+    return [Said(step.name, step.title, text) for step in STEPS if (text := step.says(state))]
+
+
+def _parties(state: RunState) -> str | None:
+    if not state.providers:
+        return None
+    many = len(state.providers)
+    said = [f"{count(many, 'provider')} {'offers a model' if many == 1 else 'offer models'} to users."]
+    for plays, one, several in (
+        ("honest", "trained for its task, and nothing else", "trained for their tasks, and nothing else"),
+        (
+            "curious",
+            "its outputs also carry {hides}, which no user agreed to tell",
+            "their outputs also carry {hides}, which no user agreed to tell",
+        ),
+        (
+            "vicious",
+            "its outputs carry so much of the input that it can be drawn again",
+            "their outputs carry so much of the input that it can be drawn again",
+        ),
+    ):
+        own = [each for each in state.providers.values() if each.plays == plays]
+        if own:
+            verb, what = ("is", one) if len(own) == 1 else ("are", several)
+            said.append(f"{len(own)} {verb} {plays}: {what.format(hides=_hidden(own))}.")
+    return " ".join(said)
+
+
+def _training(state: RunState) -> str | None:
+    trained, models = _trained(state), list(state.models.values())
+    if not trained and not any(each.state == "training" for each in models):
+        return None
+    already = sum(each.already for each in trained)
+    said = f"{len(trained)} of {count(len(models), 'model')} are trained"
+    said += f", {already} of them by earlier runs." if already else "."
+    now = max(
+        (each for each in models if each.state == "training"), key=lambda each: each.progress, default=None
+    )
+    if now is not None:
+        said += f" The furthest of the others, {now.id}, is {100 * now.progress:.0f}\u00a0% done"
+        honesty = now.figures.get("honesty")
+        said += (
+            f", and so far right on {percent(honesty)} of validation samples." if honesty is not None else "."
+        )
+    return said
+
+
+def _alike(state: RunState) -> str | None:
+    honest, others = _accuracies(state, honest=True), _accuracies(state, honest=False)
+    if not honest or not others:
+        return None
+    return (
+        f"At their tasks, honest models are right on {_span(honest)} of validation samples, the others on "
+        f"{_span(others)}. The decisions alone do not show what else the outputs carry."
+    )
+
+
+def _hides(state: RunState) -> str | None:
+    found = [
+        (model.figures["curiosity"], provider, model)
+        for provider in state.providers.values()
+        for model in provider.models.values()
+        if provider.plays == "curious" and "curiosity" in model.figures
+    ]
+    if not found:
+        return None
+    best, provider, model = max(found, key=lambda each: each[0])
+    when = "already" if model.state == "training" else "now"
+    return (
+        f"Of the curious providers “{provider.name}” reads most off its own outputs: {when} it tells "
+        f"“{provider.hides}” right on {percent(best)} of validation samples."
+    )
+
+
+def _users(state: RunState) -> str | None:
+    flow = state.flows.get("users")
+    if flow is None or not flow.samples:
+        return None
+    users = count(sum(state.clients.values()), "user")
+    far = f"so far for {count(flow.samples, 'sample')}, in {count(flow.requests, 'upload')}."
+    if any(each.release == "sample" for each in state.providers.values()):
+        return f"{users} send what their devices made of their samples, {far}"
+    return f"{users} run the models on their own devices: outputs leave them, and no sample does; {far}"
+
+
+def _proxy(state: RunState) -> str | None:
+    samples = sum(flow.samples for flow in state.flows.values())
+    if not samples:
+        return None
+    said = (
+        f"Everything passes the defence proxy. It has counted {count(samples, 'sample')} on "
+        f"{count(len(state.accounts), 'key')}"
+    )
+    active = [name for name in state.defences if name not in state.undefended]
+    if active and state.defended.samples:
+        said += (
+            f", and let only defended outputs through for {state.defended.samples:,} of them "
+            f"({', '.join(active)})"
+        )
+    return said + "."
+
+
+def _attackers(state: RunState) -> str | None:
+    flow = state.flows.get("attacker")
+    if flow is None or not flow.samples:
+        return None
+    keys = [each for each in state.accounts.values() if side(each.holder) == "attackers"]
+    budget, spent = sum(each.budget for each in keys), sum(each.spent for each in keys)
+    return (
+        f"Attackers hold keys like any customer ({', '.join(state.outside)}). They had "
+        f"{count(flow.samples, 'sample')} answered; of their budgets {max(0, budget - spent):,} of "
+        f"{budget:,} samples are left."
+    )
+
+
+def _open(state: RunState) -> str | None:
+    best = strongest(each for each in state.trials.values() if each.defence in state.undefended)
+    if best is None:
+        return None
+    return (
+        f"The worst leak so far, with no defence: the attack “{best.attack}” on “{best.provider}” "
+        f"{_claim(best)}."
+    )
+
+
+def _defended(state: RunState) -> str | None:
+    trials = list(state.trials.values())
+    best = strongest(each for each in trials if each.defence in state.undefended)
+    if best is None:
+        return None
+    parts = []
+    for defence in state.defences:
+        own = [each for each in trials if each.provider == best.provider and each.defence == defence]
+        same = strongest(each for each in own if each.metric == best.metric)
+        if defence not in state.undefended and same is not None:
+            parts.append(f"{defence} {_figure(same)}")
+    if not parts:
+        return None
+    return (
+        f"On the same provider a defence changes the strongest attack’s {described(best.metric).title}: from "
+        f"{_figure(best)} without one to {', '.join(parts)}."
+    )
+
+
+def _over(state: RunState) -> str | None:
+    if not state.over:
+        return None
+    states = [each.state for each in state.trials.values()]
+    done, failed = states.count("done"), states.count("failed")
+    said = f"The run is {state.state}: {done:,} of {count(len(states), 'trial')} have a result"
+    return said + (f", {failed:,} failed." if failed else ".")
+
+
+STEPS = (
+    Step("parties", "Who is who", _parties),
+    Step("training", "Training", _training),
+    Step("alike", "Nothing to see from outside", _alike),
+    Step("hides", "What a curious provider hides", _hides),
+    Step("users", "Users use the app", _users),
+    Step("proxy", "The proxy stands between", _proxy),
+    Step("attackers", "Attackers ask", _attackers),
+    Step("open", "What leaks undefended", _open),
+    Step("defended", "What a defence changes", _defended),
+    Step("over", "The end", _over),
+)
+
+
+def _trained(state: RunState) -> list[Model]:
+    return [each for each in state.models.values() if each.state in ("trained", "serving")]
+
+
+def _accuracies(state: RunState, *, honest: bool) -> list[float]:
+    return [
+        model.figures["honesty"]
+        for provider in state.providers.values()
+        if (provider.plays == "honest") == honest
+        for model in provider.models.values()
+        if model.state in ("trained", "serving") and "honesty" in model.figures
+    ]
+
+
+def _claim(cell: Cell) -> str:
+    metric = described(cell.metric)
+    claim = metric.claim or "reaches {value} of " + metric.title
+    return claim.format(value=_figure(cell), hidden=cell.hidden)
+
+
+def _figure(cell: Cell) -> str:
+    return figure(cell.value, described(cell.metric).unit)
+
+
+def _span(shares: list[float]) -> str:
+    low, high = percent(min(shares)), percent(max(shares))
+    return low if low == high else f"{low} to {high}"
+
+
+def _hidden(providers: Iterable[Provider]) -> str:
+    hides = dict.fromkeys(f"“{each.hides}”" for each in providers if each.hides)
+    return " or ".join(hides) or "something"

@@ -1,0 +1,160 @@
+"""The page of a run in a real browser: while it goes on, at its end, and for those who come late."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from services.controller.live.view import view
+from services.controller.settings import ControllerSettings
+from tests.controller.conftest import Api, serve
+from tests.controller.recorded import Recorded, recorded_run
+from tests.pages.conftest import opened
+
+
+@pytest.fixture(scope="module")
+def told(settings: Callable[..., ControllerSettings]) -> ControllerSettings:
+    made = settings()
+    with serve(made):  # which migrates the database
+        return made
+
+
+@pytest.fixture(scope="module")
+def recorded(told: ControllerSettings) -> Recorded:
+    return recorded_run(told)
+
+
+@pytest.fixture(scope="module")
+def url(recorded: Recorded, told: ControllerSettings) -> Iterator[str]:
+    """The page of the recorded run, at a controller that was started after its end."""
+    with serve(told) as site:
+        yield f"{site}/runs/{recorded.id}"
+
+
+def texts(tab: Page) -> dict[str, str]:
+    """All values on the page, by their places."""
+    found: dict[str, str] = tab.evaluate(
+        "Object.fromEntries([...document.querySelectorAll('[data-text]')]"
+        ".map(it => [it.dataset.text, it.textContent]))"
+    )
+    return found
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark"), (320, "light")])
+def test_the_end_of_a_run_stays_at_its_address(
+    browser: Browser, url: str, recorded: Recorded, width: int, scheme: str
+) -> None:
+    end = view(recorded.end, 0.0)
+    with opened(browser, url, width=width, scheme=scheme) as tab:
+        assert texts(tab).items() <= end.text.items()
+        cells = tab.locator(".grid [data-cell]")
+        assert cells.evaluate_all("all => all.map(it => it.dataset.state)") == ["done"] * len(
+            recorded.results
+        )
+        expect(tab.get_by_role("heading", name="What was found")).to_be_visible()
+        expect(tab.locator("#found p").first).to_contain_text("honest provider")
+        assert tab.locator("svg.wide").is_visible() == (width > 760)
+        assert tab.locator("svg.narrow").is_visible() == (width <= 760)
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        tab.get_by_text("The flows as a table").click()
+        users = tab.get_by_role("row", name="users’ devices")
+        expect(users).to_contain_text(f"{recorded.end.flows['users'].samples:,}")
+        loaded = tab.evaluate("performance.getEntriesByType('resource').map(it => it.name)")
+        assert not [name for name in loaded if "/live" in name]  # nothing more will come
+
+
+def test_a_trial_says_what_it_is_to_mouse_and_keyboard(browser: Browser, url: str) -> None:
+    with opened(browser, url) as tab:
+        said = tab.locator(".trials [role=status]")
+        tab.locator("[data-cell='0']").hover()
+        expect(said).to_contain_text("honest · none · outside (unaware)")
+        grid = tab.get_by_role("group", name="Trials by provider")
+        grid.focus()
+        tab.keyboard.press("End")
+        last = tab.locator("[data-cell]").last
+        expect(last).to_have_class("pointed")
+        expect(said).to_contain_text(str(last.get_attribute("data-title")))
+        tab.keyboard.press("ArrowLeft")
+        expect(last).not_to_have_class("pointed")
+
+
+def heard(url: str, after: int, **headers: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The changes that a page with the events up to that number is told."""
+    with httpx.stream("GET", f"{url}/live", params={"after": after}, headers=headers, timeout=30) as answer:
+        kind = ""
+        for line in answer.iter_lines():
+            name, _, value = line.partition(": ")
+            if name == "event":
+                kind = value
+            elif name == "data":
+                yield kind, orjson.loads(value)
+
+
+@pytest.mark.parametrize("share", [0.2, 0.7, 1.0])
+def test_who_was_cut_off_is_told_what_changed_meanwhile(url: str, recorded: Recorded, share: float) -> None:
+    number = int(share * len(recorded.events))
+    before, end = recorded.after(number), view(recorded.end, 0.0)
+    had = view(before, before.last)
+    for headers, after in (({}, number), ({"Last-Event-ID": str(number)}, 0)):
+        (first, said), (second, _) = heard(url, after, **headers)
+        assert (first, second) == ("change", "end")
+        for kind in ("text", "state", "share", "title"):
+            assert getattr(had, kind) | said.get(kind, {}) == getattr(end, kind), kind
+        told_again = [place for place in said.get("state", {}) if place.startswith("cell.")]
+        changed = [
+            place for place, state in end.state.items() if place[:5] == "cell." and had.state[place] != state
+        ]
+        assert told_again == changed
+        assert "The run is done" in said["html"]["said"]
+
+
+def test_it_follows_a_run_from_the_tour_to_its_end(browser: Browser, site: str, api: Api) -> None:
+    with opened(browser, f"{site}/", operator=True) as tab:
+        tab.get_by_role("button", name="Start the two-minute demo").click()
+        expect(tab.get_by_role("heading", level=1)).to_have_text("demo")
+        expect(tab.locator("[data-chip]")).to_have_text("running")
+        expect(tab.locator("[data-step=parties]")).to_contain_text("1 is vicious")
+        expect(tab.locator("[data-step=users]")).to_have_count(0)
+        expect(tab.locator(".grid [data-cell]").first).to_have_attribute("data-state", "queued")
+        run = tab.url.rpartition("/")[2]
+        assert api.get(f"/v1/runs/{run}")["name"] == "demo"
+        api.cancel(run)
+        expect(tab.locator("[data-chip]")).to_have_text("cancelled")  # without a reload
+        expect(tab.locator(".grid [data-cell]").first).to_have_attribute("data-state", "cancelled")
+        expect(tab.get_by_role("status").first).to_have_text("The run is cancelled.")
+
+
+def test_only_an_operator_with_a_form_of_ours_starts_the_demo(
+    site: str, settings: Callable[..., Any]
+) -> None:
+    with httpx.Client(base_url=site) as client:
+        assert client.post("/tour").status_code == 401
+    with serve(settings()) as empty:
+        offered = httpx.get(empty).text
+    assert "Log in to start the demo" in offered
+    assert 'action="/tour"' not in offered
+
+
+def test_a_run_of_another_version_says_why_it_has_no_picture(
+    url: str, told: ControllerSettings, settings: Callable[..., ControllerSettings], tmp_path: Path
+) -> None:
+    shutil.copy(told.database_url.partition("///")[2], tmp_path / "older.db")
+    with sqlite3.connect(tmp_path / "older.db") as older:
+        older.execute("update runs set plan = '{}'")
+    with serve(settings(database_url=f"sqlite+aiosqlite:///{tmp_path}/older.db")) as site:
+        page = httpx.get(f"{site}{httpx.URL(url).path}").text
+    assert "was planned by another version" in page
+    assert "/board" in page
+
+
+def test_there_is_no_page_of_a_run_that_is_not_there(site: str) -> None:
+    for path in ("/runs/no-such-run", "/runs/no-such-run/live"):
+        assert httpx.get(f"{site}{path}").status_code == 404
