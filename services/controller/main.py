@@ -40,6 +40,8 @@ from services.controller.runs.service import RunService
 from services.controller.scenarios.endpoints import router as scenarios
 from services.controller.scenarios.service import ScenarioService
 from services.controller.settings import ControllerSettings
+from services.controller.victim.endpoints import router as victim_api
+from services.controller.victim.service import VictimService
 from services.controller.views.endpoints import router as views
 from services.controller.views.service import ViewService
 
@@ -80,6 +82,9 @@ def controller(settings: ControllerSettings) -> FastAPI:
         await fleet.start()
         await supervisor.resume()
         await examiner.resume()
+        app.state.victim = victim = VictimService(
+            database, parties, limit=settings.try_samples, keep=settings.withdraw_after / 2
+        )
         parties.keeper.start()
         try:
             yield
@@ -88,6 +93,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
             live.close()
             await supervisor.stop()
             await examiner.stop()
+            await victim.stop()
             await parties.keeper.stop()
             await fleet.stop()
             await transport.close()
@@ -106,7 +112,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.database = database
-    for router in (runs, views, load, audits, catalogue, obfuscators, scenarios):
+    for router in (runs, views, load, audits, catalogue, obfuscators, scenarios, victim_api):
         app.include_router(router, dependencies=[Reader])
     add_pages(app)
     return app

@@ -41,6 +41,9 @@ class ControllerSettings(ServiceSettings):
     withdraw_after: Annotated[float, Field(ge=0)] = 3600.0
     """Seconds for which the models of a finished run are served on. A run that wants one later has it
     deployed again."""
+    try_samples: Annotated[int, Field(ge=0)] = 3000
+    """Samples that all visitors together may have released in a day (UTC) to try what leaks; each try takes
+    one for each provider and defence of its run."""
     attempts: int = 20
     """How often a party that does not answer is tried: 20 times are more than a minute, in which it may
     restart, even on a busy machine.

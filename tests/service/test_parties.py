@@ -26,7 +26,15 @@ IN_THE_IMAGE = {"host", "port", "models_dir", "releases_dir", "state_dir"}
 """Settings that the images give: what Compose mounts at these paths is what counts."""
 OBSERVED = {"metrics_key", "metrics_port", "task_events", "otel_exporter_otlp_endpoint"}
 """Settings by which Compose lets parties be observed."""
-CHOSEN = OBSERVED | {"log_level", "allowed_hosts", "withdraw_after", "migrate", "train_threads", "workers"}
+CHOSEN = OBSERVED | {
+    "log_level",
+    "allowed_hosts",
+    "withdraw_after",
+    "try_samples",
+    "migrate",
+    "train_threads",
+    "workers",
+}
 """Settings that Compose gives besides: no party learns another's address by them, or a secret to act with."""
 
 by_name = pytest.mark.parametrize("party", DECLARED, ids=lambda party: party.name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
@@ -29,6 +29,7 @@ class ModelKeeper:
         self._database, self._providers, self._proxy = database, providers, proxy
         self._after = timedelta(seconds=after)
         self._changing: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._wanted: dict[str, datetime] = {}
         self._ended = asyncio.Event()
         self._loop: asyncio.Task[None] | None = None
 
@@ -52,6 +53,13 @@ class ModelKeeper:
         async with self._changing[model], self._database.write() as session:
             await ServedModels(session).add(run, model, plays)
 
+    async def hold(self, run: str, model: str, plays: str) -> None:
+        """Keep ``model`` for as long after now as after the end of a run, though the run has ended: visitors
+        try it. Call it before the model is deployed."""
+        self._wanted[model] = now()
+        await self.want(run, model, plays)
+        self._ended.set()
+
     async def withdraw_unused(self) -> float | None:
         """Withdraw models that no run has needed for long enough. Returns the seconds until the next check
         (None: not before another run has ended)."""
@@ -59,7 +67,7 @@ class ModelKeeper:
             unused = await ServedModels(session).unused()
         again: list[float] = []
         for each in unused:
-            wait = (each.since + self._after - now()).total_seconds()
+            wait = self._left(each)
             if wait <= 0:
                 try:
                     await self._withdraw(each.model)
@@ -74,12 +82,19 @@ class ModelKeeper:
         # A run that begins to want it meanwhile waits, and then has it deployed again.
         async with self._changing[model]:
             async with self._database.read() as session:
-                still = await ServedModels(session).unused(model)
+                found = await ServedModels(session).unused(model)
+            still = [each for each in found if self._left(each) <= 0]
             for unused in still:
                 await self._take_down(unused)
             if still:
+                self._wanted.pop(model, None)
                 async with self._database.write() as session:
                     await ServedModels(session).remove(model)
+
+    def _left(self, unused: Unused) -> float:
+        """Seconds for which the model is still served."""
+        since = max(unused.since, self._wanted.get(unused.model, unused.since))
+        return (since + self._after - now()).total_seconds()
 
     async def _take_down(self, unused: Unused) -> None:
         try:

@@ -115,6 +115,8 @@ class AttributeAttack(Attack):
     """An attack on an attribute, which is fitted on releases of labelled records."""
 
     kind: ClassVar[str] = "attribute"
+    keeps: ClassVar[bool] = False
+    """Whether its `Inference` has something ``learnt``, for `again`."""
 
     @abstractmethod
     def infer(self, evidence: Evidence) -> Inference:
@@ -122,8 +124,7 @@ class AttributeAttack(Attack):
 
     @classmethod
     def again(cls, learnt: Mapping[str, NDArray[Any]], observed: NDArray[np.float32]) -> Inference:
-        """What an attack that has `Inference.learnt` something infers from further releases (V, N) of the
-        same kind, without PyTorch. Raises `InvalidInput` where it has not, or for releases of another
-        length."""
+        """What an attack that ``keeps`` what it learns infers from further releases (V, N) of the same kind,
+        without PyTorch. Raises `InvalidInput` for one that does not, and for releases of another length."""
         del learnt, observed
         raise InvalidInput(f"the attack {cls.name!r} keeps nothing of what it learns")

@@ -71,6 +71,7 @@ class AttributeInference(AttributeAttack):
     consumes: ClassVar[tuple[str, ...]] = ("logits", "softmax", "features", "sample")
     grants: ClassVar[tuple[str, ...]] = ("queries", "auxiliary records with the hidden attribute")
     knowledge: ClassVar[tuple[Knowledge, ...]] = ("unaware", "aware", "averaging")
+    keeps: ClassVar[bool] = True
     Parameters: ClassVar[type[BaseModel]] = AttributeInferenceParameters
 
     def infer(self, evidence: Evidence) -> Inference:

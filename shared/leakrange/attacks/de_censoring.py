@@ -61,6 +61,7 @@ class DeCensoring(AttributeInference):
     paper: ClassVar[str] = "Song and Shmatikov 2020"
     equation: ClassVar[str] = "Section 3.1, Algorithm 1"
     grants: ClassVar[tuple[str, ...]] = ("queries", "auxiliary records with the hidden attribute")
+    keeps: ClassVar[bool] = False
     Parameters: ClassVar[type[DeCensoringParameters]] = DeCensoringParameters
 
     def infer(self, evidence: Evidence) -> Inference:
@@ -72,7 +73,10 @@ class DeCensoring(AttributeInference):
         features = self._features(evidence)
         with seeded(evidence.seed):
             seen, observed = self._transformed(evidence, features)
-        return super().infer(replace(evidence, auxiliary=seen, observed=observed))
+        found = super().infer(replace(evidence, auxiliary=seen, observed=observed))
+        return Inference(
+            found.predicted, found.scores
+        )  # what was learnt last reads no releases, but T's output
 
     def _features(self, evidence: Evidence) -> NDArray[np.float32]:
         """E(x) of the attacker's samples (A, F)."""

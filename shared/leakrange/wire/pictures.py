@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -19,7 +20,7 @@ from PIL import Image
 from leakrange.wire.errors import BodyTooLarge, InvalidInput, MalformedBody
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["PICTURES", "read_picture"]
+__all__ = ["PICTURES", "png", "read_drawing", "read_picture"]
 
 PICTURES = ("image/png", "image/jpeg")
 
@@ -27,6 +28,8 @@ MODES = {1: "L", 2: "LA", 3: "RGB"}
 """How Pillow reads a picture for a model of so many channels; two are those of a PNG with grey and alpha."""
 MOST_PIXELS: Final = 4_194_304
 """Height × width of a picture, as its header declares it."""
+LARGEST: Final = 1024
+"""Rows and columns of a drawing."""
 
 PNG: Final = b"\x89PNG\r\n\x1a\n"
 JPEG: Final = b"\xff\xd8"
@@ -47,6 +50,42 @@ def read_picture(file: bytes | memoryview, number: int, spec: SampleSpec) -> NDA
     than that of ``spec``, `MalformedBody`.
     """
     rows, columns, channels = spec.shape
+
+    def check(height: int, width: int) -> None:
+        if (height, width) != (rows, columns):
+            raise InvalidInput(f"picture {number} is {height} x {width}; the model takes {rows} x {columns}")
+
+    pixels = _pixels(file, number, MODES[channels], check, "shrink the picture to the model's input size")
+    return pixels.reshape(rows, columns, channels)
+
+
+def read_drawing(file: bytes) -> NDArray[np.uint8]:
+    """The grey levels (H, W) of a PNG or JPEG file of any size up to `LARGEST` × `LARGEST`.
+
+    Raises `BodyTooLarge` for a larger one or too much beside the pixels, and `MalformedBody`.
+    """
+
+    def check(height: int, width: int) -> None:
+        if max(height, width) > LARGEST:
+            raise BodyTooLarge(
+                f"the drawing is {height} x {width}; at most {LARGEST} x {LARGEST}", hint="shrink the drawing"
+            )
+
+    return _pixels(file, 0, "L", check, "shrink the drawing")
+
+
+def png(picture: NDArray[np.uint8]) -> bytes:
+    """A PNG file of a picture (H, W, C) of one or three channels."""
+    out = io.BytesIO()
+    Image.fromarray(picture[..., 0] if picture.shape[2] == 1 else picture).save(out, "PNG")
+    return out.getvalue()
+
+
+def _pixels(
+    file: bytes | memoryview, number: int, mode: str, check: Callable[[int, int], None], hint: str
+) -> NDArray[np.uint8]:
+    """What the file shows in Pillow's ``mode``; ``check`` is given height and width before anything is
+    decompressed."""
     _check_parts(file, number)
     data = bytes(file)
     if data.startswith(JPEG) and data.count(b"\xff\xda") > MAX_SEGMENTS:  # each is a pass over all pixels
@@ -57,21 +96,16 @@ def read_picture(file: bytes | memoryview, number: int, spec: SampleSpec) -> NDA
             if width * height > MOST_PIXELS:
                 raise BodyTooLarge(
                     f"picture {number} declares {width} x {height} pixels; at most {MOST_PIXELS} in all",
-                    hint="shrink the picture to the model's input size",
+                    hint=hint,
                 )
-            if (height, width) != (rows, columns):
-                raise InvalidInput(
-                    f"picture {number} is {height} x {width}; the model takes {rows} x {columns}"
-                )
-            pixels = np.asarray(picture.convert(MODES[channels]), dtype=np.uint8)
+            check(height, width)
+            return np.asarray(picture.convert(mode), dtype=np.uint8)
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise BodyTooLarge(
-            f"picture {number} declares too many pixels; at most {MOST_PIXELS} in all",
-            hint="shrink the picture to the model's input size",
+            f"picture {number} declares too many pixels; at most {MOST_PIXELS} in all", hint=hint
         ) from error
     except (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error, OverflowError) as error:
         raise MalformedBody(f"picture {number} is not a PNG or JPEG that can be read") from error
-    return pixels.reshape(height, width, channels)
 
 
 def _check_parts(file: bytes | memoryview, number: int) -> None:
