@@ -20,12 +20,13 @@ from services.controller.pages import (
     run,
     run_actions,
     tour,
+    victim,
 )
 from services.controller.pages.problems import told_as_pages
 
 __all__ = ["add_pages"]
 
-PAGES = (assets, login, home, tour, run, board, run_actions, editor, models, keys, audits)
+PAGES = (assets, login, home, tour, run, board, run_actions, editor, models, keys, audits, victim)
 
 
 def add_pages(app: FastAPI) -> None:

@@ -22,6 +22,7 @@ class Entry:
 
 MENU = (
     Entry("/", "Runs", ("/runs/",)),
+    Entry("/victim", "Try it", ("/victim/",)),
     Entry("/scenarios", "Scenarios", ("/scenarios/",)),
     Entry("/models", "Models", ("/models/",)),
     Entry("/keys", "Keys", ("/keys/",)),
