@@ -16,6 +16,15 @@ ROOT = Path(__file__).parents[2]
 REFERENCE = "reference"
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Give every package of the library its place in the navigation."""
+    sections = {title: pages for section in config.nav or [] for title, pages in section.items()}
+    [library] = [part["Python API"] for part in sections["Reference"] if "Python API" in part]
+    packages = sorted(path.parent.name for path in (ROOT / "shared" / "leakrange").glob("*/__init__.py"))
+    library += [{f"leakrange.{name}": f"{REFERENCE}/python/{name}.md"} for name in packages]
+    return config
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that are made, under ``reference/``."""
     # MkDocs forgets what a hook added to the path when it was loaded.
