@@ -11,6 +11,7 @@ PYTEST_ARGS ?=
 TEST_WORKERS ?= 3
 
 BIN := $(VENV)/bin
+SYNC := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 RUFF_CACHE_DIR ?= .ruff_cache
 export RUFF_CACHE_DIR
 # An environment with the test extra holds all that the demo needs.
@@ -52,7 +53,10 @@ demo: $(DEMO_READY)
 	$(BIN)/leakrange up --detach --state $(STATE) --ports $(PORTS) && \
 	$(BIN)/leakrange run scenarios/demo.yaml --state $(STATE) --report $(STATE)/report.html --open
 
-test: lint types contracts deploy-lint docs unit
+# Each check computes on one core, so two go at a time; the tests come when all have passed.
+test: $(TEST_READY)
+	@$(MAKE) --no-print-directory -j2 $(SYNC) types lint contracts deploy-lint docs federation-env
+	@$(MAKE) --no-print-directory unit
 
 lint: $(TEST_READY)
 	$(BIN)/ruff check .
