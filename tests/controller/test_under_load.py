@@ -45,6 +45,8 @@ load: {users: {attribute: 2, botnet: 1}, keys: 3}
 CHUNKS = 8
 """Of each defence's 60 questions."""
 UNKNOWN = "0" * 64
+PAUSE = 0.002
+"""Seconds between two looks: whoever looks all the time takes from those who are looked at."""
 
 
 def under_load(text: str = ASKED) -> Plan:
@@ -71,7 +73,7 @@ async def offered(driver: Driver, chunks: int) -> None:
     """Return once so many chunks wait."""
     async with asyncio.timeout(60):
         while driver.offers.waiting < chunks:  # noqa: ASYNC110 - nobody says when
-            await asyncio.sleep(0)
+            await asyncio.sleep(PAUSE)
 
 
 async def asked(
@@ -85,7 +87,7 @@ async def asked(
             put_array(run.parties.releases, f"{chunk.identity}.npy", values)
             driver.offers.stored(chunk.identity)
             taken.append(chunk)
-        await asyncio.sleep(0)
+        await asyncio.sleep(PAUSE)
     return taken
 
 
@@ -163,7 +165,7 @@ async def test_a_refusal_fails_the_trials_that_need_it_and_no_others(told: Contr
                 values = np.zeros((chunk.job.samples, 2), dtype=np.float32)
                 put_array(run.parties.releases, f"{chunk.identity}.npy", values)
                 driver.offers.stored(chunk.identity)
-            await asyncio.sleep(0)
+            await asyncio.sleep(PAUSE)
         await task
         async with run.database.read() as session:
             found = await Trials(session).of_run(run.run)
@@ -190,7 +192,7 @@ async def test_budgets_below_a_refusal_for_good_are_judged_and_those_beyond_are_
                 values = np.zeros((chunk.job.samples, 2), dtype=np.float32)
                 put_array(run.parties.releases, f"{chunk.identity}.npy", values)
                 driver.offers.stored(chunk.identity)
-            await asyncio.sleep(0)
+            await asyncio.sleep(PAUSE)
         await task
         async with run.database.read() as session:
             found = await Trials(session).of_run(run.run)

@@ -56,6 +56,7 @@ def workers(models_dir: Path, state_dir: Path, count: int) -> Iterator[str]:
         while len(numbers(url)) < count:
             assert process.poll() is None
             assert time.monotonic() < deadline
+            time.sleep(0.05)
         if sys.platform == "linux":  # whoever starts it
             settings = Path(f"/proc/{process.pid}/environ").read_text().split("\0")
             assert set(settings) >= {f"{name}={value}" for name, value in ALLOCATOR.items()}

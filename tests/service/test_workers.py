@@ -73,7 +73,7 @@ def several(workers: int) -> Iterator[Several]:
                     made.pid()
                     break
                 except httpx.TransportError:
-                    continue  # not listening yet
+                    time.sleep(0.02)  # not listening yet
             yield made
         finally:
             process.kill()
@@ -92,7 +92,7 @@ def until_gone(pids: set[int]) -> None:
     until = time.monotonic() + 30
     while any(map(alive, pids)):
         assert time.monotonic() < until
-        os.sched_yield()
+        time.sleep(0.01)
 
 
 def test_all_workers_answer_and_metrics_tell_of_all() -> None:

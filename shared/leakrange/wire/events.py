@@ -15,6 +15,7 @@ __all__ = [
     "EVENTS",
     "AccountOpened",
     "AccountsSettled",
+    "Holder",
     "JobDone",
     "JobFailed",
     "JobProgress",
