@@ -5,7 +5,7 @@ from __future__ import annotations
 from leakrange.jobs.verdict import Verdict
 from leakrange.report.rendering import page
 
-__all__ = ["verdict_page"]
+__all__ = ["CHIPS", "HEADLINES", "verdict_page"]
 
 HEADLINES = {
     "passes": "This model passes",
