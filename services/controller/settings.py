@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from leakrange.service.broker import BrokerUrl
 from leakrange.service.settings import RandomSecret, ServiceSettings
@@ -26,8 +26,9 @@ class ControllerSettings(ServiceSettings):
     """Where messages to the fleet go; empty: to Redis, which keeps orders, leases and reports in any case."""
     fleet_secret: RandomSecret
     """The fleet's API keys are derived from it and from the key's name, which is all that a job tells."""
-    viewer_key: RandomSecret | None = None
-    """What lets somebody look at everything and change nothing. None: whoever reaches the controller may."""
+    viewer_key: Annotated[RandomSecret | None, BeforeValidator(lambda key: key or None)] = None
+    """What lets somebody look at everything and change nothing. None, or empty: whoever reaches it
+    may look."""
     models_dir: Path = Path("models")
     releases_dir: Path = Path("releases")
     providers: dict[str, str]

@@ -9,7 +9,10 @@ import httpx
 import pytest
 from fastapi import APIRouter
 from playwright.sync_api import Browser, expect
+from pydantic import ValidationError
 
+from leakrange.client import Range
+from leakrange.wire.errors import Unauthenticated
 from services.controller.main import controller
 from services.controller.pages.visitors import COOKIE, Operating
 from services.controller.settings import ControllerSettings
@@ -65,6 +68,19 @@ def test_either_key_reads_by_header_and_by_login(guarded: str, key: str) -> None
         assert client.get("/", headers=HTML).status_code == 200
         client.post("/logout")
         assert client.get("/v1/runs").status_code == 401
+
+
+def test_the_python_client_reads_where_readers_need_a_key(guarded: str) -> None:
+    with Range(guarded, operator_key=OPERATOR) as known, Range(guarded) as stranger:
+        assert known.runs.latest() == []
+        with pytest.raises(Unauthenticated):
+            stranger.runs.latest()
+
+
+def test_an_empty_key_in_the_environment_is_none(settings: Callable[..., ControllerSettings]) -> None:
+    assert settings(viewer_key="").viewer_key is None
+    with pytest.raises(ValidationError, match="viewer key"):
+        settings(viewer_key="short")
 
 
 def test_a_viewer_changes_nothing(guarded: str) -> None:

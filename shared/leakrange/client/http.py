@@ -62,9 +62,11 @@ class Http:
         # uvicorn closes idle connections after 5 s: none is used that it may be closing.
         limits = httpx.Limits(keepalive_expiry=4.0)
         self._client = httpx.Client(timeout=SECONDS, limits=limits, trust_env=not local)
+        if operator_key is not None:  # readers may need a key as well
+            self._client.headers["Authorization"] = f"Bearer {operator_key}"
 
     def get(self, path: str, **parameters: Any) -> Answer:
-        """Ask for what anybody may see."""
+        """Ask for what viewers may see."""
         return self._send("GET", path, params=parameters)
 
     def operate(
@@ -85,7 +87,7 @@ class Http:
                 "this wants the operator key",
                 hint="set LEAKRANGE_OPERATOR_KEY, or give the range its operator_key",
             )
-        headers = {"Authorization": f"Bearer {self.operator_key}"}
+        headers = {}
         if json is not None:
             content, headers["Content-Type"] = orjson.dumps(json), "application/json"
         elif content is not None:
