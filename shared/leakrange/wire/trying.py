@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from leakrange.wire.releases import ReleaseKind
 
 __all__ = [
+    "MOST_TEXT",
     "Guess",
     "Head",
     "Label",
