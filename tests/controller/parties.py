@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import orjson
+import redis
 import redis.asyncio as aioredis
 from fastapi import FastAPI, Request
 from numpy.typing import NDArray
@@ -169,7 +170,10 @@ class Worker:
         """Until it is ``ended``."""
         try:
             while not self.ended:
-                found = await self._redis.blpop(["train", "probe", "fit"], timeout=1)  # type: ignore[misc]
+                try:
+                    found = await self._redis.blpop(["train", "probe", "fit"], timeout=1)  # type: ignore[misc]
+                except redis.TimeoutError:  # on a busy machine; what was lost with it is sent again
+                    continue
                 if found is None:
                     continue
                 _, taken = found

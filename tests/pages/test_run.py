@@ -18,6 +18,7 @@ from services.controller.settings import ControllerSettings
 from tests.controller.conftest import Api, serve
 from tests.controller.recorded import Recorded, recorded_run
 from tests.pages.conftest import opened
+from tests.pages.test_accessibility import findings
 
 
 @pytest.fixture(scope="module")
@@ -64,6 +65,7 @@ def test_the_end_of_a_run_stays_at_its_address(
         assert tab.locator("svg.wide").is_visible() == (width > 760)
         assert tab.locator("svg.narrow").is_visible() == (width <= 760)
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
+        assert findings(tab) == []
         tab.get_by_text("The flows as a table").click()
         users = tab.get_by_role("row", name="users’ devices")
         expect(users).to_contain_text(f"{recorded.end.flows['users'].samples:,}")
