@@ -77,6 +77,16 @@ def test_results_are_typed_and_the_rows_are_those_of_the_csv(here: Range, done: 
     assert here.runs.report(done).lstrip().lower().startswith("<!doctype html>")
 
 
+def test_views_are_typed_and_can_be_narrowed(here: Range, done: RunView) -> None:
+    shown = here.runs.views(done, defence=["none"])
+    assert shown.run == done.id
+    assert shown.sentences
+    names = [each.name for section in shown.sections for group in section.groups for each in group.pictures]
+    picture = here.runs.picture(done, names[0])
+    assert picture.table is not None
+    assert len(picture.table.rows) == picture.rows > 0
+
+
 def test_the_listings_know_what_was_run_and_trained(here: Range, done: RunView) -> None:
     assert done.id in [view.id for view in here.runs.latest(1000)]
     assert len(here.runs.latest(1)) == 1

@@ -30,6 +30,7 @@ EXECUTED: tuple[tuple[str, str | None], ...] = (
     ("docs/guides/attack-endpoint.md", None),
     ("docs/guides/audit-model.md", "A file"),
     ("docs/guides/protect-endpoint.md", None),
+    ("docs/guides/python-client.md", None),
     ("docs/guides/results.md", None),
 )
 """Pages, or what of them stands below one heading."""
@@ -146,6 +147,23 @@ def test_an_endpoint_is_attacked(embedded_range: EmbeddedRange, place: Path, dig
     [majority] = map(float, re.findall(r"the most frequent class: ([\d.]+)%", said))
     assert low <= right <= high
     assert 50 <= majority < 60
+
+
+def test_python_talks_to_a_range(embedded_range: EmbeddedRange, place: Path, digest: str) -> None:
+    code = "".join(block.text for block in blocks("docs/guides/python-client.md"))
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=place,
+        env=clean() | {"LEAKRANGE_STATE": str(embedded_range.root)},
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^2 .*did you mean 'digits'", done.stdout, re.MULTILINE)
+    assert len(re.findall(r"(?m)^(none|label-only), (50|200) samples: AUC 0\.\d\d$", done.stdout)) == 8
+    assert done.stdout.splitlines().count("30") == 1  # the samples that the key has spent
+    assert "ask for fewer samples" in done.stdout
 
 
 def test_a_file_is_audited(embedded_range: EmbeddedRange, place: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import quote
@@ -13,6 +13,7 @@ from leakrange.client.events import Event, follow
 from leakrange.client.http import Http, read
 from leakrange.wire.errors import InvalidScenario, LeakrangeError
 from leakrange.wire.runs import Accepted, RunList, RunView
+from leakrange.wire.views import PictureView, RunViews
 
 if TYPE_CHECKING:  # the metrics come with it: imported where results are read
     from leakrange.scenario.results import RunResults
@@ -109,6 +110,15 @@ class Runs:
         from leakrange.scenario.table import rows
 
         return rows(self.results(run).trials)
+
+    def views(self, run: Run, **narrowed: Sequence[str]) -> RunViews:
+        """What its report and pages show, as data; narrowed to names of ``provider``, ``defence`` or
+        ``attack``."""
+        return read(RunViews, self._controller.get(_path(run, "views"), **narrowed))
+
+    def picture(self, run: Run, name: str) -> PictureView:
+        """One picture of the views, by its ``name``, with its table."""
+        return read(PictureView, self._controller.get(_path(run, f"views/{quote(name, safe='')}")))
 
     def report(self, run: Run) -> str:
         """The report: one self-contained HTML page."""
