@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-__all__ = ["Python", "install", "plugged_in"]
+__all__ = ["Python", "install", "install_project", "plugged_in"]
 
 Python = Callable[[str, dict[str, str]], subprocess.CompletedProcess[str]]
 
@@ -18,11 +19,29 @@ Python = Callable[[str, dict[str, str]], subprocess.CompletedProcess[str]]
 def install(folder: Path, entry_points: dict[str, str]) -> str:
     """Install the modules in ``folder`` as a package whose entry points are given as the group of each; gives
     the ``PYTHONPATH`` of processes that are to find it."""
-    info = folder / "leakrange_own-1.2.dist-info"
+    groups: dict[str, dict[str, str]] = {}
+    for module, group in entry_points.items():
+        groups.setdefault(group, {})[module] = module
+    return _found(folder, "leakrange-own", "1.2", groups)
+
+
+def install_project(folder: Path) -> str:
+    """Install a project as its ``pyproject.toml`` says, as pip does with its modules; gives the
+    ``PYTHONPATH`` of processes that are to find it."""
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    return _found(folder, project["name"], project["version"], project["entry-points"])
+
+
+def _found(folder: Path, name: str, version: str, groups: dict[str, dict[str, str]]) -> str:
+    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
     info.mkdir(exist_ok=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: leakrange-own\nVersion: 1.2\n")
-    groups = "".join(f"[{group}]\n{module} = {module}\n" for module, group in entry_points.items())
-    (info / "entry_points.txt").write_text(groups)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    (info / "entry_points.txt").write_text(
+        "".join(
+            f"[{group}]\n" + "".join(f"{entry} = {module}\n" for entry, module in entries.items())
+            for group, entries in groups.items()
+        )
+    )
     return os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 

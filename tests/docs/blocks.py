@@ -11,6 +11,9 @@ __all__ = ["PAGES", "ROOT", "Block", "blocks", "sections", "spans"]
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md"))]
+EXAMPLES = ROOT / "docs" / "examples"
+INCLUDED = re.compile(r'(?m)^--8<-- "([\w./-]+)"$')
+"""A file that the site puts in the place of this line."""
 FENCE = re.compile(r"(?ms)^( *)```(\S*)[^\n]*\n(.*?)^ *```$")
 
 
@@ -30,7 +33,7 @@ class Block:
 
 def blocks(page: str) -> list[Block]:
     """All blocks of a page in their order."""
-    text = (ROOT / page).read_text()
+    text = INCLUDED.sub(lambda at: (EXAMPLES / at[1]).read_text().rstrip("\n"), (ROOT / page).read_text())
     return [
         Block(page, text.count("\n", 0, at.start()) + 1, _heading(text[: at.start()]), at[2], at[3])
         for at in FENCE.finditer(text)

@@ -1,51 +1,35 @@
-"""A package of the user's own brings a data set, a metric, an output defence and an attack of a new kind: a
+"""A package of the user's own brings a data set, a metric, a defence, an attack of a new kind and a view: a
 range runs them together, and nothing of the range knows their names."""
 
 from __future__ import annotations
 
 import csv
 import html
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.embedded import EmbeddedRange
-from tests.plugins import install
+from tests.plugins import install_project
 from tests.range.conftest import Controller, value
 
 pytestmark = pytest.mark.timeout(900)
 
-GROUPS = {
-    "tides.data_set": "leakrange.data.sets",
-    "tides.metric": "leakrange.metrics",
-    "tides.defence": "leakrange.defences.output",
-    "tides.kind": "leakrange.attacks.kinds",
-    "tides.attack": "leakrange.attacks",
-}
-SCENARIO = {
-    "name": "tides",
-    "seeds": [0],
-    "chunk": 100,
-    "data": {"name": "buoys", "auxiliary": 0.4},
-    "net": {"name": "conv-1d", "width": 0.25},
-    "schedule": {"epochs": 2, "batch": 16},
-    "providers": {"honest": {"behaviour": "honest", "target": "tide"}},
-    "clients": {"phones": {"kind": "edge", "count": 2, "samples": 80}},
-    "defences": {"none": [], "order": ["ranks"]},
-    "attacks": {"restoring": {"kind": "least-squares"}},
-    "budgets": [100],
-}
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "docs" / "examples" / "tides"
+PAGES = ("attack.md", "data-set.md", "defence.md", "view.md")
+"""Below ``docs/extend``: they show the files of the package."""
 
 
 @pytest.fixture
 def plugged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Controller]:
     """A range every process of which has the package."""
     package = tmp_path / "package"
-    shutil.copytree(Path(__file__).with_name("plugin"), package)
-    monkeypatch.setenv("PYTHONPATH", install(package, GROUPS))
+    shutil.copytree(EXAMPLE, package)
+    monkeypatch.setenv("PYTHONPATH", install_project(package))
     standing = EmbeddedRange(tmp_path / "range")
     standing.up()
     made = Controller(standing)
@@ -56,8 +40,16 @@ def plugged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Control
         standing.down()
 
 
-def test_a_scenario_of_four_things_that_the_range_does_not_have(plugged: Controller) -> None:
-    run = plugged.run(yaml.safe_dump(SCENARIO))
+def test_the_pages_show_every_file_of_the_package() -> None:
+    shown: list[str] = []
+    for page in PAGES:
+        shown += re.findall(r'(?m)^--8<-- "tides/(.*)"$', (ROOT / "docs" / "extend" / page).read_text())
+    files = (path.relative_to(EXAMPLE) for path in EXAMPLE.rglob("*") if path.is_file())
+    assert sorted(shown) == sorted(str(path) for path in files if path.stem != "__init__")
+
+
+def test_a_scenario_of_five_things_that_the_range_does_not_have(plugged: Controller) -> None:
+    run = plugged.run((EXAMPLE / "tides.yaml").read_text())
     assert (run.view["state"], run.view["trials"]["done"]) == ("done", 2), run.view
     clear, order = (run.trials[f"honest-s0.{name}.restoring.aware.b100"] for name in ("none", "order"))
     for trial in (clear, order):
@@ -79,4 +71,11 @@ def test_a_scenario_of_four_things_that_the_range_does_not_have(plugged: Control
     assert f"restores the sample but for {figure} of its variance" in report
     assert "unexplained variance</th>" in report
     assert "below the chance of 100.0 %: “sample” at honest" in report
-    assert run.results["environment"]["plugin leakrange-own"] == "1.2"
+    assert run.results["environment"]["plugin leakrange-tides"] == "1.2"
+    assert "The sea at the first buoy of one user" in report
+
+    shown = plugged.ask("GET", f"/v1/runs/{run.id}/views").json()
+    [section] = [section for section in shown["sections"] if section["title"] == "Restored waves"]
+    [picture] = [picture for group in section["groups"] for picture in group["pictures"]]
+    assert [key["text"] for key in picture["keys"]] == ["as it was", "none", "order"]
+    assert picture["rows"] == 3 * 20

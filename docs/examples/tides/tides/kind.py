@@ -68,10 +68,15 @@ class Restoration(Kind):
         served = Decisions(trial.uploaded.decisions, trial.uploaded.truth(trial.model.target))
         return Judged(
             metrics=measured(served, Restored(found["restored"], found["truth"])),
-            views={},
+            views={"waves": {"restored": _first(found["restored"]), "truth": _first(found["truth"])}},
             victims=len(found["truth"]),
             spent=own.stop,
         )
+
+
+def _first(samples: NDArray[np.float32]) -> list[float]:
+    """The first buoy of the first user, for the view "waves"."""
+    return [float(height) for height in samples[0, :, 0]]
 
 
 def _samples(span: Span) -> NDArray[Any]:
