@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
+import json
+import re
+import shutil
 import struct
+import subprocess
 import zlib
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -108,6 +113,15 @@ def test_what_is_told_is_what_the_models_and_decoders_give(
         else:
             drawn = picture(found["none", "vicious"]["redrawn"]["picture"])
             np.testing.assert_allclose(drawn, np.rint(read[0, ..., 0]), atol=1)
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_the_request_of_the_documentation_is_answered(controller: Controller, run: Finished) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "victim.md").read_text()
+    [command] = re.findall(r"^curl .*$", page, flags=re.MULTILINE)
+    here = command.replace("http://127.0.0.1:8700", str(controller.client.base_url).rstrip("/"))
+    done = subprocess.run(["bash", "-c", here], capture_output=True, text=True, timeout=120)
+    assert json.loads(done.stdout)["data"] == "digits", done.stdout
 
 
 def test_the_curious_provider_knows_more_than_the_honest_one_and_labels_hide_it(
