@@ -60,7 +60,7 @@ async def of_run(request: Request, visitor: Reading, run: Run, data: Data = None
 async def ready(request: Request, visitor: Reading, run: Run, data: Data = None) -> Response:
     """Whether the models stand: a line that asks again until they do."""
     service: VictimService = request.app.state.victim
-    view = await service.view(run)
+    view = await service.view(run, begin=True)
     chosen = _chosen(view, data)
     return HTMLResponse(fragment(request, "victim_ready.html.j2", visitor=visitor, view=view, chosen=chosen))
 

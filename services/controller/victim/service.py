@@ -49,6 +49,8 @@ SCENARIO = "victim"
 """The ready scenario whose runs are made to be tried."""
 NEWEST = 100
 """So many of the newest runs are looked at for one that can be tried."""
+REMEMBERED = 16
+"""Runs of which what stands is remembered."""
 AT_ONCE = 2
 
 
@@ -215,8 +217,10 @@ class VictimService:
             return found
         async with self._database.read() as session:
             rows, _ = await Runs(session).page(limit=NEWEST)
-            ended = [row.id for row in rows if row.state == "done" and _all_behaviours(row.scenario)]
-        for each in ended:
+            ended = [row for row in rows if row.state == "done" and _all_behaviours(row.scenario)]
+            ended.sort(key=lambda row: row.name != SCENARIO)  # newest first, and those made for it before
+            candidates = [row.id for row in ended]
+        for each in candidates:
             with suppress(Conflict):  # of another version
                 if found := await self._of_run(each):
                     return found
@@ -230,13 +234,17 @@ class VictimService:
                     raise NothingToTry(
                         f"the run {run} is {record.state}", hint="its models can be tried when it is done"
                     )
-                plan = Plan.stored(await Runs(session).plan(run))
+                planned = await Runs(session).plan(run)
                 results = [TrialResult.model_validate(each) for each in await Trials(session).of_run(run)]
-            by_id = {result.id: result for result in results}
-            self._standing[run] = [
+            by_id = {result.id: result.model_copy(update={"views": {}}) for result in results}
+            plan = await asyncio.to_thread(Plan.stored, planned)
+            made = [
                 Standing(shown, by_id, self._parties, self._limit, self._keep)
                 for shown in demonstrations(run, plan)
             ]
+            if len(self._standing) >= REMEMBERED:
+                del self._standing[next(iter(self._standing))]  # who waits for it goes on
+            self._standing.setdefault(run, made)
         return self._standing[run]
 
 

@@ -49,7 +49,7 @@ class Standing:
     learnt: dict[Cell, Mapping[str, NDArray[Any]]] = field(default_factory=dict)
     keys: dict[str, str] = field(default_factory=dict)
     """By defence, the API key of today's visitors."""
-    waiting: str = "models are not deployed yet"
+    waiting: str = "deploying models"
     _day: str = ""
     _until: float = 0.0
     _task: asyncio.Task[None] | None = None
@@ -62,6 +62,7 @@ class Standing:
     def begin(self, day: str) -> asyncio.Task[None]:
         """Start to make it stand for that day, where it does not."""
         if self._task is None or self._task.done():
+            self.waiting = "looking after the models"
             self._task = asyncio.create_task(self._stand(day))
             self._task.add_done_callback(_seen)
         return self._task
