@@ -32,7 +32,7 @@ from leakrange.registry import UnknownName
 from leakrange.wire.errors import DataUnavailable, InvalidInput
 from leakrange.wire.samples import SampleSpec
 
-__all__ = ["fingerprint", "load", "load_labels"]
+__all__ = ["fingerprint", "load", "load_labels", "resized"]
 
 REMEMBERED = 4
 """Loaded sets kept in a process; a worker rarely alternates between more."""
