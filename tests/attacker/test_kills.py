@@ -137,7 +137,7 @@ def test_a_chunk_that_a_killed_proxy_had_in_flight_is_answered_by_the_next(
             asyncio.run(ask(url))
 
     app.hold()
-    with proxy_process(fleet.redis_url, OPERATOR, upstream_timeout=7, reservation_seconds=8) as (url, doomed):
+    with proxy_process(fleet.redis_url, OPERATOR, upstream_timeout=3, reservation_seconds=4) as (url, doomed):
         asking = threading.Thread(target=lose, args=(url,))
         asking.start()
         app.wait_for_requests(1)

@@ -100,7 +100,8 @@ async def test_what_a_killed_proxy_has_in_flight_is_answered_when_its_hold_is_ov
         finally:
             await transport.close()
 
-    with proxy_process(live.redis_url, OPERATOR, upstream_timeout=4, reservation_seconds=5) as (url, process):
+    brief = {"upstream_timeout": 2.5, "reservation_seconds": 3}
+    with proxy_process(live.redis_url, OPERATOR, **brief) as (url, process):
         lost = asyncio.create_task(hand_in(url, attempts=1))
         assert await asyncio.to_thread(gate.waiting.acquire, timeout=10)
         await asyncio.to_thread(process.kill)
