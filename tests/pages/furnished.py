@@ -18,7 +18,9 @@ from services.proxy.main import proxy
 from services.proxy.settings import ProxySettings
 from tests.attacks.kinds.test_audit import verdict
 from tests.controller.conftest import OPERATOR, serve
+from tests.controller.test_views import put
 from tests.pages.threads import awaited
+from tests.report.build import run, trials
 from tests.serving import serving
 
 RECIPE = TrainingRecipe(
@@ -40,10 +42,13 @@ VERDICT = verdict().model_copy(update={"made": "2026-01-02T03:04:05+00:00", "fin
 
 @dataclass(frozen=True)
 class Place:
+    """Where controller and proxy are, two audits by how they ended, and two runs that are over."""
+
     url: str
     proxy: str
     passed: str
     failed: str
+    runs: tuple[str, str]
 
 
 @contextmanager
@@ -54,7 +59,9 @@ def furnished(settings: Callable[..., ControllerSettings], redis_url: str) -> It
         made = settings(proxy_url=proxy_url)
         passed, failed = awaited(_fill(made.database_url))
         with serve(made) as url:
-            yield Place(url, proxy_url, passed, failed)
+            few = [each for each in trials() if each.data == "digits" and each.defence in ("none", "rounded")]
+            runs = (put(made, run(trials=few, models=[])), put(made, run(trials=few[::2], models=[])))
+            yield Place(url, proxy_url, passed, failed, runs)
 
 
 async def _fill(url: str) -> tuple[str, str]:
