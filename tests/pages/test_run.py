@@ -61,7 +61,7 @@ def test_the_end_of_a_run_stays_at_its_address(
             recorded.results
         )
         expect(tab.get_by_role("heading", name="What was found")).to_be_visible()
-        expect(tab.locator("#found p").first).to_contain_text("honest provider")
+        expect(tab.locator("#found .answer p").first).to_contain_text("honest provider")
         assert tab.locator("svg.wide").is_visible() == (width > 760)
         assert tab.locator("svg.narrow").is_visible() == (width <= 760)
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
@@ -128,10 +128,12 @@ def test_it_follows_a_run_from_the_tour_to_its_end(browser: Browser, site: str, 
         expect(tab.locator(".grid [data-cell]").first).to_have_attribute("data-state", "queued")
         run = tab.url.rpartition("/")[2]
         assert api.get(f"/v1/runs/{run}")["name"] == "demo"
+        expect(tab.get_by_role("main").get_by_text("Cancel", exact=True)).to_be_visible()
         api.cancel(run)
         expect(tab.locator("[data-chip]")).to_have_text("cancelled")  # without a reload
         expect(tab.locator(".grid [data-cell]").first).to_have_attribute("data-state", "cancelled")
         expect(tab.get_by_role("status").first).to_have_text("The run is cancelled.")
+        expect(tab.get_by_role("main").get_by_text("Cancel", exact=True)).to_have_count(0)
 
 
 def test_only_an_operator_with_a_form_of_ours_starts_the_demo(

@@ -68,7 +68,7 @@ def test_a_run_is_started_watched_and_looked_at(
         )
         curious = tab.locator(".row", has_text="curious").locator("li", has_text="none")
         expect(curious).to_contain_text(f"{100 * inside['metrics']['curiosity']['value']:.1f}")
-        sentence = tab.locator("#found p").first.inner_text()
+        sentence = tab.locator("#found .answer p").first.inner_text()
 
         tab.get_by_role("link", name="Leak board").first.click()
         expect(tab.get_by_role("main")).to_contain_text(sentence)

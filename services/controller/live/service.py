@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
 from leakrange.scenario.plan import Plan
@@ -13,9 +15,10 @@ from leakrange.store.events import Events
 from leakrange.store.runs import Runs
 from services.controller.live.fold import Fold
 from services.controller.live.state import RunState
+from services.controller.live.view import View, view
 from services.controller.range.news import News
 
-__all__ = ["LiveService"]
+__all__ = ["LiveService", "Moment"]
 
 KEPT = 16
 """Runs whose states are kept; others are folded again when somebody looks."""
@@ -25,6 +28,16 @@ BEAT = 1.0
 """Seconds after which a run that goes on is told again without an event: rates fall."""
 
 
+@dataclass(frozen=True)
+class Moment:
+    """The state of a run, and what a page shows of it at that time (seconds since the epoch)."""
+
+    state: RunState
+    shown: View
+    seq: int
+    at: float
+
+
 class LiveService:
     """The states of this range's runs. One per controller."""
 
@@ -32,6 +45,7 @@ class LiveService:
         self._database, self._news = database, news
         self._folds: OrderedDict[str, Fold] = OrderedDict()
         self._folding: dict[str, asyncio.Lock] = {}
+        self._moments: dict[str, Moment] = {}
         self._closing = False
 
     async def state(self, run: str) -> RunState:
@@ -45,9 +59,18 @@ class LiveService:
                 while len(self._folds) > KEPT:
                     oldest, _ = self._folds.popitem(last=False)
                     self._folding.pop(oldest, None)
+                    self._moments.pop(oldest, None)
             self._folds.move_to_end(run)
             await self._forward(run, fold, None)
             return fold.state
+
+    async def moment(self, run: str) -> Moment:
+        """The state now, and what is shown of it: made once for all who look within a short time."""
+        state, now = await self.state(run), time.time()
+        last = self._moments.get(run)
+        if last is None or last.seq != state.seq or not (state.over or now - last.at < EVERY):
+            last = self._moments[run] = Moment(state, view(state, now), state.seq, now)
+        return last
 
     async def state_at(self, run: str, number: int) -> RunState:
         """The state after the event of that number, or after the last one before it."""
@@ -55,14 +78,14 @@ class LiveService:
         await self._forward(run, fold, number)
         return fold.state
 
-    async def follow(self, run: str) -> AsyncIterator[RunState]:
-        """The state again and again, until the run is over or the controller shuts down: a few times a second
-        at most, and once a second where nothing happens."""
+    async def follow(self, run: str) -> AsyncIterator[Moment]:
+        """The moments of a run, until it is over or the controller shuts down: a few a second at most, and
+        one a second where nothing happens."""
         while not self._closing:
             change = self._news.next_change(run)
-            state = await self.state(run)
-            yield state
-            if state.over:
+            moment = await self.moment(run)
+            yield moment
+            if moment.state.over:
                 return
             await asyncio.sleep(EVERY)
             try:

@@ -199,7 +199,7 @@ def _flows(made: View, state: RunState, now: float) -> None:
         made.text[f"keys.{who}"] = count(len(keys), "key")
         made.text[f"budget.{who}"] = f"{spent:,} of {budget:,} samples spent"
         made.text[f"left.{who}"] = f"{max(0, budget - spent):,} samples left"
-        made.share[f"budget.{who}"] = _share(spent, budget)
+        made.share[f"budget.{who}"] = _share(spent, budget) if budget else 1.0
     _flow(made, "flow.proxy", everything, now)
     _flow(made, "flow.defended", [state.defended], now)
     made.text["proxy.keys"] = count(len(state.accounts), "key")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator
 from typing import Annotated, Any, TypeVar
 
@@ -15,7 +14,7 @@ from leakrange.wire.errors import Conflict
 from leakrange.wire.runs import RunView
 from services.controller.live.boxes import boxes
 from services.controller.live.drawing import drawings
-from services.controller.live.service import LiveService
+from services.controller.live.service import LiveService, Moment
 from services.controller.live.state import Account, RunState
 from services.controller.live.tour import tour
 from services.controller.live.view import View, groups, side, under_way, view, works
@@ -52,10 +51,10 @@ async def page(request: Request, visitor: Reading, run: Identity, seen: Seen, li
     answer = (await views.contents(run)).contents.sentences if seen.state in FINAL else []
     told: dict[str, Any] = {"visitor": visitor, "run": seen, "answer": answer}
     try:
-        state = await live.state(run)
+        moment = await live.moment(run)
     except Conflict as error:
         return show(request, "run.html.j2", **told, state=None, missing=error.detail)
-    return show(request, "run.html.j2", **told, **_values(state), missing="")
+    return show(request, "run.html.j2", **told, **_values(moment), missing="")
 
 
 @router.get("/runs/{run}/live", response_class=EventSourceResponse, dependencies=[Reader, Depends(_seen)])
@@ -72,22 +71,24 @@ async def changes(
     if before := min(int(last_event_id or after), 2**31 - 1):
         shown = _lasting(await live.state_at(run, before))
     parts: dict[str, str] = {}
-    async for state in live.follow(run):
-        now, fresh = view(state, time.time()), _parts(request, state, keys=len(state.accounts) != opened)
-        said: dict[str, Any] = now.changed(shown)
+    async for moment in live.follow(run):
+        state = moment.state
+        fresh = _parts(request, moment, keys=len(state.accounts) != opened)
+        said: dict[str, Any] = moment.shown.changed(shown)
         if changed := {name: text for name, text in fresh.items() if parts.get(name) != text}:
             said["html"] = changed
-        shown, parts, opened = now, parts | fresh, len(state.accounts)
+        shown, parts, opened = moment.shown, parts | fresh, len(state.accounts)
         if said:
             yield ServerSentEvent(event="change", id=str(state.seq), raw_data=orjson.dumps(said).decode())
         if state.over:
             yield ServerSentEvent(event="end", raw_data="{}")
 
 
-def _values(state: RunState) -> dict[str, Any]:
+def _values(moment: Moment) -> dict[str, Any]:
+    state = moment.state
     return {
         "state": state,
-        "view": view(state, time.time()),
+        "view": moment.shown,
         "boxes": boxes(state),
         "drawings": drawings(state),
         "groups": groups(state),
@@ -104,9 +105,9 @@ def _lists(state: RunState) -> dict[str, Any]:
     }
 
 
-def _parts(request: Request, state: RunState, *, keys: bool) -> dict[str, str]:
+def _parts(request: Request, moment: Moment, *, keys: bool) -> dict[str, str]:
     """What is exchanged as a whole; lists of ``keys`` only where there are new ones."""
-    values = {"view": view(state, time.time()), "state": state, **_lists(state)}
+    values = {"view": moment.shown, "state": moment.state, **_lists(moment.state)}
     names = ["said", "kinds", "running", "messages", *(["keys-users", "keys-attackers"] if keys else [])]
     return {name: fragment(request, "run_parts.html.j2", part=name, **values) for name in names}
 

@@ -37,6 +37,7 @@ function take({ text, state, share, title, html }) {
   }
 }
 
+// What can be done with the run, and what it found, is another thing once it is over.
 async function found() {
   const page = await (await fetch(location.href)).text();
   const written = new DOMParser().parseFromString(page, "text/html").getElementById("found");
