@@ -79,3 +79,7 @@ def test_a_scenario_of_five_things_that_the_range_does_not_have(plugged: Control
     [picture] = [picture for group in section["groups"] for picture in group["pictures"]]
     assert [key["text"] for key in picture["keys"]] == ["as it was", "none", "order"]
     assert picture["rows"] == 3 * 20
+    board = html.unescape(plugged.ask("GET", f"/runs/{run.id}/board").text)
+    assert '<section id="waves"' in board
+    assert section["lead"] in board
+    assert f'<figure id="{picture["name"]}"' in board

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import hashlib
+import threading
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -17,7 +18,7 @@ from fastapi import APIRouter, Request, Response
 
 from leakrange.wire.errors import NotFound
 
-__all__ = ["CHARTS", "address", "router"]
+__all__ = ["CHARTS", "address", "bundle_charts", "router"]
 
 router = APIRouter(include_in_schema=False)
 
@@ -26,6 +27,7 @@ CHARTS = "vega.js"
 _STATIC = files("services.controller.pages") / "static"
 _STYLE = files("leakrange") / "report" / "templates" / "page.css"
 _TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
+_BUNDLING = threading.Lock()  # it takes seconds: once, whoever asks meanwhile
 _FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
 
 
@@ -48,8 +50,13 @@ def _assets() -> dict[str, _Asset]:
     return {name: _asset(name, content) for name, content in found.items()}
 
 
-@cache
 def _charts() -> _Asset:
+    with _BUNDLING:
+        return _bundled()
+
+
+@cache
+def _bundled() -> _Asset:
     # The library brings a JavaScript engine: it is loaded where somebody looks at a chart.
     import vl_convert
 
@@ -62,6 +69,12 @@ def _digest() -> str:
     for name, asset in sorted(_assets().items()):
         told.update(name.encode() + asset.plain)
     return told.hexdigest()[:12]
+
+
+def bundle_charts() -> None:
+    """Begin to bundle the chart library, before a browser asks for it."""
+    if not _bundled.cache_info().currsize:
+        asyncio.get_running_loop().run_in_executor(None, _charts)
 
 
 def address(name: str) -> str:

@@ -15,7 +15,7 @@ from leakrange.report.charts.drawing import Chart
 from leakrange.report.charts.gallery import Gallery
 from leakrange.report.charts.picture import Picture
 from leakrange.report.narrowed import Narrowing
-from services.controller.pages.assets import CHARTS, address
+from services.controller.pages.assets import CHARTS, address, bundle_charts
 from services.controller.pages.rendering import fragment, show
 from services.controller.pages.visitors import Reading, Visitor
 from services.controller.requests import Identity
@@ -34,6 +34,8 @@ async def board(
     request: Request, run: Identity, visitor: Reading, service: ViewsOf, narrow: Narrow
 ) -> Response:
     """The whole page."""
+    # The chart library takes about as long to bundle as a large run to read: both at once.
+    bundle_charts()
     held = await service.contents(run, narrow)
     values = _values(held, run, narrow)
     return await asyncio.to_thread(show, request, "board.html.j2", visitor=visitor, **values)
