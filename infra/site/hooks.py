@@ -1,4 +1,5 @@
-"""Pages that MkDocs makes from the code at every build: commands, HTTP APIs, registries, the library.
+"""Pages that MkDocs makes from the code at every build: commands, variables, HTTP APIs, registries, the
+library.
 
 Nothing that is made here is kept in the repository, so that it cannot differ from the code.
 """
@@ -39,8 +40,10 @@ def _made() -> Iterator[tuple[str, str]]:
     import endpoint_pages
     import library_pages
     import registry_pages
+    import settings_pages
 
     yield "commands.md", command_pages.page()
     yield "registries.md", registry_pages.page()
+    yield "variables.md", settings_pages.page()
     yield from endpoint_pages.pages()
     yield from library_pages.pages()

@@ -121,3 +121,10 @@ def test_it_is_read_and_searched_in_a_browser_that_reaches_nobody_else(served: s
         expect(tab.get_by_role("link", name=re.compile("Concepts")).first).to_be_visible()
         browser.close()
     assert heard == []
+
+
+def test_every_variable_is_described(built: Path) -> None:
+    page = (built / "reference/variables.html").read_text()
+    described = set(re.findall(r"<code>LEAKRANGE_(\w+)</code>", page))
+    assert {name.upper() for name in ControllerSettings.model_fields} <= described
+    assert "How many edge-client sessions are under way at a time." in page
