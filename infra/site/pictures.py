@@ -65,12 +65,17 @@ def _take(controller: str, run: str, report: Path) -> None:
         tab = browser.new_page(
             viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light", reduced_motion="reduce"
         )
-        for name, address in (
-            ("run", f"{controller}/runs/{run}"),
-            ("board", f"{controller}/runs/{run}/board"),
-            ("report", report.as_uri()),
+        for name, address, place, drawn in (
+            ("run", f"{controller}/runs/{run}", "#map-title", "svg"),
+            ("board", f"{controller}/runs/{run}/board", "#plane-title", "#plane .drawing[data-drawn] svg"),
+            ("report", report.as_uri(), "#reconstructions-title", "#reconstructions svg"),
         ):
             tab.goto(address)
+            tab.wait_for_timeout(1000)  # what is above has its height by then
+            tab.locator(place).evaluate(
+                "it => window.scrollTo(0, it.getBoundingClientRect().top + scrollY - 72)"
+            )
+            tab.locator(drawn).first.wait_for()
             _keep(tab, name)
         browser.close()
 

@@ -26,8 +26,8 @@ PARTIES = {
 PREFIX = "LEAKRANGE_"
 INTRODUCTION = """# Variables
 
-Every variable of every party, from the code that reads it. [Settings](../configuration.md) says more about those
-that an operator is most likely to change."""
+Every variable of every party, from the code that reads it. [Settings](../configuration.md) says more about
+those that an operator is most likely to change."""
 
 
 def page() -> str:

@@ -5,21 +5,26 @@ container engine or real data: its words must be those that the program takes.
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import runpy
 import subprocess
 import sys
 import tomllib
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 from unittest import mock
 
 import pytest
 import yaml
+from pydantic import SecretStr
 from typer.core import TyperGroup
 from typer.main import get_command
 
 from clients.cli.main import app
+from services.controller.main import controller
+from services.controller.settings import ControllerSettings
 from tests.docs.blocks import ROOT
 from tests.federation import flower
 
@@ -147,6 +152,24 @@ def _pip(words: list[str]) -> None:
         assert set(wanted.split(",")) <= set(extras), wanted
 
 
+@cache
+def _paths() -> dict[str, dict[str, Any]]:
+    secret = SecretStr("a key that opens nothing, for documents")
+    settings = ControllerSettings(operator_key=secret, fleet_secret=secret, providers={})
+    paths: dict[str, dict[str, Any]] = controller(settings).openapi()["paths"]
+    return paths
+
+
+def _curl(words: list[str]) -> None:
+    """The controller has the endpoint, and a body in JSON can be read."""
+    [url] = [word for word in words if word.startswith("http://127.0.0.1:8700/")]
+    sends = "-d" in words
+    if sends:
+        json.loads(words[words.index("-d") + 1])
+    path = url.removeprefix("http://127.0.0.1:8700").partition("?")[0]
+    assert ("post" if sends else "get") in _paths().get(path, {}), url
+
+
 def _anything(_: list[str]) -> None:
     """Commands of the system, which have nothing to do with us."""
 
@@ -157,6 +180,7 @@ PROGRAMS: dict[str, Callable[[list[str]], None]] = {
     "python": _python,
     ".venv-federation/bin/python": _python,
     "docker": _docker,
+    "curl": _curl,
     "kubectl": _kubectl,
     "pip": _pip,
     **dict.fromkeys((".", "apt-get", "cp", "export", "grep", "mkdir"), _anything),

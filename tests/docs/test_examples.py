@@ -26,6 +26,7 @@ EXECUTED: tuple[tuple[str, str | None], ...] = (
     ("docs/start.md", "A short tour"),  # by tests/range/test_tour.py
     ("docs/architecture.md", "Student services"),
     ("docs/budgets.md", None),
+    ("docs/editor.md", "From other editors"),
     ("docs/events.md", None),
     ("docs/guides/attack-endpoint.md", None),
     ("docs/guides/audit-model.md", "A file"),
@@ -129,6 +130,14 @@ def test_results_and_events(embedded_range: EmbeddedRange, place: Path) -> None:
     assert '"state":"done"}' in said.rpartition("event: run.finished\n")[2]
     [latest, *_] = json.loads(embedded_range("runs", "--json").stdout)
     assert "event: run.finished" in run("docs/events.md", embedded_range, place, RUN=latest["id"])
+
+
+def test_editors_are_told_of_mistakes_and_what_can_be_written(
+    embedded_range: EmbeddedRange, place: Path
+) -> None:
+    checked, proposed = run("docs/editor.md", embedded_range, place, "From other editors").splitlines()
+    assert json.loads(checked)["valid"] is True
+    assert "digits" in proposed
 
 
 def test_an_endpoint_is_protected(embedded_range: EmbeddedRange, place: Path, digest: str) -> None:
