@@ -34,6 +34,7 @@ CHOSEN = OBSERVED | {
     "migrate",
     "train_threads",
     "workers",
+    "viewer_key",
 }
 """Settings that Compose gives besides: no party learns another's address by them, or a secret to act with."""
 
