@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import httpx
 import orjson
 import pytest
 from pydantic import SecretStr
+from sqlalchemy import update
 
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.scenario.plan import PlannedModel
@@ -20,6 +22,7 @@ from leakrange.service.operators import Edge, Providers, Proxy
 from leakrange.store.engine import Database
 from leakrange.store.files import FolderStore
 from leakrange.store.runs import Runs
+from leakrange.store.tables import Run, now
 from leakrange.wire.names import PublicNames
 from leakrange.wire.runs import State
 from leakrange.wire.transport import AiohttpTransport
@@ -219,6 +222,26 @@ async def test_a_route_of_the_operators_to_another_provider_stays(
     await controller.end(run)
     await controller.parties.keeper.withdraw_unused()
     assert (servers.served(), servers.routed()) == (set(), {name})
+
+
+async def test_what_visitors_try_is_kept_although_its_run_ended_long_ago(
+    servers: Servers, controller: Controller
+) -> None:
+    run, model = await controller.begin(), trained(servers)
+    name = await controller.serve(run, model)
+    await controller.end(run)
+    async with controller.database.write() as session:
+        long_ago = now() - timedelta(hours=2)
+        await session.execute(update(Run).where(Run.id == run).values(finished=long_ago))
+    keeper = controller.keeper(after=3600)
+    await keeper.hold(run, name, model.plays)
+    wait = await keeper.withdraw_unused()
+    assert wait is not None
+    assert 3500 < wait <= 3600
+    assert servers.served() == servers.routed() == {name}
+    # Another controller knows nothing of these visitors; the next of them has the model deployed again.
+    assert await controller.keeper(after=3600).withdraw_unused() is None
+    assert servers.served() == servers.routed() == set()
 
 
 async def test_it_is_served_on_for_as_long_as_the_setting_says(
