@@ -10,6 +10,7 @@ import typer
 import leakrange
 from clients.cli.commands import embedded_range, keys, limits, listings, runs, scenarios
 from clients.cli.commands.audit import audit
+from clients.cli.commands.compare import compare
 from clients.cli.commands.federation import federation
 from clients.cli.commands.load import load
 from clients.cli.commands.reproduce import reproduce
@@ -42,6 +43,7 @@ app.command()(load)
 app.command()(runs.runs)
 app.command()(runs.cancel)
 app.command()(runs.report)
+app.command()(compare)
 app.command()(trace)
 app.add_typer(scenarios.scenario, name="scenario")
 app.add_typer(listings.data, name="data")

@@ -23,6 +23,8 @@ from leakrange.wire.transport import AiohttpTransport
 from services.controller.audits.endpoints import router as audits
 from services.controller.audits.service import AuditService
 from services.controller.catalogue.endpoints import router as catalogue
+from services.controller.comparisons.endpoints import router as comparisons
+from services.controller.comparisons.service import ComparisonService
 from services.controller.live.service import LiveService
 from services.controller.load.endpoints import router as load
 from services.controller.load.service import LoadService
@@ -73,7 +75,8 @@ def controller(settings: ControllerSettings) -> FastAPI:
         supervisor = Supervisor(settings, database, news, parties)
         app.state.runs = service = RunService(database, parties.releases, news, supervisor)
         app.state.scenarios = ScenarioService(database)
-        app.state.views = ViewService(service)
+        app.state.views = views_of_runs = ViewService(service)
+        app.state.comparisons = ComparisonService(views_of_runs)
         app.state.live = live = LiveService(database, news)
         app.state.load = LoadService(database, parties.releases, supervisor)
         app.state.audits = examiner = AuditService(
@@ -112,7 +115,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.database = database
-    for router in (runs, views, load, audits, catalogue, obfuscators, scenarios, victim_api):
+    for router in (runs, views, load, audits, catalogue, obfuscators, scenarios, comparisons, victim_api):
         app.include_router(router, dependencies=[Reader])
     add_pages(app)
     return app

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import shutil
+import subprocess
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,6 +19,8 @@ from leakrange.scenario.yaml_source import MAX_BYTES
 from services.controller.scenarios import service
 from services.controller.settings import ControllerSettings
 from tests.controller.conftest import SCENARIO, TRIALS, Api, problem, serve
+
+ROOT = Path(__file__).parents[2]
 
 
 def check(api: Api, text: str | bytes) -> Any:
@@ -74,6 +81,21 @@ def test_completion_proposes_for_the_place_that_is_told(api: Api) -> None:
 def test_a_place_is_checked(api: Api, asked: dict[str, Any]) -> None:
     whole = {"text": "", "line": 1, "column": 1} | asked
     assert api.ask("POST", "/v1/scenario/complete", json=whole).status_code == 422
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="needs the `curl` command")
+def test_the_documented_commands_do_as_is_said(api: Api) -> None:
+    page = (ROOT / "docs" / "editor.md").read_text()
+    here = str(api.client.base_url).rstrip("/")
+    lines = page.partition("```sh\n")[2].partition("```")[0].replace("http://127.0.0.1:8700", here)
+    checked, completed = (
+        json.loads(
+            subprocess.run([*shlex.split(line), "-s"], cwd=ROOT, check=True, capture_output=True).stdout
+        )
+        for line in lines.splitlines()
+    )
+    assert checked["forecast"]["name"] == "demo"
+    assert completed["proposals"][0]["insert"] == "digits"
 
 
 def test_who_has_to_wait_too_long_is_told_to_ask_again(

@@ -28,7 +28,10 @@ from tests.embedded import leakrange as run_leakrange
 EVERY = [block for page in PAGES for block in blocks(page)]
 ONLY_COMPILED = {"docs/samples.md": "needs torchaudio, and recordings that nobody may pass on"}
 """Python that is not run, and why."""
-TESTED_ELSEWHERE = {"docs/victim.md": "tests/range/test_victim.py"} | {
+TESTED_ELSEWHERE = {
+    "docs/editor.md": "tests/controller/test_scenarios_api.py",
+    "docs/victim.md": "tests/range/test_victim.py",
+} | {
     f"docs/extend/{page}.md": "tests/registry/test_own_package.py"
     for page in ("attack", "data-set", "defence", "view")
 }

@@ -12,6 +12,7 @@ from services.controller.pages import (
     assets,
     audits,
     board,
+    compare,
     editor,
     home,
     keys,
@@ -26,7 +27,7 @@ from services.controller.pages.problems import told_as_pages
 
 __all__ = ["add_pages"]
 
-PAGES = (assets, login, home, tour, run, board, run_actions, editor, models, keys, audits, victim)
+PAGES = (assets, login, home, tour, run, board, run_actions, editor, compare, models, keys, audits, victim)
 
 
 def add_pages(app: FastAPI) -> None:

@@ -24,6 +24,7 @@ MENU = (
     Entry("/", "Runs", ("/runs/",)),
     Entry("/victim", "Try it", ("/victim/",)),
     Entry("/scenarios", "Scenarios", ("/scenarios/",)),
+    Entry("/compare", "Compare"),
     Entry("/models", "Models", ("/models/",)),
     Entry("/keys", "Keys", ("/keys/",)),
     Entry("/audits", "Audits", ("/audits/",)),

@@ -11,6 +11,7 @@ import orjson
 
 from leakrange.client.events import Event, follow
 from leakrange.client.http import Http, read
+from leakrange.wire.comparison import Comparison
 from leakrange.wire.errors import InvalidScenario, LeakrangeError
 from leakrange.wire.runs import Accepted, RunList, RunView
 from leakrange.wire.views import PictureView, RunViews
@@ -123,6 +124,14 @@ class Runs:
     def report(self, run: Run) -> str:
         """The report: one self-contained HTML page."""
         return self._controller.get(_path(run, "report")).body.decode()
+
+    def compare(self, *runs: Run) -> Comparison:
+        """Two to six runs with the first of them: how their scenarios differ, and the figures they share."""
+        return read(Comparison, self._controller.get("/v1/compare", run=[_id(run) for run in runs]))
+
+    def compare_table(self, *runs: Run) -> bytes:
+        """The shared figures as CSV."""
+        return self._controller.get("/v1/compare", run=[_id(run) for run in runs], format="csv").body
 
     def load_table(self, run: Run, form: str = "json") -> bytes:
         """How far attacks came with so many queries under load, in the ``form`` "json", "csv" or "text"."""

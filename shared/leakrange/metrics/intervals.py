@@ -28,8 +28,8 @@ def summarise(values: Sequence[float]) -> OverSeeds:
     return OverSeeds(mean=mean, deviation=deviation, interval=student_interval(mean, deviation, len(values)))
 
 
-def student_interval(mean: float, deviation: float, count: int) -> tuple[float, float]:
-    """The 95 % interval of a mean of ``count`` ≥ 2 values with sample deviation ``deviation``."""
+def student_interval(mean: float, deviation: float, count: float) -> tuple[float, float]:
+    """The 95 % interval of a mean of ``count`` > 1 values with sample deviation ``deviation``."""
     from scipy.special import stdtrit  # here, since not all who import this module have SciPy
 
     half = float(stdtrit(count - 1, 0.975)) * deviation / math.sqrt(count)

@@ -1,0 +1,59 @@
+"""``/compare``: runs beside one another."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request, Response
+
+from leakrange.metrics import numbers
+from leakrange.metrics.registry import Unit
+from leakrange.report.comparison import LETTERS
+from leakrange.wire.comparison import Change
+from services.controller.comparisons.endpoints import ComparisonOf, Runs
+from services.controller.pages.rendering import show
+from services.controller.pages.visitors import Reading
+from services.controller.runs.service import RunService
+
+router = APIRouter(include_in_schema=False)
+OFFERED = 50
+"""So many of the newest runs can be chosen."""
+
+
+@router.get("/compare")
+async def compare(request: Request, visitor: Reading, service: ComparisonOf, run: Runs) -> Response:
+    """What differs between the runs that are named; with fewer than two, which there are."""
+    runs: RunService = request.app.state.runs
+    offered = (await runs.page(OFFERED, None)).runs
+    chosen = list(dict.fromkeys(run))
+    values: dict[str, Any] = {
+        "offered": offered,
+        "chosen": chosen,
+        "most": len(LETTERS),
+        "query": urlencode({"run": chosen}, doseq=True),
+        "found": None,
+        "pictures": [],
+        "changed": changed,
+        "between": between,
+    }
+    if len(chosen) > 1:
+        compared = await service.compare(chosen)
+        values |= {"found": compared.comparison, "pictures": compared.pictures}
+    return await asyncio.to_thread(show, request, "compare.html.j2", visitor=visitor, **values)
+
+
+def changed(value: float, unit: Unit) -> str:
+    """A change with its sign, of shares in points: "+1.2"."""
+    if unit == "share":
+        return numbers.signed(value)
+    sign = "+" if value > 0 else "\N{MINUS SIGN}" if value < 0 else ""
+    return sign + numbers.bare(abs(value), unit)
+
+
+def between(change: Change, unit: Unit) -> str:
+    """The interval of a change; what is missing where there is none."""
+    if change.low is None or change.high is None:
+        return "one seed"
+    return f"{changed(change.low, unit)} to {changed(change.high, unit)}"

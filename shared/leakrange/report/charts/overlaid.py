@@ -1,0 +1,193 @@
+"""Several runs in one chart: leakage against budget, and the plane of utility and leakage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from leakrange.metrics.numbers import figure
+from leakrange.report.charts.budgets import budget_axis
+from leakrange.report.charts.definition import BARS, Definition, Term
+from leakrange.report.charts.drawing import Axis, Key, Picture, lines, picture, points, rules
+from leakrange.report.charts.plane import utility_axis
+from leakrange.report.charts.table import Column, Table, Value
+from leakrange.report.findings import Findings, Subject, leak, leaked, level, utility, utility_metric
+from leakrange.scenario.results import Summary
+
+__all__ = ["MOST", "overlaid"]
+
+MOST = 24
+"""So many charts of each kind are drawn."""
+Runs = Mapping[str, Findings]
+Task = tuple[str, str, str, str]
+"""Data, provider, hidden attribute, metric of leakage."""
+
+
+def overlaid(runs: Runs) -> list[Picture]:
+    """The planes of all providers that several runs share, then leakage against budget of each of their
+    attacks. A run has a marker and a dash, a defence its colour."""
+    shared = _shared(runs)
+    planes = [drawn for task in shared if (drawn := _plane(runs, task)) is not None]
+    budgets = [drawn for task in shared for drawn in _budgets(runs, task)]
+    return [*planes[:MOST], *budgets[:MOST]]
+
+
+def _task(row: Summary | Subject) -> Task:
+    subject = row if isinstance(row, Subject) else Subject.of(row)
+    return subject.data, subject.provider, subject.sensitive, subject.leakage
+
+
+def _shared(runs: Runs) -> list[Task]:
+    """Those of the first run that another has, too."""
+    first, *others = [dict.fromkeys(map(_task, each.subjects)) for each in runs.values()]
+    return [task for task in first if any(task in other for other in others)]
+
+
+def _colours(runs: Runs) -> dict[str, int]:
+    """Of the defences of all runs: 0 is the undefended case."""
+    undefended = {each.undefended for each in runs.values()}
+    names = dict.fromkeys(name for each in runs.values() for name in each.defences if name not in undefended)
+    return {name: 0 for name in undefended if name is not None} | {
+        name: index for index, name in enumerate(names, start=1)
+    }
+
+
+def _plane(runs: Runs, task: Task) -> Picture | None:
+    shown = [
+        (letter, defence, row)
+        for letter, each in runs.items()
+        for (subject, defence), row in each.best.items()
+        if _task(subject) == task and utility(row) is not None and subject.metric.best is not None
+    ]
+    if len({letter for letter, *_ in shown}) < 2:
+        return None
+    colours, place = _colours(runs), {letter: index for index, letter in enumerate(runs)}
+    rows = [row for *_, row in shown]
+    metric, chance = Subject.of(rows[0]).metric, level(rows)
+    x = utility_axis(rows)
+    lows = [leaked(row) for row in rows] + ([] if chance is None else [chance])
+    y = Axis(metric.title, metric.unit, ends=(max(-0.02, min(lows) - 0.07), 1.02))
+    drawn = [_point(*point, colours, place) for point in shown]
+    joined = [{**row, "line": row["defence"], "dash": 0} for row in drawn]
+    names = dict.fromkeys(defence for _, defence, _ in shown)
+    said = "; ".join(row["tip"] for row in drawn)
+    served = utility_metric(rows[0])
+    return picture(
+        f"{task[1]} on {task[0]}: {task[2]}",
+        f"Plane of {x.title} and {y.title}. {said}.",
+        [
+            rules([] if chance is None else [{"y": chance}], None, y, guide=True),
+            lines(joined, x, y, width=1.2),
+            points(drawn, x, y),
+        ],
+        size=(350, 310),
+        margins=(32, 28, 46, 54),
+        note="" if chance is None else f"dashed: chance, {figure(chance, metric.unit)}",
+        keys=_keys(runs, names, colours),
+        table=_table(shown, [each.name for each in (served, metric) if each is not None]),
+        definition=_definition(rows),
+    )
+
+
+def _point(
+    letter: str, defence: str, row: Summary, colours: Mapping[str, int], place: Mapping[str, int]
+) -> dict[str, Any]:
+    used, metric = utility(row), Subject.of(row).metric
+    served = utility_metric(row)
+    assert used is not None  # else it is not shown
+    assert served is not None
+    return {
+        "x": used.mean,
+        "y": leaked(row),
+        "colour": colours[defence],
+        "marker": place[letter],
+        "defence": defence,
+        "tip": f"{letter}, {defence}: {served.title} {figure(used.mean, served.unit)}, "
+        f"{metric.title} {figure(leaked(row), metric.unit)}",
+    }
+
+
+def _budgets(runs: Runs, task: Task) -> list[Picture]:
+    rows = [
+        (letter, row.defence, row)
+        for letter, each in runs.items()
+        for row in each.summaries
+        if leak(row) is not None and _task(row) == task
+    ]
+    found = []
+    for attack, knowledge in dict.fromkeys((row.attack, row.knowledge) for *_, row in rows):
+        chosen = [each for each in rows if (each[2].attack, each[2].knowledge) == (attack, knowledge)]
+        several = len({letter for letter, *_ in chosen}) > 1
+        if several and len({row.budget for *_, row in chosen}) > 1:
+            found.append(_against_budget(runs, task, f"{attack} ({knowledge})", chosen))
+    return found
+
+
+def _against_budget(runs: Runs, task: Task, attack: str, shown: list[tuple[str, str, Summary]]) -> Picture:
+    colours, place = _colours(runs), {letter: index for index, letter in enumerate(runs)}
+    rows = [row for *_, row in shown]
+    metric, chance = Subject.of(rows[0]).metric, level(rows)
+    x = budget_axis(sorted({row.budget for row in rows}))
+    low = min([leaked(row) for row in rows] + ([] if chance is None else [chance]))
+    y = Axis(metric.title, metric.unit, ends=None if metric.best is None else (max(-0.02, low - 0.06), 1.02))
+    drawn, said = [], []
+    for letter, defence in dict.fromkeys((letter, defence) for letter, defence, _ in shown):
+        line = sorted(
+            (row for one, other, row in shown if (one, other) == (letter, defence)),
+            key=lambda row: row.budget,
+        )
+        tip = f"{letter}, {defence}: " + ", ".join(
+            f"{figure(leaked(row), metric.unit)} at {row.budget}" for row in line
+        )
+        look = {"colour": colours[defence], "marker": place[letter], "dash": place[letter]}
+        drawn += [
+            {"x": row.budget, "y": leaked(row), "line": f"{letter} {defence}", "tip": tip, **look}
+            for row in line
+        ]
+        said.append(tip)
+    return picture(
+        f"{task[1]} on {task[0]}: {attack}",
+        f"{metric.title} against budget. {'; '.join(said)}.",
+        [
+            rules([] if chance is None else [{"y": chance}], None, y, guide=True),
+            lines(drawn, x, y, width=1.8),
+            points(drawn, x, y, size=42),
+        ],
+        keys=_keys(runs, dict.fromkeys(defence for _, defence, _ in shown), colours, dashed=True),
+        table=_table(shown, [metric.name]),
+        definition=_definition(rows),
+    )
+
+
+def _keys(
+    runs: Runs, defences: Mapping[str, None], colours: Mapping[str, int], *, dashed: bool = False
+) -> list[Key]:
+    return [
+        *(Key(letter, marker=index, dash=index if dashed else None) for index, letter in enumerate(runs)),
+        *(Key(name, colour=colours[name]) for name in defences),
+    ]
+
+
+def _definition(rows: list[Summary]) -> Definition:
+    metrics = dict.fromkeys(
+        metric
+        for row in rows
+        for metric in (utility_metric(row), Subject.of(row).metric)
+        if metric is not None
+    )
+    return Definition(tuple(Term.of(metric) for metric in metrics), interval=BARS.partition(". ")[2])
+
+
+def _table(shown: list[tuple[str, str, Summary]], metrics: list[str]) -> Table:
+    columns = [Column("run"), *(Column(name) for name in ("defence", "attack", "knowledge"))]
+    columns += [Column("budget", "samples"), Column("seeds")]
+    for name in metrics:
+        columns += [Column(f"{name}{part}") for part in ("", ", deviation", ", 95 % from", ", 95 % to")]
+    rows: list[list[Value]] = []
+    for letter, defence, row in shown:
+        made: list[Value] = [letter, defence, row.attack, row.knowledge, row.budget, row.count]
+        for name in metrics:
+            found = row.metrics.get(name)
+            made += [found.mean, found.deviation, *(found.interval or (None, None))] if found else [None] * 4
+        rows.append(made)
+    return Table(columns, rows)
