@@ -63,3 +63,21 @@ def test_a_run_is_run_again_as_it_was_written(api: Api, operator: httpx.Client) 
     assert api.get(f"/v1/runs/{second}/results")["scenario_yaml"] == "# one\n" + SCENARIO
     missing = operator.post("/runs/20260101-120000-a1b2c3/again", data={"csrf": token(operator)})
     assert missing.status_code == 404
+
+
+def test_both_runs_tell_that_one_came_from_the_other(browser: Browser, api: Api) -> None:
+    first = api.start()
+    second = api.post(params={"origin": first}).json()["id"]
+    home = str(api.client.base_url)
+    with opened(browser, f"{home}/runs/{first}", width=390) as tab:
+        offered = tab.locator(".run-actions")
+        assert offered.get_by_role("button").count() == 0  # nobody has logged in
+        offered.get_by_text("Run with one change").click()
+        links = offered.get_by_role("link").evaluate_all("all => all.map(it => it.getAttribute('href'))")
+        assert f"/scenarios/new?from={first}&at=defences" in links
+        assert f"/compare?run={first}&run={second}" in links
+        assert tab.evaluate("document.documentElement.scrollWidth") <= 390
+        offered.get_by_role("link", name=second, exact=True).click()
+        expect(offered).to_contain_text(f"Its scenario was taken from {first}")
+        compare = offered.get_by_role("link", name="Compare with its origin")
+        expect(compare).to_have_attribute("href", f"/compare?run={first}&run={second}")
