@@ -53,8 +53,9 @@ def test_many_requests_ask_redis_a_few_times(live: Range) -> None:
         before = _scripts_run(store)
         begun = time.monotonic()
         asyncio.run(storm())
-        # 400 requests; the first blocks double from 16 samples on, then one settlement a tick.
-        assert _scripts_run(store) - before <= 12 + 10 * (time.monotonic() - begun)
+        # 400 requests of 2 samples; blocks double from 16 samples on, then one settlement a tick. Where a
+        # machine stops for a tick all is given back, and begins anew. Blocks of 16 alone would be 50.
+        assert _scripts_run(store) - before <= 35 + 10 * (time.monotonic() - begun)
     until(lambda: settled(live, 801))
     account = live.account()
     assert (account["requests"], account["remaining"], account["counting"]) == (401, 999_199, "leased")
