@@ -110,10 +110,7 @@ class Fold:
     def _finished(self, event: RunFinished) -> None:
         state = self.state
         state.state = event.state
-        state.error = event.message if event.state == "failed" else ""
         state.running.clear()
-        for work in state.work.values():
-            work.running = 0
         for cell in state.trials.values():
             if cell.state in ("queued", "running"):
                 cell.state = "cancelled"
@@ -127,7 +124,6 @@ class Fold:
         return self.state.work.setdefault(kind, Work())
 
     def _started(self, event: JobStarted) -> None:
-        self._work(event.kind).running += event.identity not in self.state.running
         about = event.trial or event.probe or event.stream or event.model
         self.state.running[event.identity] = Running(event.kind, about)
         for cell in self._needed_by.get(event.stream or event.probe, ()):
@@ -145,9 +141,8 @@ class Fold:
             model.figures |= event.figures
 
     def _ended(self, event: JobDone | JobFailed) -> Work:
-        work = self._work(event.kind)
-        work.running -= self.state.running.pop(event.identity, None) is not None
-        return work
+        self.state.running.pop(event.identity, None)
+        return self._work(event.kind)
 
     def _done(self, event: JobDone, at: float) -> None:
         self._ended(event).done += 1
@@ -168,7 +163,7 @@ class Fold:
         if event.defence not in state.undefended:
             flows.append(state.defended)
         for flow in flows:
-            flow.add(at, event.samples, event.requests, event.sent)
+            flow.add(at, event.samples, event.requests)
         if account is not None:
             account.spent += event.samples
 
@@ -211,7 +206,6 @@ def _at_first(plan: Plan, scenario: Mapping[str, Any]) -> RunState:
         defences=list(dict.fromkeys(each.defence for each in trials.values())),
         undefended=undefended,
         outside=list(outside),
-        inside=list(dict.fromkeys(each.attack for each in trials.values() if each.attack not in outside)),
         served=len(plan.models),
         providers=_providers(plan),
         others={each.id: Model(each.id) for each in plan.trained if each not in plan.models},
@@ -227,12 +221,11 @@ def _providers(plan: Plan) -> dict[str, Provider]:
             Provider(
                 planned.provider,
                 planned.plays,
-                _listed(planned.target),
                 _listed(planned.sensitive),
                 planned.release,
             ),
         )
-        own.models[planned.id] = Model(planned.id, planned.plays)
+        own.models[planned.id] = Model(planned.id)
     return found
 
 

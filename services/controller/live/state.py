@@ -31,14 +31,12 @@ class Flow:
 
     samples: int = 0
     requests: int = 0
-    sent: int = 0
     _recent: deque[tuple[float, int, int]] = field(default_factory=deque)
 
-    def add(self, at: float, samples: int, requests: int, sent: int = 0) -> None:
+    def add(self, at: float, samples: int, requests: int) -> None:
         """Count an exchange at a time (seconds since the epoch)."""
         self.samples += samples
         self.requests += requests
-        self.sent += sent
         self._recent.append((at, samples, requests))
         while self._recent[0][0] <= at - WINDOW:
             self._recent.popleft()
@@ -55,7 +53,6 @@ class Model:
     that is done, ``figures`` are those on validation samples so far."""
 
     id: str
-    behaviour: str = ""
     state: Progress = "waiting"
     progress: float = 0.0
     figures: dict[str, float] = field(default_factory=dict)
@@ -68,7 +65,6 @@ class Provider:
 
     name: str
     behaviour: str
-    target: str
     hides: str
     """What an attack is after; empty where nothing is hidden."""
     release: str
@@ -126,7 +122,6 @@ class Work:
     """Jobs of one kind."""
 
     expected: int = 0
-    running: int = 0
     done: int = 0
     failed: int = 0
 
@@ -160,7 +155,6 @@ class RunState:
     seq: int = 0
     began: float | None = None
     last: float = 0.0
-    error: str = ""
     clients: dict[str, int] = field(default_factory=dict)
     """How many users each kind of client has."""
     defences: list[str] = field(default_factory=list)
@@ -168,8 +162,6 @@ class RunState:
     """Those of the defences that do nothing."""
     outside: list[str] = field(default_factory=list)
     """The attacks of those who ask as any customer does."""
-    inside: list[str] = field(default_factory=list)
-    """The attacks of providers, who read what users upload."""
     served: int = 0
     """How many models are to be served."""
     providers: dict[str, Provider] = field(default_factory=dict)

@@ -111,7 +111,7 @@ def _hides(state: RunState) -> str | None:
 
 def _users(state: RunState) -> str | None:
     flow = state.flows.get("users")
-    if flow is None or not flow.samples:
+    if flow is None:
         return None
     users = count(sum(state.clients.values()), "user")
     far = f"so far for {count(flow.samples, 'sample')}, in {count(flow.requests, 'upload')}."
@@ -139,7 +139,7 @@ def _proxy(state: RunState) -> str | None:
 
 def _attackers(state: RunState) -> str | None:
     flow = state.flows.get("attacker")
-    if flow is None or not flow.samples:
+    if flow is None:
         return None
     keys = [each for each in state.accounts.values() if side(each.holder) == "attackers"]
     budget, spent = sum(each.budget for each in keys), sum(each.spent for each in keys)

@@ -95,8 +95,8 @@ def works(state: RunState) -> list[WorkShown]:
     ended = [cell.state for cell in state.trials.values()]
     judged = ended.count("done") + ended.count("refused")
     everything = state.work | {
-        "deploy": Work(state.served, 0, serving),
-        "evaluate": Work(len(ended), 0, judged, ended.count("failed")),
+        "deploy": Work(state.served, serving),
+        "evaluate": Work(len(ended), judged, ended.count("failed")),
     }
     return [
         WorkShown(
@@ -182,7 +182,6 @@ def _run(made: View, state: RunState, now: float) -> None:
     made.text["run.state"] = made.state["run"] = state.state
     made.text["run.clock"] = duration(max(0.0, now - state.began)) if state.began else "not begun yet"
     made.text["run.trials"] = f"{ended:,} of {count(len(state.trials), 'trial')}"
-    made.text["run.error"] = state.error
     made.text["tour"] = "What happened" if state.over else "What is happening"
     made.text["announce"] = f"The run is {state.state}."
     made.share["run.trials"] = _share(ended, len(state.trials))
@@ -201,7 +200,6 @@ def _flows(made: View, state: RunState, now: float) -> None:
         made.text[f"left.{who}"] = f"{max(0, budget - spent):,} samples left"
         made.share[f"budget.{who}"] = _share(spent, budget) if budget else 1.0
     _flow(made, "flow.proxy", everything, now)
-    _flow(made, "flow.defended", [state.defended], now)
     made.text["proxy.keys"] = count(len(state.accounts), "key")
     trained = sum(each.state in ("trained", "serving") for each in state.models.values())
     made.text["trainers.total"] = f"{trained} of {count(len(state.models), 'model')} trained"
