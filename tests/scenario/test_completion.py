@@ -201,3 +201,9 @@ def test_what_it_inserts_makes_no_scenario_worse(data: st.DataObject) -> None:
     assert readable(after), (proposal, after.split("\n")[line - 1])
     if proposal.kind != "key":  # which is nothing yet without its value
         assert unknown(after, found) == [], proposal
+
+
+def test_only_an_anchor_that_stands_above_can_be_referred_to() -> None:
+    text = "x-a: &first {seeds: [1]}\nx-b: {<<: *}\nx-c: &second {seeds: [2]}\n"
+    assert [each.label for each in complete(text, 2, 12).proposals] == ["first"]
+    assert [each.label for each in complete(text + "x-d: {<<: *}\n", 4, 12).proposals] == ["first", "second"]

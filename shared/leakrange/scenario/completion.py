@@ -70,7 +70,8 @@ def complete(text: str, line: int, column: int) -> Completion:
         return place  # beside what stands there already, nothing more can stand
     lines[row] = here[:start] + CURSOR + here[end:]
     colon = re.match(r"[ \t]*:(?=\s|$)", here[end:]) is not None
-    found = _Proposals(outline("\n".join(lines)), colon=colon).at_cursor()
+    above = "\n".join([*lines[:row], here[:start]])
+    found = _Proposals(outline("\n".join(lines)), above, colon=colon).at_cursor()
     return place.model_copy(update={"proposals": _matching(found, here[start:at])})
 
 
@@ -103,12 +104,13 @@ def _schema() -> Schema:
 
 
 class _Proposals:
-    """What can stand at the cursor of one text. ``colon``: whether the word is followed by one."""
+    """What can stand at the cursor of one text. ``above``: what stands before the word; ``colon``: whether it
+    is followed by one."""
 
-    def __init__(self, text: Outline, *, colon: bool) -> None:
+    def __init__(self, text: Outline, above: str, *, colon: bool) -> None:
         self.root, self.anchors, self.alone = text.root, text.anchors, text.alone
         self.names = Names(text.root, text.anchors)
-        self.colon = colon
+        self.above, self.colon = above, colon
 
     def at_cursor(self) -> Iterator[Proposal]:
         where = _cursor(self.root, ())
@@ -118,7 +120,7 @@ class _Proposals:
         begins = self.alone and (not place or isinstance(place[-1], str))
         if role == "alias":
             for name in self.anchors:
-                if name and CURSOR not in name:
+                if name and re.search(rf"&{re.escape(name)}(?![^\s,\[\]{{}}])", self.above):
                     yield Proposal(insert=name, label=name, kind="anchor", note="what that anchor stands for")
         elif role == "key" or (begins and objects(self._allowed(place), self.anchors)):
             yield from self._keys(place)
