@@ -27,11 +27,15 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that are made, under ``reference/``."""
+    """Add the pages that are made: those under ``reference/``, and the notebooks'."""
     # MkDocs forgets what a hook added to the path when it was loaded.
     sys.path += [str(each) for each in (Path(__file__).parent, ROOT, ROOT / "shared")]
+    import notebook_pages
+
     for path, text in _made():
         files.append(File.generated(config, f"{REFERENCE}/{path}", content=text))
+    for path, text in notebook_pages.pages():
+        files.append(File.generated(config, f"notebooks/{path}", content=text))
     return files
 
 

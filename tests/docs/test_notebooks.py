@@ -1,0 +1,73 @@
+"""The notebooks run against a range, and show what their texts say."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from tests.docs.blocks import ROOT
+from tests.embedded import EmbeddedRange
+
+NOTEBOOKS = ROOT / "docs" / "notebooks"
+
+
+@pytest.fixture
+def run(embedded_range: EmbeddedRange, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Run a notebook; gives what its cells printed, and the charts that they drew."""
+    monkeypatch.setenv("LEAKRANGE_STATE", str(embedded_range.root))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    shutil.copytree(NOTEBOOKS, tmp_path / "notebooks")
+
+    def made(name: str) -> tuple[str, list[str]]:
+        notebook = nbformat.read(NOTEBOOKS / f"{name}.ipynb", as_version=4)
+        where = {"metadata": {"path": str(tmp_path / "notebooks")}}
+        NotebookClient(notebook, timeout=200, kernel_name="python3", resources=where).execute()
+        outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+        printed = "".join(output["text"] for output in outputs if output["output_type"] == "stream")
+        shown = [output["data"] for output in outputs if "data" in output]
+        return printed, [data["image/svg+xml"] for data in shown if "image/svg+xml" in data]
+
+    return made
+
+
+def test_the_repository_holds_no_outputs() -> None:
+    for path in NOTEBOOKS.glob("*.ipynb"):
+        cells = nbformat.read(path, as_version=4).cells
+        assert not [cell for cell in cells if cell.get("outputs") or cell.get("execution_count")], path
+
+
+def test_a_first_run(run: Any, tmp_path: Path) -> None:
+    printed, [chart] = run("first-run")
+    rows = re.findall(r"(?m)^(\S+) +(\d+) samples  AUC (0\.\d+)  honesty ([\d.]+)%$", printed)
+    assert [(defence, budget) for defence, budget, _, _ in rows] == [
+        (defence, budget) for defence in ("none", "label-only") for budget in ("25", "75", "200")
+    ]
+    assert len({honesty for *_, honesty in rows}) == 1
+    assert all(f">{word}<" in chart for word in ("AUC of the attacker", "none", "label-only"))
+    assert "label-only" in (tmp_path / "notebooks" / "first-run.html").read_text()
+
+
+def test_an_own_endpoint_is_attacked(run: Any) -> None:
+    printed, _ = run("attack-your-endpoint")
+    assert "spent: 1200\n" in printed
+    right = {name: float(share) for name, share in re.findall(r"(\w+): ([\d.]+)% read right", printed)}
+    [usual] = map(float, re.findall(r"the most frequent class: ([\d.]+)%", printed))
+    assert usual < right["softmax"] < 70
+    assert right["features"] > 85
+
+
+def test_an_own_endpoint_is_protected(run: Any) -> None:
+    printed, [chart] = run("protect-your-endpoint")
+    found = re.findall(r"(?m)^(.*?) +attacker ([\d.]+)%  user ([\d.]+)%$", printed)
+    attacker = {name: float(share) for name, share, _ in found}
+    user = {name: float(share) for name, _, share in found}
+    assert attacker["as it is"] > 85 > attacker["noise 0.5"] > attacker["noise 2"]
+    assert attacker["as it is"] - attacker["noise 0.5"] > user["as it is"] - user["noise 0.5"]
+    assert all(f">{policy}<" in chart for policy in user)
+    assert user["as it is"] > 85 > user["noise 2"] > 55
