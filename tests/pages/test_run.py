@@ -118,8 +118,15 @@ def test_who_was_cut_off_is_told_what_changed_meanwhile(url: str, recorded: Reco
         assert "The run is done" in said["html"]["said"]
 
 
-def test_it_follows_a_run_from_the_tour_to_its_end(browser: Browser, site: str, api: Api) -> None:
-    with opened(browser, f"{site}/", operator=True) as tab:
+def test_it_follows_a_run_from_the_tour_to_its_end(
+    browser: Browser, settings: Callable[..., ControllerSettings]
+) -> None:
+    with (
+        serve(settings()) as site,  # an empty range: only that offers the tour
+        httpx.Client(base_url=site, timeout=90) as client,
+        opened(browser, f"{site}/", operator=True) as tab,
+    ):
+        api = Api(client)
         tab.get_by_role("button", name="Start the two-minute demo").click()
         expect(tab.get_by_role("heading", level=1)).to_have_text("demo")
         expect(tab.locator("[data-chip]")).to_have_text("running")

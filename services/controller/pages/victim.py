@@ -15,7 +15,7 @@ from leakrange.wire.errors import InvalidInput
 from leakrange.wire.runs import RunView
 from leakrange.wire.trying import MOST_TEXT, Head, Offered, Tried, Try, TryView
 from services.controller.pages.rendering import fragment, see_other, show
-from services.controller.pages.visitors import Operating, Reading
+from services.controller.pages.visitors import Acting, Reading
 from services.controller.requests import FORM, LONGEST
 from services.controller.runs.service import RunService
 from services.controller.victim.service import SCENARIO, VictimService
@@ -39,10 +39,9 @@ async def newest(request: Request, visitor: Reading, data: Data = None) -> Respo
     return _page(request, visitor, view, data)
 
 
-@router.post("/victim/start")
-async def start(request: Request, visitor: Operating) -> Response:
+@router.post("/victim/start", dependencies=[Acting])
+async def start(request: Request) -> Response:
     """Start the scenario that is made to be tried, unless it is under way."""
-    del visitor
     service: RunService = request.app.state.runs
     if await _coming(service) is None:
         await service.start(shipped()[SCENARIO].text.encode())
