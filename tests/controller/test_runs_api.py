@@ -55,9 +55,7 @@ def test_only_the_operator_starts_and_cancels(api: Api) -> None:
     assert [each["id"] for each in api.get("/v1/runs")["runs"] if each["state"] != "cancelled"] == [run]
 
 
-@pytest.mark.parametrize(
-    "path", ["", "/events", "/results", "/results?format=csv", "/report", "/reconstructions"]
-)
+@pytest.mark.parametrize("path", ["", "/events", "/results", "/results?format=csv", "/report"])
 def test_an_unknown_run_is_said_so(api: Api, path: str) -> None:
     told = problem(api.ask("GET", f"/v1/runs/20260101-000000-abcdef{path}"), 404, "not-found")
     assert "20260101-000000-abcdef" in told["detail"]

@@ -46,18 +46,6 @@ async def test_a_trial_is_never_there_twice(database: Database) -> None:
         assert await Trials(session).of_run(run_id) == expected
 
 
-async def test_trials_with_a_view_are_found_among_others(database: Database) -> None:
-    run_id, other = await create(database), await create(database)
-    held = {"state": "done", "views": {"pictures": {"found": "b64", "figures": [1.5]}}}
-    rest = ({"state": "queued"}, {"views": {}}, {"views": {"pictures": {"else": "b64"}, "found": {}}})
-    async with database.write() as session:
-        trials = Trials(session)
-        await trials.add(run_id, [("first", rest[0]), ("held", held), ("b", rest[1]), ("c", rest[2])])
-        await trials.add(other, [("theirs", held)])
-    async with database.read() as session:
-        assert await Trials(session).with_view(run_id, "pictures", "found") == [held]
-
-
 async def test_an_account_that_is_opened_again_stays_as_it_is(database: Database) -> None:
     run_id = await create(database)
     async with database.write() as session:

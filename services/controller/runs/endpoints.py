@@ -10,7 +10,7 @@ from fastapi.sse import EventSourceResponse, ServerSentEvent
 
 from leakrange.scenario.results import RunResults
 from leakrange.wire.errors import NotAcceptable
-from leakrange.wire.runs import Accepted, ReconstructedList, RunList, RunView
+from leakrange.wire.runs import Accepted, RunList, RunView
 from services.controller.requests import After, Identity, Limit, Operator
 from services.controller.runs.service import RunService
 
@@ -109,9 +109,3 @@ async def results(
         name = {"Content-Disposition": f'attachment; filename="{run}.csv"'}
         return Response(await service.table(run), media_type="text/csv", headers=name)
     return Response((await service.results(run)).model_dump_json(), media_type="application/json")
-
-
-@router.get("/{run}/reconstructions")
-async def reconstructions(run: Identity, service: Service) -> ReconstructedList:
-    """What the strongest attack on each provider and defence made of users' releases, beside the inputs."""
-    return await service.reconstructed(run)

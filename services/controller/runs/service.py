@@ -19,7 +19,7 @@ from leakrange.scenario.limited import under_limits
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.mistakes import Mistakes
 from leakrange.scenario.plan import Plan
-from leakrange.scenario.results import RunResults, TrialResult
+from leakrange.scenario.results import RunResults
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.files import FolderStore
@@ -29,11 +29,10 @@ from leakrange.store.tables import Run
 from leakrange.store.trials import Trials
 from leakrange.wire.errors import BodyTooLarge
 from leakrange.wire.events import RunQueued
-from leakrange.wire.runs import Accepted, Count, ReconstructedList, RunList, RunView, State
+from leakrange.wire.runs import Accepted, Count, RunList, RunView, State
 from services.controller.range.news import News
 from services.controller.range.supervisor import Supervisor
 from services.controller.runs.environment import describe
-from services.controller.runs.reconstructed import VIEW, strongest
 from services.controller.runs.results import gather, read_record
 
 MAX_SCENARIO = 1_000_000
@@ -183,14 +182,6 @@ class RunService:
         async with self._database.read() as session:
             record = await read_record(session, run)
         return await asyncio.to_thread(gather, record, self._releases)
-
-    async def reconstructed(self, run: str) -> ReconstructedList:
-        """What the strongest attacks so far reconstructed; raises `NotFound`."""
-        async with self._database.read() as session:
-            await Runs(session).get(run)
-            held = await Trials(session).with_view(run, VIEW, "reconstructed")
-        trials = [TrialResult.model_validate(result) for result in held]
-        return ReconstructedList(reconstructions=await asyncio.to_thread(strongest, trials))
 
     async def table(self, run: str) -> str:
         """All trials so far as CSV; raises `NotFound`."""

@@ -45,12 +45,6 @@ class Trials:
         query = select(Trial.result).where(Trial.run_id == run_id).order_by(Trial.id)
         return (await self.session.scalars(query)).all()
 
-    async def with_view(self, run_id: str, view: str, part: str) -> Sequence[dict[str, Any]]:
-        """The results of a run whose trials have that part of a view, which is a text, in the same order."""
-        held = Trial.result[("views", view, part)].as_string().is_not(None)
-        query = select(Trial.result).where(Trial.run_id == run_id, held).order_by(Trial.id)
-        return (await self.session.scalars(query)).all()
-
     async def tally(self, runs: Sequence[str]) -> dict[str, dict[str, int]]:
         """How many trials of each of several runs are in each state."""
         state = Trial.result["state"].as_string().label("state")

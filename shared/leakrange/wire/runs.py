@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-__all__ = ["Accepted", "Count", "Reconstructed", "ReconstructedList", "RunList", "RunView", "State"]
+__all__ = ["Accepted", "Count", "RunList", "RunView", "State"]
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 """Of a run."""
@@ -53,27 +53,3 @@ class RunList(BaseModel):
 
     runs: list[RunView]
     next: str | None
-
-
-class Reconstructed(BaseModel):
-    """What the strongest attack on a provider under a defence made of users' releases: ``original`` and
-    ``reconstructed`` are pictures of some users side by side (base64 PNG), ``reached`` says how near it came.
-
-    The originals are those that the users' devices told the controller.
-    """
-
-    provider: str
-    defence: str
-    attack: str
-    knowledge: str
-    budget: int
-    seed: int
-    reached: str
-    original: str
-    reconstructed: str
-
-
-class ReconstructedList(BaseModel):
-    """What was reconstructed in a run; empty where nothing was."""
-
-    reconstructions: list[Reconstructed]
