@@ -21,13 +21,14 @@ from tests.pages.conftest import opened
 from tests.serving import serving
 
 VIEWER = "0123456789abcdef-viewer-of-the-tests"
+METRICS = "0123456789abcdef-scraper-of-the-tests"
 HTML = {"Accept": "text/html"}
 
 
 @pytest.fixture(scope="module")
 def guarded(settings: Callable[..., ControllerSettings]) -> Iterator[str]:
     """A controller at which viewers need a key, with a form of the operator's."""
-    app = controller(settings(viewer_key=VIEWER))
+    app = controller(settings(viewer_key=VIEWER, metrics_key=METRICS))
     router = APIRouter(include_in_schema=False)
 
     @router.post("/act")
@@ -58,6 +59,13 @@ def test_strangers_are_sent_to_the_login_and_programs_are_told(guarded: str) -> 
         assert httpx.get(f"{guarded}{path}").status_code == 401, path
         wrong = {"Authorization": "Bearer not-the-key-of-anybody"}
         assert httpx.get(f"{guarded}{path}", headers=wrong).status_code == 403, path
+
+
+def test_whom_a_login_cannot_help_is_not_sent_there_again(guarded: str) -> None:
+    with login(guarded, OPERATOR) as client:
+        page = client.get("/metrics", headers=HTML)
+    assert page.status_code == 401
+    assert "API key" in page.text
 
 
 @pytest.mark.parametrize("key", [VIEWER, OPERATOR])

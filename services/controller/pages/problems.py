@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, Unauthenticated
 from services.controller.pages.rendering import see_other, show
+from services.controller.pages.visitors import visitor_of
 
 __all__ = ["told_as_pages"]
 
@@ -28,7 +29,7 @@ def _page(otherwise: Handler) -> Handler:
     async def tell(request: Request, error: Any) -> Response:
         if not _looked_at(request):
             return await otherwise(request, error)
-        if isinstance(error, Unauthenticated) and request.method == "GET":
+        if _helped_by_login(request, error):
             wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
             return see_other(f"/login?after={quote(wanted, safe='')}")
         known = _known(request, error)
@@ -46,6 +47,12 @@ def _looked_at(request: Request) -> bool:
     """Whether a person asks, and not a program or a script of a page."""
     html = "text/html" in request.headers.get("Accept", "")
     return html and "HX-Request" not in request.headers
+
+
+def _helped_by_login(request: Request, error: Any) -> bool:
+    # An operator who is refused lacks a key of another kind, as for /metrics: the login would lead back here.
+    asked = isinstance(error, Unauthenticated) and request.method == "GET"
+    return asked and not visitor_of(request).operates
 
 
 def _known(request: Request, error: Any) -> LeakrangeError | None:
