@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -81,6 +82,13 @@ def test_a_mark_lies_where_its_figures_say_and_tells_them() -> None:
     assert chart.attrib == {
         "viewBox": "0 0 400 300", "role": "img", "aria-label": "in words", "class": "chart"
     }  # fmt: skip
+
+
+def test_no_mark_is_cut_where_vega_finds_the_ends_of_an_axis() -> None:
+    chart = drawn(points([row(y=9.5), row(y=22.0)], X, Axis("PSNR", "dB"), size=42))
+    (_, lowest), (_, highest) = map(place, chart.findall(".//path[@class='tip']"))
+    reach = math.sqrt(42 / math.pi)  # the radius of a disc of that size
+    assert reach <= highest < lowest <= 226 - reach
 
 
 @pytest.mark.parametrize(

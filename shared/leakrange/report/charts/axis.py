@@ -13,6 +13,8 @@ __all__ = ["Axis"]
 SPACE = "\N{NO-BREAK SPACE}"
 WIDTH = 176
 """Pixels for the names on an axis below a chart."""
+EDGE = 6
+"""Pixels beyond the outermost figures where Vega finds the ends, so that no mark is cut there."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Axis:
         return {"field": field, "type": "nominal", "title": title, "sort": names, "axis": own}
 
     def _measured(self, field: str, **placed: Any) -> dict[str, Any]:
-        ends: dict[str, Any] = {} if self.ends is None else {"domain": list(self.ends)}
+        ends: dict[str, Any] = {"padding": EDGE} if self.ends is None else {"domain": list(self.ends)}
         kind = {"type": "log"} if self.log else {"type": "linear", "zero": False}
         scale = {**kind, "nice": False, **ends}
         own = {"labelExpr": self._text(), **self._ticks(), **placed}
