@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import httpx
 import pytest
 from fastapi import APIRouter
 from playwright.sync_api import Browser, expect
 from pydantic import ValidationError
+from starlette.routing import Route
 
 from leakrange.client import Range
 from leakrange.wire.errors import Unauthenticated
@@ -66,6 +69,54 @@ def test_whom_a_login_cannot_help_is_not_sent_there_again(guarded: str) -> None:
         page = client.get("/metrics", headers=HTML)
     assert page.status_code == 401
     assert "API key" in page.text
+
+
+OPEN = {
+    *("/docs", "/docs/oauth2-redirect", "/redoc", "/openapi.json"),
+    *("/healthz", "/readyz", "/metrics"),
+    *("/login", "/logout", "/static/{digest}/{name}"),
+}
+
+
+def routes_of(router: Any) -> Iterator[Route]:
+    """All routes, those of included routers as well."""
+    for route in router.routes:
+        if isinstance(route, Route):
+            yield route
+        else:
+            yield from routes_of(route.original_router)
+
+
+def test_nothing_else_is_open_to_strangers(settings: Callable[..., ControllerSettings]) -> None:
+    app = controller(settings(viewer_key=VIEWER))
+    routes = [
+        (method, route.path)
+        for route in routes_of(app)
+        if route.path not in OPEN
+        for method in (route.methods or set()) - {"HEAD", "OPTIONS"}
+    ]
+    assert len(routes) > 40
+    answered = {}
+    with serving(app) as url, httpx.Client(base_url=url) as client:
+        for method, path in routes:
+            answer = client.request(method, re.sub(r"{\w+}", "0" * 64, path))
+            answered[f"{method} {path}"] = answer.status_code
+    assert {each: status for each, status in answered.items() if status != 401} == {}
+
+
+def test_no_form_works_without_its_token(settings: Callable[..., ControllerSettings]) -> None:
+    app = controller(settings())
+    forms = [
+        route.path
+        for route in routes_of(app)
+        if "POST" in (route.methods or ()) and not route.path.startswith("/v1/") and route.path not in OPEN
+    ]
+    assert {"/keys", "/audits", "/tour"} < set(forms)
+    with serving(app) as url, login(url, OPERATOR) as client:
+        answered = {path: client.post(re.sub(r"{\w+}", "0" * 64, path)).status_code for path in forms}
+    for readers_may in ("/scenarios/check", "/victim/{run}/try"):
+        del answered[readers_may]
+    assert set(answered.values()) == {403}, answered
 
 
 @pytest.mark.parametrize("key", [VIEWER, OPERATOR])
