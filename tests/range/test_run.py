@@ -137,14 +137,15 @@ def test_a_run_on_postgresql_finds_and_pays_the_same(
 def test_averaging_sees_through_fresh_noise_but_not_through_sticky_noise(
     first: Finished, controller: Controller
 ) -> None:
-    noises = {"noisy": [{"noise": {"scale": 4.0}}], "sticky": [{"noise": {"scale": 4.0, "sticky": True}}]}
+    noises = {"noisy": [{"noise": {"scale": 6.0}}], "sticky": [{"noise": {"scale": 6.0, "sticky": True}}]}
     outside = {"kind": "attribute-inference", "providers": "curious", "knowledge": "averaging"}
     run = controller.run(scenario("averaging", defences=noises, attacks={"outside": outside}, budgets=[384]))
     run.check(2)
     found = {name.removeprefix("curious-s0."): trial for name, trial in run.trials.items()}
     averaged, stuck = (found[f"{noise}.outside.averaging.b384"] for noise in ("noisy", "sticky"))
     assert averaged["spent"] == stuck["spent"] == 384
-    assert value(averaged, "curiosity") > value(stuck, "curiosity") + 0.1
+    # The noise is drawn anew in every range: over 192 users the difference varies by 0.05 or so.
+    assert value(averaged, "curiosity") > value(stuck, "curiosity") + 0.05
     spent = {entry["name"].removeprefix(f"{run.id}."): entry["spent"] for entry in run.results["ledger"]}
     for noise in noises:
         asked = [spent[f"attacker.curious-s0.{noise}.q{draw}"] for draw in range(1, 9)]

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from tests.embedded import EmbeddedRange
-from tests.range.conftest import Finished
+from tests.range.conftest import Controller, Finished, scenario
 
 pytestmark = pytest.mark.timeout(900)
 Step = dict[str, Any]
@@ -20,9 +20,16 @@ OPERATED = ("controller", "edge", "attacker")
 
 
 @pytest.fixture(scope="module")
-def tree(embedded_range: EmbeddedRange, first: Finished) -> Step:
+def traced(controller: Controller) -> Finished:
+    """A run with models of its own: logs of what parties did before they were killed are not kept."""
+    defences = {"none": [], "label-only": ["argmax"]}
+    return controller.run(scenario("traced", seeds=[3], schedule={"epochs": 2}, defences=defences))
+
+
+@pytest.fixture(scope="module")
+def tree(embedded_range: EmbeddedRange, traced: Finished) -> Step:
     """The run, as ``leakrange trace --json`` has it."""
-    done = embedded_range("trace", first.id, "--json")
+    done = embedded_range("trace", traced.id, "--json")
     assert done.returncode == 0, done.stderr
     [run] = orjson.loads(done.stdout)
     assert run["name"] == "run"
@@ -127,26 +134,26 @@ def log_lines(embedded_range: EmbeddedRange, party: str) -> list[dict[str, Any]]
 
 
 def test_logs_have_the_run_where_it_may_be_known_and_else_the_trace(
-    embedded_range: EmbeddedRange, first: Finished, tree: Step
+    embedded_range: EmbeddedRange, traced: Finished, tree: Step
 ) -> None:
     logged = [line for line in log_lines(embedded_range, "edge") if line["event"] == "uploaded"]
-    of_run = [line for line in logged if line["run"] == first.id]
+    of_run = [line for line in logged if line["run"] == traced.id]
     assert {line["trace"] for line in of_run} == {upload["trace"] for upload in uploads(tree)}
     for party in ("proxy", "provider-honest", "provider-curious"):
         text = embedded_range.folder.log(party).read_text()
-        assert first.id not in text
+        assert traced.id not in text
     trained = [line for line in log_lines(embedded_range, "trainer") if line["event"] == "job ended"]
-    assert {line["run"] for line in trained} >= {first.id}
+    assert {line["run"] for line in trained} >= {traced.id}
 
 
-def test_the_command_prints_a_tree_for_people(embedded_range: EmbeddedRange, first: Finished) -> None:
-    done = embedded_range("trace", first.id)
+def test_the_command_prints_a_tree_for_people(embedded_range: EmbeddedRange, traced: Finished) -> None:
+    done = embedded_range("trace", traced.id)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].startswith("controller: run ")
     assert any(line.strip().startswith("provider-curious: decode ") for line in lines)
     assert any("more of controller: session" in line for line in lines)
-    every = embedded_range("trace", first.id, "--all").stdout.splitlines()
+    every = embedded_range("trace", traced.id, "--all").stdout.splitlines()
     assert len(every) > len(lines)
     assert not any("more of" in line for line in every)
 

@@ -53,9 +53,8 @@ def test_a_party_that_is_missing_is_told_as_a_whole() -> None:
         "defences.rounded": ["[{round: {decimals: 1}}]", None],
         "defences.label-only": [None, "[{argmax: {}}]"],
     }
-    lines = SCENARIO.splitlines(keepends=True)
-    without = "".join(line for line in lines if not line.startswith("  curious"))
-    gone = told(SCENARIO, without)
+    before, _, after = SCENARIO.partition("  curious:\n")
+    gone = told(SCENARIO, before + after.partition("\n")[2])
     assert gone["providers.curious"][1] is None
     assert (gone["providers.curious"][0] or "").startswith("{behaviour: curious")
     assert not [path for path in gone if path.startswith("providers.curious.")]
