@@ -79,7 +79,7 @@ def test_the_tour_and_a_range_that_comes_back_with_budgets_keys_and_runs(
     follow([activate, down], place)
     wait_for(lambda: not any(alive(pid) for pid in processes), "all processes to be gone")
     assert embedded_range("status").returncode == 3
-    follow([activate, f"{up} --ports 0"], place)  # its usual ports may be taken
+    follow([activate, f"{up} --traces --ports 0"], place)  # its usual ports may be taken
     record = embedded_range.record
     controller.client.base_url = record.controller
 
