@@ -89,6 +89,17 @@ class Api:
         return answer.json()
 
 
+@contextmanager
+def using(url: str) -> Iterator[Api]:
+    """The controller there; what is started within the block is cancelled at its end."""
+    with httpx.Client(base_url=url, timeout=90) as client:
+        made = Api(client)
+        yield made
+        for run in made.get("/v1/runs?limit=200")["runs"]:
+            if run["state"] in ("queued", "running"):
+                made.cancel(run["id"])
+
+
 def problem(answer: httpx.Response, status: int, slug: str) -> dict[str, Any]:
     """The answer must be that problem."""
     assert answer.status_code == status, answer.text
@@ -136,9 +147,5 @@ def standing(request: pytest.FixtureRequest, settings: Callable[..., ControllerS
 @pytest.fixture
 def api(standing: str) -> Iterator[Api]:
     """That controller; what a test starts is cancelled at its end."""
-    with httpx.Client(base_url=standing, timeout=90) as client:
-        made = Api(client)
+    with using(standing) as made:
         yield made
-        for run in made.get("/v1/runs?limit=200")["runs"]:
-            if run["state"] in ("queued", "running"):
-                made.cancel(run["id"])

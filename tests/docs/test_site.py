@@ -14,7 +14,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from leakrange.attacks import attacks
 from leakrange.data import datasets
@@ -22,8 +22,8 @@ from leakrange.defences.chain import STAGES
 from leakrange.metrics.registry import metrics
 from leakrange.providers.behaviours import behaviours
 from services.controller.settings import ControllerSettings
+from tests.browsers import chromium, needs_chromium
 from tests.docs.blocks import ROOT
-from tests.pages.conftest import CHROMIUM
 
 
 @pytest.fixture(scope="module")
@@ -104,12 +104,10 @@ def test_it_asks_no_other_server(built: Path) -> None:
         assert re.findall(r"url\([\"']?(?:https?:)?//[^)]+\)", style.read_text()) == [], style
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs the `chromium` command (apt-get install chromium)")
+@needs_chromium
 def test_it_is_read_and_searched_in_a_browser_that_reaches_nobody_else(served: str) -> None:
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []
     heard: list[str] = []
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+    with chromium() as browser:
         tab = browser.new_page()
         tab.on("console", lambda message: heard.append(message.text))
         tab.on("pageerror", lambda error: heard.append(str(error)))
@@ -119,7 +117,6 @@ def test_it_is_read_and_searched_in_a_browser_that_reaches_nobody_else(served: s
         expect(tab.get_by_role("heading", name="Five minutes")).to_be_visible()
         tab.get_by_placeholder("Search").fill("adaptivity gap")
         expect(tab.get_by_role("link", name=re.compile("Concepts")).first).to_be_visible()
-        browser.close()
     assert heard == []
 
 

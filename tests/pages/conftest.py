@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import httpx
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 from services.controller.settings import ControllerSettings
-from tests.controller.conftest import OPERATOR, Api, serve, settings
+from tests.browsers import chromium
+from tests.controller.conftest import OPERATOR, Api, serve, settings, using
 from tests.pages.furnished import Place, furnished
 
 __all__ = ["opened", "settings"]
-
-CHROMIUM = shutil.which("chromium")
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """A browser for the tests of a file. Its event loop runs in this thread as long as it stands, so that
     asynchronous tests cannot: they have files of their own."""
-    if CHROMIUM is None:
-        pytest.skip("needs the `chromium` command (apt-get install chromium)")
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses root
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+    with chromium() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture(scope="session")
@@ -50,12 +42,8 @@ def place(settings: Callable[..., ControllerSettings], redis_url: str) -> Iterat
 @pytest.fixture
 def api(site: str) -> Iterator[Api]:
     """That controller; what a test starts is cancelled at its end."""
-    with httpx.Client(base_url=site, timeout=90) as client:
-        made = Api(client)
+    with using(site) as made:
         yield made
-        for run in made.get("/v1/runs?limit=200")["runs"]:
-            if run["state"] in ("queued", "running"):
-                made.cancel(run["id"])
 
 
 @contextmanager

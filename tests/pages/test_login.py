@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -21,6 +20,7 @@ from services.controller.pages.visitors import COOKIE, Operating
 from services.controller.settings import ControllerSettings
 from tests.controller.conftest import OPERATOR, SCENARIO, serve
 from tests.pages.conftest import opened
+from tests.pages.logins import login, token
 from tests.serving import serving
 
 VIEWER = "0123456789abcdef-viewer-of-the-tests"
@@ -41,18 +41,6 @@ def guarded(settings: Callable[..., ControllerSettings]) -> Iterator[str]:
     app.include_router(router)
     with serving(app) as url:
         yield url
-
-
-@contextmanager
-def login(url: str, key: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=url, timeout=30) as client:
-        answer = client.post("/login", data={"key": key})
-        assert answer.status_code == 303, answer.text
-        yield client
-
-
-def token(client: httpx.Client) -> str:
-    return client.get("/", headers=HTML).text.split('"X-CSRF-Token": "')[1].split('"')[0]
 
 
 def test_strangers_are_sent_to_the_login_and_programs_are_told(guarded: str) -> None:

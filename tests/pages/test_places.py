@@ -13,6 +13,7 @@ from services.controller.settings import ControllerSettings
 from tests.controller.conftest import NOWHERE, OPERATOR, serve
 from tests.pages.conftest import opened
 from tests.pages.furnished import RECIPE, VERDICT, Place
+from tests.pages.logins import login, token
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (320, "dark")])
@@ -78,11 +79,14 @@ def test_a_spent_budget_shows_without_a_reload(browser: Browser, place: Place) -
 def test_a_mistaken_key_is_not_made_and_what_was_typed_stays(
     place: Place, field: str, value: str, said: str
 ) -> None:
-    with httpx.Client(base_url=place.url) as client:
-        client.post("/login", data={"key": OPERATOR})
-        page = client.get("/keys").text
-        token = page.split('"X-CSRF-Token": "')[1].split('"')[0]
-        form = {"csrf": token, "name": "typed-name", "budget": "17", "models": "typed-model", field: value}
+    with login(place.url) as client:
+        form = {
+            "csrf": token(client),
+            "name": "typed-name",
+            "budget": "17",
+            "models": "typed-model",
+            field: value,
+        }
         answer = client.post("/keys", data=form)
         assert answer.status_code == 422
         assert said in answer.text.partition('role="alert"')[2].partition("</div>")[0] or said in answer.text
@@ -131,10 +135,8 @@ def test_an_audit_is_started_from_the_page_and_its_end_appears(browser: Browser,
 
 
 def test_a_mistaken_audit_is_not_started(place: Place) -> None:
-    with httpx.Client(base_url=place.url) as client:
-        client.post("/login", data={"key": OPERATOR})
-        token = client.get("/audits").text.split('"X-CSRF-Token": "')[1].split('"')[0]
-        form = {"csrf": token, "model": "some-model", "data": "digits"}
+    with login(place.url) as client:
+        form = {"csrf": token(client), "model": "some-model", "data": "digits"}
         for wrong, said in {"url": "ftp://elsewhere", "labelled": "few", "sensitive": "age"}.items():
             answer = client.post("/audits", data=form | {wrong: said})
             assert answer.status_code == 422, wrong

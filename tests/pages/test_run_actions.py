@@ -8,19 +8,15 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
-from tests.controller.conftest import OPERATOR, SCENARIO, Api
+from tests.controller.conftest import SCENARIO, Api
 from tests.pages.conftest import opened
+from tests.pages.logins import login, token
 
 
 @pytest.fixture
 def operator(site: str) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=site, timeout=30) as client:
-        client.post("/login", data={"key": OPERATOR})
+    with login(site) as client:
         yield client
-
-
-def token(client: httpx.Client) -> str:
-    return client.get("/").text.split('"X-CSRF-Token": "')[1].split('"')[0]
 
 
 def test_a_run_is_cancelled_from_the_list_after_a_second_look(browser: Browser, api: Api) -> None:

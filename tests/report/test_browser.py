@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from leakrange.report import render
+from tests.browsers import chromium, needs_chromium
 from tests.report.build import run, trials
 from tests.report.reconstructed import reconstructed, trial
 from tests.report.test_page import HOSTILE
 
-CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="needs the `chromium` command (apt-get install chromium)"
-)
+pytestmark = needs_chromium
 
 CHARTS = """() => [...document.querySelectorAll("svg.chart")].map(svg => {
   const box = svg.getBoundingClientRect(), scale = box.width / svg.viewBox.baseVal.width;
@@ -37,11 +33,8 @@ CHARTS = """() => [...document.querySelectorAll("svg.chart")].map(svg => {
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses root
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=CHROMIUM, args=arguments)
+    with chromium() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
-from leakrange.wire.runs import RunView
-from services.controller.pages.rendering import fragment, show
+from services.controller.pages.rendering import fragment, show, stamp
 from services.controller.pages.visitors import Reading
 from services.controller.requests import After
 from services.controller.runs.service import RunService
@@ -31,17 +29,7 @@ JOBS = {
 @router.get("/")
 async def home(request: Request, visitor: Reading, after: After = None) -> Response:
     """Runs, newest first."""
-    listed, seen, following = await _listed(request, after)
-    return show(
-        request,
-        "home.html.j2",
-        visitor=visitor,
-        runs=listed,
-        seen=seen,
-        after=after,
-        following=following,
-        jobs=JOBS,
-    )
+    return show(request, "home.html.j2", visitor=visitor, **await _listed(request, after))
 
 
 @router.get("/runs/list")
@@ -52,24 +40,19 @@ async def again(
     seen: Annotated[str, Query(max_length=64)] = "",
 ) -> Response:
     """The list alone; 204 while it is what was ``seen``, so that nothing moves under a reader's hands."""
-    listed, now, following = await _listed(request, after)
-    if now == seen:
+    listed = await _listed(request, after)
+    if listed["seen"] == seen:
         return Response(status_code=204)
-    return HTMLResponse(
-        fragment(
-            request,
-            "runs.html.j2",
-            visitor=visitor,
-            runs=listed,
-            seen=now,
-            after=after,
-            following=following,
-            jobs=JOBS,
-        )
-    )
+    return HTMLResponse(fragment(request, "runs.html.j2", visitor=visitor, **listed))
 
 
-async def _listed(request: Request, after: str | None) -> tuple[list[RunView], str, str | None]:
+async def _listed(request: Request, after: str | None) -> dict[str, Any]:
     service: RunService = request.app.state.runs
     found = await service.page(A_PAGE, after)
-    return found.runs, hashlib.sha256(found.model_dump_json().encode()).hexdigest()[:16], found.next
+    return {
+        "runs": found.runs,
+        "seen": stamp(found.model_dump_json().encode()),
+        "after": after,
+        "following": found.next,
+        "jobs": JOBS,
+    }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Annotated, Any
 
 import orjson
@@ -15,7 +14,7 @@ from leakrange.wire.administration import Account, KeyChange, KeyRequest
 from leakrange.wire.endpoints import ENDPOINTS
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.names import is_name
-from services.controller.pages.rendering import fragment, see_other, show
+from services.controller.pages.rendering import fragment, see_other, show, stamp
 from services.controller.pages.visitors import Acting, Operating, Reading
 
 router = APIRouter(include_in_schema=False)
@@ -125,7 +124,7 @@ async def _page(request: Request, *, status: int = 200, **values: Any) -> Respon
 async def _listed(request: Request) -> dict[str, Any]:
     accounts = sorted(await _proxy(request).accounts(), key=lambda each: (each.revoked, -each.created))
     told = orjson.dumps([each.model_dump() for each in accounts])
-    return {"keys": accounts, "seen": hashlib.sha256(told).hexdigest()[:16]}
+    return {"keys": accounts, "seen": stamp(told)}
 
 
 def _samples(written: str) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import cache
 from typing import Any
 
@@ -15,7 +16,7 @@ from services.controller.pages.assets import CHARTS, address
 from services.controller.pages.navigation import MENU
 from services.controller.pages.visitors import Visitor, visitor_of
 
-__all__ = ["fragment", "see_other", "show"]
+__all__ = ["fragment", "see_other", "show", "stamp"]
 
 HEADERS = {
     # Charts and meters carry their own measures in style attributes.
@@ -43,6 +44,11 @@ def fragment(request: Request, template: str, *, visitor: Visitor | None = None,
         .get_template(template)
         .render(visitor=visitor or visitor_of(request), path=request.url.path, **values)
     )
+
+
+def stamp(shown: bytes) -> str:
+    """By what a page tells that a part of it, made of these bytes, is as it was."""
+    return hashlib.sha256(shown).hexdigest()[:16]
 
 
 def see_other(path: str) -> Response:

@@ -1,0 +1,30 @@
+"""The system's Chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+__all__ = ["chromium", "needs_chromium"]
+
+_FOUND = shutil.which("chromium")
+needs_chromium = pytest.mark.skipif(
+    _FOUND is None, reason="needs the `chromium` command (apt-get install chromium)"
+)
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """A browser until the block ends, whose event loop runs in this thread; skips the test without one."""
+    if _FOUND is None:
+        pytest.skip(needs_chromium.kwargs["reason"])
+    arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses root
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=_FOUND, args=arguments)
+        yield found
+        found.close()
