@@ -37,6 +37,7 @@ def _stored(settings: FleetSettings, identity: str) -> bool:
 def audit(job: AuditJob, context: JobContext) -> dict[str, Any]:
     """Download the model, make the tests of the plan, and store the verdict as JSON."""
     begun = time.perf_counter()
+    job.check_versions()
     key = job.key if job.account is None else derived_key(job.account, context.settings)
     import torch  # here: the process that forks the workers must never have it
 

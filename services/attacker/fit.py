@@ -5,14 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from pydantic import ValidationError
-
-from leakrange.attacks import attacks
-from leakrange.attacks.kinds import kind_of
+from leakrange.attacks.kinds.fitting import fit_attack
 from leakrange.jobs.job import FitJob
 from leakrange.store.files import FolderStore, put_arrays, whole
 from leakrange.store.releases import StoredReleases
-from leakrange.wire.errors import InvalidInput
 from services.attacker.settings import FleetSettings
 from services.attacker.task import JobContext, fleet_task
 
@@ -25,20 +21,8 @@ def _stored(settings: FleetSettings, identity: str) -> bool:
 def fit(job: FitJob, context: JobContext) -> dict[str, Any]:
     """Run the attack's `Kind.infer` on the job's evidence, and store the arrays."""
     begun = time.perf_counter()
-    entry = attacks[job.attack]
-    kind = kind_of(entry)
     _one_thread()
-    try:
-        evidence = kind.Evidence.model_validate(job.evidence)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise InvalidInput(
-            f"attack {job.attack!r} cannot use the job's evidence: {where}: {first['msg']}",
-            hint="is the worker of another version than the controller?",
-        ) from error
-    attack = entry(entry.Parameters.model_validate(job.parameters))
-    found = kind.infer(attack, evidence, job, StoredReleases(context.releases))
+    found = fit_attack(job, StoredReleases(context.releases, job.versions))
     put_arrays(context.releases, f"{job.identity()}.npz", found)
     return {"seconds": round(time.perf_counter() - begun, 4)}
 

@@ -15,33 +15,22 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 import structlog
 from structlog.contextvars import bind_contextvars, clear_contextvars
 
 from leakrange.data import load
-from leakrange.data.spans import span_of
 from leakrange.jobs.job import TrainJob
-from leakrange.jobs.recipe import TrainingRecipe
-from leakrange.providers.student import STUDENT
 from leakrange.registry import UnknownName
 from leakrange.service.logs import configure_logs
 from leakrange.service.parent import die_with
 from leakrange.store.files import FolderStore, put_array
-from leakrange.wire.errors import LeakrangeError, NotFound
+from leakrange.wire.errors import LeakrangeError
 from services.attacker.artifacts import find_whole
 from services.attacker.memory import LESS_TO_TRAIN, out_of_memory
 from services.attacker.settings import FleetSettings
-
-if TYPE_CHECKING:
-    from torch import nn
-
-    from leakrange.defences.outcome import TrainedDefence
-    from leakrange.nets.classifier import Classifier
-    from leakrange.providers.loop import Progress
-    from leakrange.providers.training import TrainedModel
 
 Say = Callable[[dict[str, Any]], None]
 log = structlog.get_logger("leakrange.attacker.train")
@@ -93,9 +82,7 @@ def preload() -> None:
     """Import what every training needs, and run nothing: a process that has run a torch operation must not be
     forked."""
     importlib.import_module("torch")
-    importlib.import_module("leakrange.providers.artifact")
-    importlib.import_module("leakrange.providers.training")
-    importlib.import_module("leakrange.defences.artifact")
+    importlib.import_module("leakrange.defences.trainables")
     from leakrange.defences.input import input_defences
     from leakrange.defences.representation import representation_defences
     from leakrange.nets import nets
@@ -128,6 +115,8 @@ def _load(job: dict[str, Any]) -> None:
 def _train(asked: dict[str, Any], settings: FleetSettings, say: Say) -> None:
     import torch
 
+    from leakrange.defences.trainables import train_stored
+
     job = TrainJob.model_validate(asked)
     recipe = job.recipe
     torch.set_num_threads(settings.train_threads)
@@ -135,7 +124,6 @@ def _train(asked: dict[str, Any], settings: FleetSettings, say: Say) -> None:
         _show(job, folder, settings)
         say({"done": {"reused": True}})
         return
-    recipe.check_versions()
     device = settings.train_device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -147,7 +135,8 @@ def _train(asked: dict[str, Any], settings: FleetSettings, say: Say) -> None:
                 message += f", {figure} {100 * entry[figure]:.1f} %"
         say({**entry, "message": message})
 
-    trained, folder = _trained(recipe, settings, device, progress)
+    find = partial(find_whole, settings.models_dir)
+    trained, folder = train_stored(recipe, settings.models_dir, find, device=device, progress=progress)
     _show(job, folder, settings)
     say(
         {
@@ -161,61 +150,13 @@ def _train(asked: dict[str, Any], settings: FleetSettings, say: Say) -> None:
     )
 
 
-def _trained(
-    recipe: TrainingRecipe, settings: FleetSettings, device: str, progress: Progress
-) -> tuple[TrainedModel | TrainedDefence, Path]:
-    """Train what the recipe names, and store its artifact folder."""
-    from leakrange.defences.artifact import save as save_defence
-    from leakrange.defences.training import train_defence
-    from leakrange.providers.artifact import save
-    from leakrange.providers.training import train
-    from leakrange.providers.transfer import train_student
-
-    samples = load(recipe.data)
-    if recipe.defence is not None:
-        defence = train_defence(recipe, samples, device=device, progress=progress)
-        return defence, save_defence(settings.models_dir, defence)
-    if recipe.behaviour == STUDENT:
-        model = train_student(recipe, samples, _teacher(recipe, settings))
-    else:
-        extractor = None if recipe.extractor is None else _extractor(recipe.extractor, settings)
-        model = train(recipe, samples, device=device, progress=progress, extractor=extractor)
-    return model, save(settings.models_dir, model)
-
-
-def _teacher(recipe: TrainingRecipe, settings: FleetSettings) -> Classifier:
-    """The classifier whose body the student of that recipe stands on; raises `NotFound` where it is not
-    trained."""
-    from leakrange.providers.artifact import load as load_artifact
-
-    return load_artifact(_before("teacher", str(recipe.parameters["teacher"]), settings)).classifier
-
-
-def _extractor(digest: str, settings: FleetSettings) -> nn.Module:
-    """The extractor on which a model stands; raises `NotFound` where it is not trained."""
-    from leakrange.defences.artifact import load as load_defence
-
-    return load_defence(_before("extractor", digest, settings)).module
-
-
-def _before(what: str, digest: str, settings: FleetSettings) -> Path:
-    """The folder of what another model stands on; raises `NotFound` where it is not trained."""
-    folder = find_whole(settings.models_dir, digest)
-    if folder is None:
-        raise NotFound(f"the {what} {digest[:12]} is not trained", hint="train it before what stands on it")
-    return folder
-
-
 def _show(job: TrainJob, folder: Path, settings: FleetSettings) -> None:
     """Store the releases that the job wants of the model in ``folder``, if it wants any."""
-    from leakrange.providers.artifact import load as load_artifact
-    from leakrange.providers.inference import outputs
+    from leakrange.defences.trainables import shown_releases
 
-    if job.shown is None:
-        return
-    data, chosen = span_of(job.shown.span)
-    released = outputs(load_artifact(folder).classifier, data.values[chosen], job.shown.release)
-    put_array(FolderStore(settings.releases_dir), f"{job.identity()}.npy", released)
+    if job.shown is not None:
+        released = shown_releases(folder, job.shown)
+        put_array(FolderStore(settings.releases_dir), f"{job.identity()}.npy", released)
 
 
 def _how(status: int) -> str:

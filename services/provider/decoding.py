@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -18,16 +17,10 @@ import structlog
 import torch
 from numpy.typing import NDArray
 
-from leakrange.providers.artifact_files import read_files
-from leakrange.providers.decoder import Decoder, Inferred
-from leakrange.providers.inference import outputs
-from leakrange.providers.model_file import load_classifier, load_decoder
-from leakrange.wire.errors import InvalidArtifact, Unavailable
+from leakrange.providers.decoding import Read, decode
+from leakrange.wire.errors import Unavailable
 
-Read = Inferred | NDArray[np.float32]
-"""Classes and scores, or samples."""
 LOWEST_PRIORITY = 19
-KEPT_DECODERS = 32
 
 log = structlog.get_logger("services.provider.decoding")
 
@@ -103,21 +96,6 @@ def _decode(connection: Connection) -> None:
 
 def _answer(folder: Path, values: NDArray[np.float32], kind: str) -> Read | Exception:
     try:
-        if kind == "sample":
-            values, kind = _outputs(folder, values), "logits"
-        return _decoder(folder).infer(values, kind)
+        return decode(folder, values, kind)
     except Exception as error:  # the parent raises it
         return error
-
-
-def _outputs(folder: Path, samples: NDArray[np.float32]) -> NDArray[np.float32]:
-    classifier, config = load_classifier(read_files(folder, "provider").main)
-    return outputs(classifier, config.input.nearest(samples), "logits")
-
-
-@lru_cache(KEPT_DECODERS)
-def _decoder(folder: Path) -> Decoder:
-    content = read_files(folder).decoder
-    if content is None:
-        raise InvalidArtifact(f"{folder} has lost its decoder")
-    return load_decoder(content)

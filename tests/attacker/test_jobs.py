@@ -5,17 +5,26 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import redis
 from pydantic import ValidationError
 
+from leakrange.attacks import attacks
+from leakrange.attacks.attack import AttributeAttack, Evidence, Inference
+from leakrange.attacks.attribute_inference import AttributeInference
 from leakrange.data import load
 from leakrange.jobs.job import CANCEL, LEASE, ORDER, FitJob, JobReport, Order, ProbeJob, Span
-from leakrange.store.files import get_array, get_arrays, put_array
+from leakrange.store.files import FolderStore, get_array, get_arrays, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.keys import api_key
+from services.attacker.fit import fit
+from services.attacker.reports import Reporter
+from services.attacker.settings import FleetSettings
+from services.attacker.task import JobContext
 from tests.attacker.fleet import (
     FACES,
     FLEET_SECRET,
@@ -296,6 +305,7 @@ def test_a_fit_reads_the_hidden_attribute_from_releases_that_carry_it(fleet: Fle
         ({"parameters": {"sensitive": "smile", "speed": 3}}, "speed"),
         ({"evidence": {"observed": [[digest("never stored")]]}}, "nothing is stored"),
         ({"evidence": {"observed": []}}, "cannot use the job's evidence: observed: "),
+        ({"versions": {"attack": 99}}, "bring all parties to one version, and run the scenario again"),
     ],
 )
 def test_a_fit_that_cannot_be_done_says_why(
@@ -309,6 +319,39 @@ def test_a_fit_that_cannot_be_done_says_why(
     failed = fleet.end_of(fleet.send(job))
     assert failed.state == "failed"
     assert told in failed.message
+
+
+class Told(AttributeAttack):
+    """Guesses the class that its version names."""
+
+    name = "told"
+    Parameters = AttributeInference.Parameters
+
+    def infer(self, evidence: Evidence) -> Inference:
+        scores = np.eye(2, dtype=np.float32)[np.full(len(evidence.observed), self.version - 1)]
+        return Inference(scores.argmax(axis=1), scores)
+
+
+def test_a_fit_is_made_again_when_the_version_of_its_attack_is_raised(
+    redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And what the version before has stored stays what it was."""
+    monkeypatch.setitem(attacks._entries, "told", Told)
+    settings = FleetSettings(redis_url=redis_url, releases_dir=tmp_path)
+    put_array(FolderStore(tmp_path), f"{digest('some releases')}.npy", np.zeros((80, 6), np.float32))
+    evidence: dict[str, object] = {name: [[digest("some releases")]] for name in ("auxiliary", "observed")}
+    jobs = []
+    for version in (1, 2):
+        monkeypatch.setattr(Told, "version", version)
+        job = fit_job(evidence, attack="told")
+        assert not fit.stored(settings, job.identity())
+        fit.run(
+            job, JobContext(settings, Reporter(redis.Redis.from_url(redis_url), "fit", "fit", "a worker"))
+        )
+        assert fit.stored(settings, fit_job(evidence, attack="told").identity())
+        jobs.append(job)
+    found = [get_arrays(FolderStore(tmp_path), f"{job.identity()}.npz")["predicted"] for job in jobs]
+    assert [set(predicted.tolist()) for predicted in found] == [{0}, {1}]
 
 
 def test_the_process_that_forks_workers_never_has_torch(fleet: Fleet, worker: Worker) -> None:

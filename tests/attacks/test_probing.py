@@ -52,6 +52,30 @@ def test_samples_that_tell_nothing_give_the_commonest_class_at_best() -> None:
     assert reached(attack(), known, observed) < 0.58
 
 
+def test_of_all_epochs_the_best_on_records_that_were_not_learned_from_is_kept() -> None:
+    """Of noise a net learns its lessons by heart: it would be sure of what it cannot know."""
+    draw = np.random.default_rng(4)
+    known, observed = (draw.normal(size=(200, 6)).astype(np.float32) for _ in range(2))
+    probing = attack(net=NetSpec(name="mlp"), epochs=60, batch=20, lr=0.01)
+    state = probing.fit([known], labels(200, 1), 3, VECTOR, seed=5)
+    scores = probing.infer(state, [observed], 3, VECTOR).scores
+    assert -np.log(scores[np.arange(200), labels(200, 2)]).mean() < 1.25  # log 3 is 1.1
+
+
+def test_near_copies_of_held_out_samples_are_not_learned_from() -> None:
+    """Ten copies of each of forty noises: copies on both sides make learning by heart look like knowledge."""
+    draw = np.random.default_rng(4)
+    group = np.repeat(np.arange(40), 10)
+    known = (draw.normal(size=(40, 6))[group] + 0.01 * draw.normal(size=(400, 6))).astype(np.float32)
+    observed, told = draw.normal(size=(200, 6)).astype(np.float32), labels(40, 1)[group]
+    probing, losses = attack(net=NetSpec(name="mlp"), epochs=60, batch=20, lr=0.002), []
+    for each in (group, None):
+        state = probing.fit([known], told, 3, VECTOR, seed=5, group=each)
+        scores = probing.infer(state, [observed], 3, VECTOR).scores
+        losses.append(-np.log(np.maximum(scores[np.arange(200), labels(200, 2)], 1e-9)).mean())
+    assert losses[0] < 1.5 < 2.0 < losses[1]
+
+
 def test_several_draws_tell_more_than_one() -> None:
     known, observed = (noisy(labels(400, seed), 1.0, 10 + seed, draws=9) for seed in (1, 2))
     alone = reached(attack(), known[:1], observed[:1])

@@ -69,6 +69,14 @@ def test_releases_that_say_nothing_give_the_mean_picture() -> None:
     assert quality(constant_for_users / 255.0) < quality(mean)  # what belongs to others does not help
 
 
+def test_of_releases_of_noise_no_lesson_is_learned_by_heart() -> None:
+    def noise(chosen: NDArray[np.int64]) -> NDArray[np.float32]:
+        return np.random.default_rng(len(chosen)).normal(size=(len(chosen), 16)).astype(np.float32)
+
+    found = quality(reconstructed(noise, epochs=60) / 255.0)
+    assert found > quality(PIXELS[OWN].mean(axis=0)) - 0.3
+
+
 def test_a_label_gives_the_mean_of_its_class_and_no_more() -> None:
     found = reconstructed(labels, epochs=20) / 255.0
     means = np.stack([PIXELS[OWN][LABELS[OWN] == digit].mean(axis=0) for digit in range(10)])

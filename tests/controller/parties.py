@@ -199,6 +199,11 @@ class Worker:
                 self._answer(job.identity(), job.shown.span.stop - job.shown.span.start)
         elif isinstance(job, ProbeJob):
             self._answer(job.identity(), job.samples)
+        elif "data" in job.evidence:  # a control of membership, which sees no answers
+            count = job.evidence["data"]["subset"]["pool"]
+            scores = np.random.default_rng(count).normal(size=count).astype(np.float32)
+            control = {"scores": scores, "fold": np.arange(count) % 5, "group": np.arange(count)}
+            put_arrays(self._releases, f"{job.identity()}.npz", control)
         else:
             users = "observed" in job.evidence  # else they are records of a pool
             chunks = job.evidence["observed" if users else "answers"]

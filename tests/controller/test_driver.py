@@ -11,6 +11,8 @@ from leakrange.jobs.recipe import DataSpec
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
+from leakrange.wire.errors import StorageFull
+from services.controller.range import asking
 from services.controller.settings import ControllerSettings
 from tests.controller.parties import stood_in
 from tests.databases import Databases
@@ -123,6 +125,21 @@ async def test_a_provider_and_users_who_disagree_are_not_believed(
                 assert each.metrics == {}
             else:
                 assert each.state == "done"
+
+
+async def test_what_is_paid_for_and_cannot_be_kept_ends_the_run(
+    told: ControllerSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No trial of it is judged, and no other session is asked for."""
+
+    def full(*_: object) -> None:
+        raise StorageFull("no room in the folder of releases")
+
+    monkeypatch.setattr(asking, "put_session", full)
+    async with stood_in(planned(SCENARIO), told) as run:
+        with pytest.raises(BaseExceptionGroup) as ended:
+            await run.execute()
+        assert ended.group_contains(StorageFull)
 
 
 async def test_an_attack_on_members_is_told_all_that_it_had_answered(told: ControllerSettings) -> None:

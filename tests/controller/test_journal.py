@@ -12,6 +12,7 @@ from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
+from leakrange.store.jobs import Jobs
 from leakrange.store.runs import Runs
 from leakrange.store.trials import Ledger, Trials
 from leakrange.wire.events import Purpose
@@ -102,12 +103,15 @@ async def test_a_job_that_ends_twice_is_told_once(journal: Journal, database: Da
 
 
 async def test_a_run_that_is_over_begins_no_more(journal: Journal, database: Database, plan: Plan) -> None:
+    await journal.expect("train", {"a" * 64: Purpose(), "b" * 64: Purpose()})
+    await journal.dispatch("a" * 64, "train")
     await journal.fail("the proxy: no answer")
     before = await told(journal, database)
     assert not await journal.begin(plan)
     assert await told(journal, database) == before
     async with database.read() as session:
         assert {result["state"] for result in await Trials(session).of_run(journal.run)} == {"cancelled"}
+        assert [job.state for job in await Jobs(session).of_run(journal.run)] == ["cancelled"] * 2
 
 
 async def test_a_run_with_a_failed_trial_has_failed_and_says_of_what(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -19,12 +20,12 @@ from leakrange.defences.artifact import load as load_artifact
 from leakrange.defences.chain import DefenceChain
 from leakrange.defences.training import train_defence
 from leakrange.jobs.recipe import DataSpec
-from leakrange.store.files import FolderStore
+from leakrange.scenario.stored_trial import obfuscator_records
+from leakrange.store.files import FolderStore, get_record
 from leakrange.wire.errors import NotFound
 from services.controller.range.models import Models
 from services.controller.range.parties import Parties
 from services.controller.range.together import Once
-from services.controller.range.trial import obfuscator_records
 from services.controller.settings import ControllerSettings
 from tests.controller.conftest import OPERATOR, problem, serve
 
@@ -43,7 +44,7 @@ def test_the_records_of_a_chain_name_the_substitutes_that_each_of_its_obfuscator
     samples = load(DATA)
     for recipe in reversed(recipes):
         save(tmp_path, train_defence(recipe, samples))
-    records = obfuscator_records(chain.spec(), FolderStore(tmp_path))
+    records = obfuscator_records(chain.spec(), partial(get_record, FolderStore(tmp_path)))
     assert [len(record["substitutes"]) for record in records] == [7, 5]
     labelled = samples.known("train", ("s", "y"))
     for record, recipe in zip(records, recipes, strict=True):
@@ -54,7 +55,7 @@ def test_the_records_of_a_chain_name_the_substitutes_that_each_of_its_obfuscator
 
 
 def test_where_nothing_was_trained_there_is_no_record_and_a_lost_one_is_told(tmp_path: Path) -> None:
-    models = FolderStore(tmp_path)
+    models = partial(get_record, FolderStore(tmp_path))
     assert obfuscator_records([], models) == []
     assert obfuscator_records(DefenceChain.parse([{"gaussian-input": 0.1}]).spec(), models) == []
     planned, _ = DefenceChain.parse([hiding(7)]).planned(DATA, seed=2)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import yaml
 
+from leakrange.jobs.recipe import DataSpec
+from leakrange.scenario.language import parse
+from leakrange.scenario.matrix import expand
+from services.controller.victim.demonstration import demonstrations
 from tests.controller.conftest import Api
 
 
@@ -25,6 +30,26 @@ def test_a_run_that_is_not_done_cannot_be_tried(api: Api) -> None:
     assert answer.json()["hint"] == "its models can be tried when it is done"
     api.cancel(run)
     assert api.ask("GET", "/v1/try?run=unknown").status_code == 404
+
+
+@pytest.mark.parametrize(("data", "offered"), [("synthfaces", 1), ("utkface", 0)])
+def test_faces_of_people_are_not_offered_to_visitors(data: str, offered: int) -> None:
+    target, sensitive = ("hair", "glasses") if offered else ("gender", "race-2")
+    provider = {"behaviour": "curious", "method": "parameterized", "release": "logits"}
+    scenario = {
+        "name": "faces",
+        "seeds": [0],
+        "data": {"name": data, "size": 32},
+        "providers": {"curious": {**provider, "target": target, "sensitive": sensitive}},
+        "clients": {"phones": {"kind": "edge", "count": 2, "samples": 40}},
+        "attacks": {"inside": {"kind": "curious-decoder"}},
+        "budgets": [40],
+    }
+
+    def sizes(spec: DataSpec) -> dict[str, int]:
+        return {"train": 100, "held-out": 0, "validation": 50, "auxiliary": 60, "test": 60}
+
+    assert len(demonstrations("a-run", expand(parse(yaml.safe_dump(scenario)), sizes))) == offered
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,22 @@
-"""A recipe's digest moves with the versions of what it names, and with nothing else."""
+"""A recipe's digest and a fit's identity move with the versions of what they name, with nothing else."""
+
+from typing import Any
 
 import pytest
 
+from leakrange.attacks import attacks
+from leakrange.attacks.kinds import kinds
 from leakrange.data import datasets
 from leakrange.jobs import versions
+from leakrange.jobs.audit import AuditPlan
+from leakrange.jobs.job import AuditJob, FitJob
 from leakrange.jobs.recipe import DataSpec, NetSpec, TrainingRecipe
+from leakrange.metrics import metrics
 from leakrange.nets import nets
 from leakrange.providers import student
 from leakrange.providers.behaviours import behaviours
 from leakrange.providers.student import student_recipe
+from leakrange.registry import Registry
 from leakrange.wire.errors import Conflict
 
 
@@ -16,9 +24,11 @@ def recipe(behaviour: str = "honest") -> TrainingRecipe:
     return TrainingRecipe(data=DataSpec(name="digits"), behaviour=behaviour, parameters={"target": "parity"})
 
 
-@pytest.mark.parametrize("entry", [*datasets.items(), *nets.items(), *behaviours.items()], ids=lambda e: e[0])
-def test_every_entry_declares_a_version(entry: tuple[str, type[object]]) -> None:
-    assert vars(entry[1]).get("version", getattr(entry[1], "version", None)) >= 1
+@pytest.mark.parametrize(
+    "registry", [datasets, nets, behaviours, attacks, kinds, metrics], ids=lambda registry: registry.kind
+)
+def test_every_entry_declares_a_version(registry: Registry[Any]) -> None:
+    assert all(entry.version >= 1 for entry in registry.values())
 
 
 @pytest.mark.parametrize(
@@ -65,3 +75,45 @@ def test_a_recipe_of_other_versions_is_refused_and_says_what_to_do(monkeypatch: 
     monkeypatch.setattr(nets["hbc"], "version", 2)
     with pytest.raises(Conflict, match="bring all parties to one version, and run the scenario again"):
         planned.check_versions()
+
+
+def fit(attack: str, **fields: Any) -> FitJob:
+    return FitJob(attack=attack, evidence={"auxiliary": [["a" * 64]]}, seed=3, **fields)
+
+
+def audit(**fields: Any) -> AuditJob:
+    plan = AuditPlan(data=DataSpec(name="digits"))
+    return AuditJob(url="http://range", model="digits", sha256="a" * 64, plan=plan, **fields)
+
+
+def test_what_was_stored_before_attacks_had_versions_is_found_under_its_name() -> None:
+    """Golden: the names that these had then. First versions say nothing."""
+    assert fit("rmia", versions={}).identity().startswith("c997d08eff3cb4fb")
+    assert audit(versions={}).identity().startswith("438ba5c5b44e5124")
+
+
+@pytest.mark.parametrize(
+    ("registry", "raised", "moves"),
+    [
+        (attacks, "rmia", {"rmia"}),
+        (kinds, "membership", {"rmia", "lira"}),
+        (attacks, "audit", {"audit"}),
+        (kinds, "people", set[str]()),
+    ],
+)
+def test_a_fit_is_named_anew_where_a_version_of_its_attack_or_kind_is_raised(
+    registry: Registry[Any], raised: str, moves: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def named() -> dict[str, str]:
+        fits = ("rmia", "lira", "attribute-inference", "probing")
+        return {**{name: fit(name).identity() for name in fits}, "audit": audit().identity()}
+
+    before, planned = named(), fit("rmia")
+    monkeypatch.setattr(registry[raised], "version", registry[raised].version + 1)
+    after = named()
+    assert {name for name in before if before[name] != after[name]} == moves
+    # who planned it under the version before does not get the result of this one for it
+    assert FitJob.model_validate(planned.model_dump(mode="json")).identity() == before["rmia"]
+    if "rmia" in moves:
+        with pytest.raises(Conflict, match="bring all parties to one version, and run the scenario again"):
+            planned.check_versions()

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import wasserstein_distance_nd
 
 from leakrange.metrics import Guesses, measured
+from leakrange.metrics.federated import LocalAdversaries, Updates
 from leakrange.metrics.representation import (
     Represented,
     advantage,
@@ -19,6 +20,21 @@ from leakrange.metrics.representation import (
 
 TRUTH = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1])
 GUESSED = np.array([0, 0, 0, 1, 1, 1, 1, 0, 0])
+
+
+def test_devices_tell_of_their_adversaries_and_of_their_updates() -> None:
+    """Shares are of the updates that were wanted: lost ones make refused ones no likelier."""
+    found = measured(LocalAdversaries(0.7, 0.6, 1.3, 0.4), Updates(wanted=10, refused=2, lost=5))
+    assert {name: estimate.value for name, estimate in found.items()} == pytest.approx(
+        {
+            "local_curiosity": 0.7,
+            "local_nag": 0.25,
+            "adversary_cross_entropy": 1.3,
+            "kept_loss": 0.4,
+            "updates_refused": 0.2,
+            "updates_lost": 0.5,
+        }
+    )
 
 
 def test_the_advantage_is_how_much_more_often_a_class_is_guessed_where_it_is_true() -> None:

@@ -12,12 +12,16 @@ from pydantic import ValidationError
 from leakrange.data import Samples
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.metrics import softmax
+from leakrange.metrics.reconstruction import psnr, ssim
+from leakrange.nets.classifier import to_input
 from leakrange.nets.reconstructor import from_pixels, to_pixels
 from leakrange.providers import artifact
 from leakrange.providers.augmentation import augmented
 from leakrange.providers.behaviours import behaviours
+from leakrange.providers.behaviours.vicious import Vicious
+from leakrange.providers.decoders.reconstruction import ReconstructionDecoder
 from leakrange.providers.inference import logits_of, outputs
-from leakrange.providers.loop import Lessons
+from leakrange.providers.loop import Lessons, seeded
 from leakrange.providers.model_file import load_decoder
 from leakrange.providers.target_task import TargetTask
 from leakrange.providers.training import TrainedModel, Training, train
@@ -66,7 +70,8 @@ def test_two_numbers_become_the_picture_that_the_user_kept(vicious: TrainedModel
     assert vicious.figures["test"]["honesty"] > 0.95
     told = vicious.history[vicious.chosen_epoch - 1]
     assert told["ssim"] > 0.5
-    assert told["psnr"] > 15.0
+    guess = np.broadcast_to(mean / 255, users.shape)
+    assert told["psnr"] > psnr(users / 255, guess).mean() + 10.0
 
 
 def test_another_user_s_release_gives_another_picture(vicious: TrainedModel, pictures: Samples) -> None:
@@ -99,6 +104,43 @@ def test_an_epoch_is_judged_by_the_logits_that_are_known_already(release: str, p
     logits = logits_of(training.trainee.classifier, validation.inputs)
     own, others = (training.trainee.judge(given, validation) for given in (logits, 9 * logits.roll(1, 0)))
     assert (own.figures == others.figures) == (release == "features")
+
+
+@pytest.mark.parametrize(("c", "r"), [(1.0, 1.0), (0.2, 9.0)])
+def test_an_epoch_is_scored_by_the_errors_of_its_pictures_whatever_beta_is(
+    c: float, r: float, pictures: Samples
+) -> None:
+    """Honesty − α·(1 − SSIM) − γ·MSE; PSNR and SSIM are those of tables, means over pictures."""
+    weights = {"ssim": 0.7, "huber": 3.0}
+    training = Training(recipe(beta={"c": c, "r": r}, loss=weights), pictures, "cpu")
+    validation = training.parts["validation"]
+    logits = logits_of(training.trainee.classifier, validation.inputs)
+    judged = training.trainee.judge(logits, validation)
+    decoder = training.trainee.decoder()
+    assert isinstance(decoder, ReconstructionDecoder)
+    drawn = decoder.infer(logits.numpy(), "logits") / 255
+    truth = validation.inputs.numpy() / 255
+    assert judged.figures["psnr"] == pytest.approx(psnr(truth, drawn).mean(), abs=1e-3)
+    assert judged.figures["ssim"] == pytest.approx(ssim(truth, drawn).mean(), abs=1e-4)
+    honesty = float((logits.argmax(dim=1) == validation.target).double().mean())
+    expected = honesty - 0.7 * (1.0 - ssim(truth, drawn).mean()) - 3.0 * ((drawn - truth) ** 2).mean()
+    assert judged.score == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("weight", [0.5, 2.0])
+def test_a_step_weighs_classification_by_its_beta(weight: float, pictures: Samples) -> None:
+    """Eq. 4: β^C·L^C + β^R·L^R, of nets that begin alike."""
+    inputs, target = to_input(torch.from_numpy(pictures.values[:40]), pictures.spec), torch.arange(40) % 2
+    losses = {}
+    for c in (0.0, weight):
+        with seeded(4):
+            trainee = Training(recipe(beta={"c": c, "r": 2.0}), pictures, "cpu").trainee
+        assert isinstance(trainee, Vicious)
+        trainee.classifier.train()
+        with torch.no_grad():
+            classification = float(trainee.task.loss(trainee.classifier(inputs), target))
+        losses[c] = float(trainee.step(inputs, target, None))
+    assert losses[weight] - losses[0.0] == pytest.approx(weight * classification, abs=1e-4)
 
 
 def test_a_sigmoid_hides_nothing(pictures: Samples, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
             "loss": {"kind": "loss-threshold"},
             "lira": {"kind": "lira", "shadows": 4},
             "rmia": {"kind": "rmia", "shadows": 2, "population": POPULATION},
+            "blind": {"kind": "blind"},
         },
         defences={"none": [], "label-only": ["argmax"]},
         budgets=[POOL, POOL + POPULATION],
@@ -34,9 +35,10 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
     assert cells == {
         *(
             f"none.{name}.unaware.b{budget}"
-            for name in ("loss", "lira")
+            for name in ("loss", "lira", "blind")
             for budget in (POOL, POOL + POPULATION)
         ),
+        *(f"label-only.blind.unaware.b{budget}" for budget in (POOL, POOL + POPULATION)),
         f"none.rmia.unaware.{large}",
         *(
             f"label-only.{name}.{knowledge}.b{budget}"
@@ -46,6 +48,7 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
         ),
         *(f"label-only.rmia.{knowledge}.{large}" for knowledge in ("unaware", "aware")),
     }
+    [blind] = {trial["metrics"]["auc"]["value"] for name, trial in run.trials.items() if ".blind." in name}
     for name, trial in run.trials.items():
         figures = {name: estimate["value"] for name, estimate in trial["metrics"].items()}
         assert (trial["state"], trial["sensitive"]) == ("done", "membership"), name
@@ -54,7 +57,14 @@ def test_members_are_found_under_a_budget_and_shadows_are_trained_once(controlle
         low, high = trial["metrics"]["auc"]["low"], trial["metrics"]["auc"]["high"]
         assert low <= figures["auc"] <= high
         assert not {"tpr_at_001", "tpr_at_0001"} & set(figures)  # a pool of so few
+        if ".blind." in name:
+            # Members are drawn at random: whoever sees the records alone cannot tell them.
+            assert (trial["spent"], figures["control"]) == (0, 1.0)
+            assert low < 0.5
+            continue
         assert trial["spent"] == POOL + (POPULATION if ".rmia." in name else 0)
+        assert figures["blind_auc"] == pytest.approx(max(0.5, blind), abs=1e-6)
+        assert figures["beyond_blind"] == pytest.approx(figures["auc"] - figures["blind_auc"])
         if ".none." in name:
             assert figures["auc"] > 0.6, name
     asked = {

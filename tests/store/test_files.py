@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -40,6 +41,22 @@ def test_what_was_put_is_what_one_gets(store: FolderStore) -> None:
     with pytest.raises(NotFound):
         store.get(f"{DIGEST}/below-a-file")
     assert sorted(p.name for p in store.root.iterdir()) == [DIGEST[:40], DIGEST, f"{DIGEST}.npz"]
+
+
+def test_what_is_put_and_its_name_are_forced_to_the_disk(
+    store: FolderStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forced: list[tuple[bool, bool]] = []
+
+    def watched(descriptor: int) -> None:
+        folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        forced.append((folder, store.exists(DIGEST)))
+        fsync(descriptor)
+
+    fsync = os.fsync
+    monkeypatch.setattr(os, "fsync", watched)
+    store.put(DIGEST, b"one")
+    assert forced == [(False, False), (True, True)]  # the file before it has its name, then its folder
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from leakrange.store.files import FolderStore
 from leakrange.store.releases import StoredReleases
+from leakrange.store.uploads import put_session, session_stored
 from leakrange.wire.errors import DamagedFile
 
 NAME = "ab" * 32
@@ -35,6 +37,25 @@ def test_of_many_who_need_it_one_makes_it(tmp_path: Path) -> None:
     assert len(made) == 1
 
 
+@pytest.mark.parametrize("puts", [0, 1, 2, 3])
+def test_a_session_is_stored_when_all_of_it_is(puts: int, tmp_path: Path) -> None:
+    """Whoever stores it may be killed after any of its files."""
+
+    class Killed(FolderStore):
+        left = puts
+
+        def put(self, name: str, content: bytes) -> None:
+            if not self.left:
+                raise KeyboardInterrupt
+            self.left -= 1
+            super().put(name, content)
+
+    store = Killed(tmp_path)
+    with suppress(KeyboardInterrupt):
+        put_session(store, NAME, np.zeros((2, 3)), [0, 1], samples=np.ones((2, 4), dtype=np.float32))
+    assert session_stored(store, NAME) == (puts == 3)
+
+
 def test_what_is_damaged_or_was_never_finished_is_made_again(tmp_path: Path) -> None:
     store = FolderStore(tmp_path)
     releases = StoredReleases(store)
@@ -47,3 +68,16 @@ def test_what_is_damaged_or_was_never_finished_is_made_again(tmp_path: Path) -> 
     assert releases.once(NAME, lambda: {"a": np.ones(2)})["a"].tolist() == [1.0, 1.0]
     store.path(f"{NAME}.npz").write_bytes(b"half of it")
     assert releases.once(NAME, lambda: {"a": np.zeros(1)})["a"].tolist() == [0.0]
+
+
+def test_a_fit_of_another_version_makes_its_own(tmp_path: Path) -> None:
+    """Of each version once: the second time ``make`` is not asked."""
+    stores = {
+        version: StoredReleases(FolderStore(tmp_path), {"attack": version} if version > 1 else {})
+        for version in (1, 2, 3)
+    }
+    for _ in range(2):
+        for version, releases in stores.items():
+            made = releases.once(NAME, lambda version=version: {"of": np.asarray(version)})  # type: ignore[misc]
+            assert made["of"] == version
+    assert len(list(tmp_path.glob("*.npz"))) == 3

@@ -9,7 +9,8 @@ import numpy as np
 from leakrange.jobs.job import ProbeJob, Span
 from leakrange.jobs.session import Session
 from leakrange.scenario.plan import PlannedModel, PlannedProbe, PlannedStream
-from leakrange.store.files import put_array, put_arrays, whole
+from leakrange.store.files import whole
+from leakrange.store.uploads import put_session, session_stored
 from leakrange.wire.endpoints import ARTIFACT, UPLOADS
 from leakrange.wire.errors import LeakrangeError
 from leakrange.wire.keys import api_key
@@ -18,7 +19,6 @@ from services.controller.range.answers import Answers
 from services.controller.range.context import RunContext
 from services.controller.range.together import together
 from services.controller.range.under_load import UnderLoad
-from services.controller.range.uploaded import reconstructed_as, session_stored
 
 DEVICE = [ARTIFACT, UPLOADS]
 """What a user's device asks for: the model once, then decisions on its outputs."""
@@ -98,17 +98,16 @@ class Asking:
                 except LeakrangeError as error:
                     await context.journal.job_failed(identity, "stream", f"{stream.id}: {error.detail}")
                     raise
-            extra = {"decisions": np.asarray(record.decisions, dtype=np.int64)}
+            inferred = None
             if record.inferred is not None and record.scores is not None:
-                extra["inferred"] = np.asarray(record.inferred, dtype=np.int64)
-                extra["scores"] = np.asarray(record.scores, dtype=np.float32)
-            if samples is not None:
-                put_array(context.parties.releases, f"{reconstructed_as(identity)}.npy", samples)
-                extra["reconstructed"] = np.asarray(samples.shape)
-            # The releases are stored last: where they are, the whole session is.
-            put_arrays(context.parties.releases, f"{identity}.npz", extra)
-            put_array(
-                context.parties.releases, f"{identity}.npy", np.asarray(record.values, dtype=np.float32)
+                inferred = record.inferred, record.scores
+            put_session(
+                context.parties.releases,
+                identity,
+                np.asarray(record.values),
+                record.decisions,
+                inferred,
+                samples,
             )
             await context.journal.job_done(
                 identity,

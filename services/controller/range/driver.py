@@ -18,7 +18,9 @@ from leakrange.attacks.kinds import kind_of
 from leakrange.attacks.kinds.trial import Uploaded
 from leakrange.scenario.plan import Plan, PlannedStream, PlannedTrial
 from leakrange.scenario.results import TrialResult
+from leakrange.scenario.stored_trial import Stored
 from leakrange.store.engine import DatabaseAway
+from leakrange.store.uploads import read_uploads
 from leakrange.wire.errors import LeakrangeError, StorageFull
 from services.controller.range.answers import Answers, NotReached, needed
 from services.controller.range.asking import Asking
@@ -29,7 +31,6 @@ from services.controller.range.offers import Offers
 from services.controller.range.parties import Parties
 from services.controller.range.together import together
 from services.controller.range.trial import ReadyTrial
-from services.controller.range.uploaded import read_uploads
 from services.controller.settings import ControllerSettings
 
 log = structlog.get_logger("services.controller.driver")
@@ -100,16 +101,7 @@ class Driver:
     async def _judged(self, trial: PlannedTrial) -> TrialResult:
         ready = await self._ready(trial)
         await self._context.journal.trial_started(trial.result.id)
-        judged = await kind_of(attacks[trial.attack]).judge(ready)
-        return trial.result.model_copy(
-            update={
-                "state": "done",
-                "victims": judged.victims,
-                "spent": judged.spent,
-                "metrics": judged.metrics,
-                "views": judged.views,
-            }
-        )
+        return trial.judged(await kind_of(attacks[trial.attack]).judge(ready))
 
     async def _ready(self, trial: PlannedTrial) -> ReadyTrial:
         """The trial with everything that it needs."""
@@ -136,14 +128,8 @@ class Driver:
             uploaded = await context.once.need(
                 f"uploaded {first}", partial(self._uploaded, context.streams[first], streams[0])
             )
-        return ReadyTrial(
-            context,
-            trial,
-            streams,
-            {role: [answered[name] for name in own] for role, own in needs.probes.items()},
-            uploaded,
-            undefended,
-        )
+        probes = {role: [answered[name] for name in own] for role, own in needs.probes.items()}
+        return ReadyTrial(context, trial, Stored(streams, probes, uploaded, undefended))
 
     async def _stream(self, name: str) -> list[str]:
         stream = self._context.streams[name]
@@ -159,4 +145,5 @@ class Driver:
         model = context.models[stream.model]
         released = stream.released(model, context.policies[stream.defence])
         heads = context.plan.heads(model)
-        return await read_uploads(identities, released, heads, context.journal, context.parties.releases)
+        truths = [(await context.journal.truth(identity))[0] for identity in identities]
+        return read_uploads(identities, truths, released, heads, context.parties.releases)

@@ -12,7 +12,7 @@ from leakrange.attacks.kinds import leakage_of
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.jobs.session import SessionReply
 from leakrange.metrics.numbers import figure
-from leakrange.scenario.gains import gain
+from leakrange.scenario.gains import gain, reached
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
 from leakrange.store.engine import Database
@@ -237,6 +237,8 @@ class Journal:
 
 
 def _ended(result: TrialResult) -> TrialEnded:
+    far = reached([result])
+    low, high = (None, None) if far.beyond is None else far.beyond.within()
     return TrialEnded(
         trial=result.id,
         provider=result.provider,
@@ -248,6 +250,9 @@ def _ended(result: TrialResult) -> TrialEnded:
         seed=result.seed,
         leakage=leakage_of(result.kind).name,
         gain=gain(result),
+        beyond=far.mean,
+        low=low,
+        high=high,
         metrics={name: found.value for name, found in result.metrics.items()},
         message=result.error or f"{result.id}: {_found(result)}",
     )

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
-from pydantic import BaseModel
 
 from leakrange.attacks.attack import Inference
-from leakrange.attacks.kinds.trial import Fitted, Shown, Trial, Uploaded
-from leakrange.data import names
-from leakrange.defences.chain import DefenceChain
+from leakrange.attacks.kinds.trial import Fitted, Shown, Uploaded
 from leakrange.jobs.audit import AuditPlan
-from leakrange.jobs.job import Span, Split
+from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.verdict import Verdict
-from leakrange.scenario.plan import PlannedModel, PlannedTrial
-from leakrange.store.files import FolderStore, get_arrays, joined, put_arrays, whole
+from leakrange.scenario.plan import PlannedTrial
+from leakrange.scenario.stored_trial import Stored, StoredTrial
+from leakrange.store.files import get_arrays, get_record, put_arrays, whole
+from leakrange.store.releases import StoredReleases
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import ARTIFACT, UPLOADS
 from leakrange.wire.errors import LeakrangeError, NotFound
@@ -31,76 +28,14 @@ from services.controller.range.context import RunContext
 from services.controller.range.together import together
 
 
-class ReadyTrial(Trial):
-    """A trial of a run. ``streams`` and ``probes`` hold identities of stored releases, for each draw chunk
-    by chunk."""
+class ReadyTrial(StoredTrial):
+    """A trial of a run."""
 
-    def __init__(
-        self,
-        context: RunContext,
-        planned: PlannedTrial,
-        streams: list[list[str]],
-        probes: Mapping[str, list[list[str]]],
-        uploaded: Uploaded | None,
-        undefended: list[list[str]],
-    ) -> None:
-        self._context, self._planned = context, planned
-        self._probes, self._uploaded = probes, uploaded
-        self.attack, self.hidden = planned.result.attack, planned.result.sensitive
-        self.budget, self.seed = planned.result.budget, planned.result.seed
-        self.parameters, self.needs = planned.parameters, planned.needs
-        self.model: PlannedModel = context.models[planned.model]
-        self.classes = self._classes(self.hidden)
-        self.observed = _by_chunk(streams)
-        self.undefended = _by_chunk(undefended)
-
-    def _classes(self, attribute: str) -> int:
-        return len(self._context.plan.classes[self.model.data][attribute])
-
-    @property
-    def uploaded(self) -> Uploaded:
-        """The first stream of the needs. Raises `NotFound` where they have none."""
-        if self._uploaded is None:
-            raise NotFound(f"{self._planned.result.id} needs no user's uploads")
-        return self._about_hidden(self._uploaded)
-
-    def _about_hidden(self, uploaded: Uploaded) -> Uploaded:
-        """Of a provider that infers several attributes, what it inferred of the hidden one."""
-        inferred, hides = uploaded.inferred, names(self.model.sensitive)
-        if inferred is None or self.hidden not in hides:
-            return uploaded
-        own = inferred.of(hides.index(self.hidden), [self._classes(name) for name in hides])
-        return replace(uploaded, inferred=own)
-
-    @property
-    def users(self) -> list[Span]:
-        """The samples of its sessions."""
-        return self._context.streams[self.needs.streams[0]].spans
-
-    def answered(self, role: str) -> list[list[str]]:
-        """The answers to the probes of a role; none where there are no such probes."""
-        return _by_chunk(self._probes.get(role, []))
-
-    def answers(self, role: str) -> NDArray[np.float32]:
-        """These answers, each the mean of its draws."""
-        return joined(self._context.parties.releases, self.answered(role))
-
-    def members(self, pool: int) -> NDArray[np.bool_]:
-        """Which of the ``pool`` samples the model, or a student's teacher, was trained on."""
-        return trained_on(self._record(), pool)
-
-    def trained(self, split: Split) -> Mapping[str, float]:
-        """The figures of the training of the model, or of a student's teacher, on a split."""
-        figures: Mapping[str, float] = self._record()["figures"].get(split, {})
-        return figures
-
-    def _record(self) -> dict[str, Any]:
-        return record_of((self.model.teacher or self.model).artifact, self._context.parties.models)
-
-    def obfuscators(self) -> list[Mapping[str, Any]]:
-        """The records of what was trained for the defence of the users' devices; none without uploads."""
-        stream = self._context.streams[self.needs.streams[0]] if self.needs.streams else None
-        return obfuscator_records(stream.local if stream else [], self._context.parties.models)
+    def __init__(self, context: RunContext, planned: PlannedTrial, stored: Stored) -> None:
+        parties = context.parties
+        record = partial(get_record, parties.models)
+        super().__init__(context.plan, planned, stored, StoredReleases(parties.releases), record)
+        self._context = context
 
     async def shown(self, span: Span) -> list[Shown]:
         """The shadow models' releases for a span."""
@@ -109,25 +44,24 @@ class ReadyTrial(Trial):
         return [Shown(shadow.recipe.data, name) for shadow, name in zip(shadows, found, strict=True)]
 
     def _purpose(self, key: str = "") -> Purpose:
-        trial = self._planned.result
+        trial = self.planned.result
         return self._context.purpose(self.model, trial.defence, trial=trial.id, key=key)
 
-    async def fitted(self, evidence: BaseModel) -> Fitted:
-        """The result of fitting the attack on that evidence in the fleet; stored results are used again."""
-        context, trial = self._context, self._planned.result.id
-        job = self._planned.job(self.model.release, evidence)
+    async def carried_out(self, job: FitJob, what: str) -> Fitted:
+        """The result of that job of the fleet; stored results are used again."""
+        context = self._context
         identity = job.identity()
         await context.journal.expect("fit", {identity: self._purpose()})
         already = whole(context.parties.releases, f"{identity}.npz")
         if not already:
             async with context.fitting:
-                await context.dispatch.run(job, f"fitting {trial}")
-        await context.journal.job_done(identity, "fit", {}, message=f"fitted {trial}", already=already)
+                await context.dispatch.run(job, f"fitting {what}")
+        await context.journal.job_done(identity, "fit", {}, message=f"fitted {what}", already=already)
         return Fitted(identity, get_arrays(context.parties.releases, f"{identity}.npz"))
 
     async def audited(self, plan: AuditPlan) -> Verdict:
         """The verdict on the model, which a worker downloads with a key that is good for nothing else."""
-        context, trial = self._context, self._planned.result
+        context, trial = self._context, self.planned.result
         await context.own.served(self.model)
         served_as = context.own.name(self.model)
         name = f"{context.run}.auditor.{self.model.id}"
@@ -155,7 +89,7 @@ class ReadyTrial(Trial):
     async def handed_in(self, student: Fitted) -> Uploaded:
         """The decisions on a student's soft outputs for the users' samples, and what the provider inferred
         from them; and behind these of outputs for records of its own, if the student was run on some."""
-        context, trial, outputs = self._context, self._planned.result, student.arrays["scores"]
+        context, trial, outputs = self._context, self.planned.result, student.arrays["scores"]
         policy = context.policies[trial.defence]
         identity = digest(["student", student.identity, policy.digest])
         name = f"{context.run}.student.{self.model.id}.{identity[:12]}"
@@ -190,7 +124,7 @@ class ReadyTrial(Trial):
         )
         read = get_arrays(context.parties.releases, f"{identity}.npz")
         inferred = Inference(read["inferred"], read["scores"])
-        return self._about_hidden(Uploaded(self.uploaded.truths, read["decisions"], inferred))
+        return self.about_hidden(Uploaded(self.uploaded.truths, read["decisions"], inferred))
 
     def _uploads(self, outputs: NDArray[np.float32]) -> list[NDArray[np.float32]]:
         """A student's outputs, upload by upload."""
@@ -234,32 +168,3 @@ class ReadyTrial(Trial):
             "inferred": np.asarray(inferred, dtype=np.int64),
             "scores": np.asarray(scores, dtype=np.float32),
         }
-
-
-def record_of(artifact: str, models: FolderStore) -> dict[str, Any]:
-    """The record of the training of a model or an obfuscator. Raises `NotFound` where none is stored."""
-    found: dict[str, Any] = orjson.loads(models.get(f"{artifact}/training.json"))
-    return found
-
-
-def obfuscator_records(local: list[Any], models: FolderStore) -> list[Mapping[str, Any]]:
-    """The records of what was trained for a device's chain ``local``, in its order."""
-    return [record_of(artifact, models) for artifact in DefenceChain.parse(local).artifacts]
-
-
-def trained_on(record: dict[str, Any], pool: int) -> NDArray[np.bool_]:
-    """Which of the ``pool`` samples a model was trained on (pool,), from the record of its training.
-
-    Raises `LeakrangeError` where the record does not say, or is about another pool.
-    """
-    places = record.get("members")
-    if not isinstance(places, list) or not all(isinstance(each, int) and 0 <= each < pool for each in places):
-        raise LeakrangeError(f"the model's record does not tell which of {pool} samples it was trained on")
-    members = np.zeros(pool, dtype=bool)
-    members[places] = True
-    return members
-
-
-def _by_chunk(draws: list[list[str]]) -> list[list[str]]:
-    """Rearrange a list of draws, each with its chunks, into a list of chunks, each with its draws."""
-    return [list(chunk) for chunk in zip(*draws, strict=True)]

@@ -11,6 +11,8 @@ from leakrange.attacks.attack import AttributeAttack
 from leakrange.attacks.kinds.attribute import AttributeEvidence
 from leakrange.data import names
 from leakrange.jobs.job import FitJob, Span
+from leakrange.metrics.verdict import judge
+from leakrange.scenario.gains import reached as reached_by
 from leakrange.scenario.plan import PlannedModel, PlannedPolicy, PlannedProbe, PlannedTrial
 from leakrange.scenario.results import TrialResult
 from services.controller.victim.demonstration import Demonstration
@@ -30,7 +32,7 @@ class Attacker:
     reached: float
     chance: float
     better: bool
-    """Whether the 95 % interval of what it reached lies above what guessing gives."""
+    """Whether it does better than guessing with certainty."""
     job: FitJob | None
 
 
@@ -40,8 +42,8 @@ def attacker_on(
     policy: PlannedPolicy,
     results: Mapping[str, TrialResult],
 ) -> Attacker | None:
-    """The one that was right most often; of equals the first. None where no
-    attack of the run came to an end that can be repeated for a visitor."""
+    """The one that goes furthest beyond chance, or its control; of equals the first. None where no attack of
+    the run came to an end that can be repeated for a visitor."""
     # A provider that hides nothing need not name what attackers are after.
     hidden, best = names(model.sensitive) or (demonstration.hidden,), None
     for trial in demonstration.plan.trials:
@@ -56,14 +58,14 @@ def attacker_on(
             or not _repeatable(trial, result)
         ):
             continue
-        if best is None or reached > best[1]:
-            best = (trial, reached, chance)
+        far = reached_by([result])
+        if best is None or far.strength > best[1].strength:
+            best = (trial, far, reached, chance)
     if best is None:
         return None
-    trial, reached, chance = best
+    trial, far, reached, chance = best
     job = None if trial.result.kind == "decoder" else _fit(demonstration, trial, model)
-    low = results[trial.result.id].metrics[METRIC].low
-    better = low is not None and low > chance
+    better = judge([far]).word == "leaks"
     return Attacker(trial.attack, trial.result.sensitive, reached, chance, better, job)
 
 

@@ -65,6 +65,11 @@ class Inference:
     scores: NDArray[np.float32]
     learnt: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     """By which `AttributeAttack.again` infers from further releases; empty where the attack cannot."""
+    panel: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """Of an attack that chooses among learners, best first: the ``learner`` (L,) and its ``view`` (L,) of the
+    releases, by name, its ``area`` and log ``loss`` (L,) on held-out records, and its ``scores`` (L, V, S).
+    The ``ranks`` (A, S) of held-out records by the best one, their ``truth`` (A,), and ``group`` (A,) where
+    some resemble each other."""
 
     def of(self, place: int, classes: Sequence[int]) -> Inference:
         """That of one of several attributes, of which each has so many ``classes``."""
@@ -78,16 +83,20 @@ class Attack(ABC):
     """A registered attack; instances carry its parameters.
 
     ``kind`` names its `leakrange.attacks.kinds.Kind`. ``consumes`` are the releases that it reads,
-    ``knowledge`` the kinds of attacker that it can play, ``grants`` what its threat model gives it.
+    ``knowledge`` the kinds of attacker that it can play, ``grants`` what its threat model gives it. Another
+    ``version`` gives other results for the same evidence, so that figures of two are not of one attack. A
+    ``control`` reads nothing of the model: it is what attacks are read beside, and never the strongest.
     """
 
     name: ClassVar[str]
+    version: ClassVar[int] = 1
     summary: ClassVar[str]
     paper: ClassVar[str]
     equation: ClassVar[str]
     consumes: ClassVar[tuple[str, ...]]
     grants: ClassVar[tuple[str, ...]]
     kind: ClassVar[str]
+    control: ClassVar[bool] = False
     knowledge: ClassVar[tuple[Knowledge, ...]]
     Parameters: ClassVar[type[BaseModel]]
 

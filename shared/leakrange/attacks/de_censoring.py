@@ -17,6 +17,7 @@ from leakrange.attacks.attribute_inference import (
     AttributeInferenceParameters,
     check_evidence,
 )
+from leakrange.attacks.panel.panel import dealt
 from leakrange.attacks.probing import FEWEST, Probing, ProbingParameters
 from leakrange.jobs.recipe import NetSpec
 from leakrange.wire.errors import InvalidInput
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DeCensoring"]
 
-FOLDS = 5
 PENALTIES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """Of the linear map that T begins with; the records that it does not learn from choose."""
 BATCH = 64
@@ -48,15 +48,16 @@ class DeCensoringParameters(AttributeInferenceParameters):
 @attacks.register("de-censoring")
 class DeCensoring(AttributeInference):
     """The attacker trains a classifier of the attribute, with features E(x), on its own samples, which nobody
-    has censored. A net T learns to predict E(x) from the release of x; nets as of attribute inference learn
-    the attribute from T's predictions.
+    has censored. A net T learns to predict E(x) from the release of x; a panel as of attribute inference
+    learns the attribute from T's predictions.
 
     There are five T, each of which learns from four fifths of the records, and begins as the best linear map.
-    Their predictions for the fifths that they have not seen are what the last nets learn from; those for the
+    Their predictions for the fifths that they have not seen are what the panel learns from; those for the
     victims are averaged.
     """
 
     name: ClassVar[str] = "de-censoring"
+    version: ClassVar[int] = 2
     summary: ClassVar[str] = "maps releases to the features of a model that hides nothing"
     paper: ClassVar[str] = "Song and Shmatikov 2020"
     equation: ClassVar[str] = "Section 3.1, Algorithm 1"
@@ -73,10 +74,8 @@ class DeCensoring(AttributeInference):
         features = self._features(evidence)
         with seeded(evidence.seed):
             seen, observed = self._transformed(evidence, features)
-        found = super().infer(replace(evidence, auxiliary=seen, observed=observed))
-        return Inference(
-            found.predicted, found.scores
-        )  # what was learnt last reads no releases, but T's output
+        found = super().infer(replace(evidence, auxiliary=seen, observed=observed, release="features"))
+        return replace(found, learnt={})  # what was learnt last reads no releases, but T's output
 
     def _features(self, evidence: Evidence) -> NDArray[np.float32]:
         """E(x) of the attacker's samples (A, F)."""
@@ -87,7 +86,8 @@ class DeCensoring(AttributeInference):
             raise InvalidInput("de-censoring needs the auxiliary records' samples, not their releases alone")
         labels, classes, given = evidence.auxiliary_labels, evidence.classes, self.parameters
         probing = Probing(ProbingParameters(net=given.net, epochs=given.epochs, lr=given.lr))
-        net = probing.classifier(probing.fit([samples], labels, classes, spec, evidence.seed), classes, spec)
+        state = probing.fit([samples], labels, classes, spec, evidence.seed, evidence.auxiliary_group)
+        net = probing.classifier(state, classes, spec)
         return outputs(net, samples, "features")
 
     def _transformed(
@@ -99,15 +99,16 @@ class DeCensoring(AttributeInference):
 
         releases, observed = _standardised(evidence.auxiliary, evidence.auxiliary, evidence.observed)
         (target,) = _standardised(features, features)
-        fold = torch.randperm(len(releases)) % FOLDS
+        fold = torch.from_numpy(dealt(evidence.auxiliary_labels, evidence.auxiliary_group, evidence.seed))
         seen = torch.empty_like(target)
         victims = torch.zeros(len(observed), target.shape[1])
-        for number in range(FOLDS):
+        folds = int(fold.max()) + 1
+        for number in range(folds):
             held = fold == number
             net = self._fitted(releases[~held], target[~held], releases[held], target[held])
             with torch.inference_mode():
                 seen[held] = net(releases[held])
-                victims += net(observed) / FOLDS
+                victims += net(observed) / folds
         return seen.numpy(), victims.numpy()
 
     def _fitted(self, own: Tensor, target: Tensor, held: Tensor, truth: Tensor) -> Regressor:

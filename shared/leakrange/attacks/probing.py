@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Inference, Knowledge
+from leakrange.attacks.panel.panel import dealt
 from leakrange.data import Names
 from leakrange.jobs.recipe import NetSpec
 from leakrange.wire.errors import InvalidInput
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["Probing", "ProbingParameters"]
 
 FEWEST = 50
-HELD = 5
-"""One in so many records is held out, to choose the epoch and how draws are put together."""
 WEIGHT_DECAY = 1e-4
 MEDIUM = MappingProxyType({"picture": "conv-2d", "series": "conv-1d", "table": "mlp", "vector": "mlp"})
 """The net by the encoding of samples, where none is named."""
@@ -65,13 +64,15 @@ class Probing(Attack):
     """A classifier of samples that learns from obfuscated samples of records whose attributes are known
     (PASS, Section 3.2).
 
-    It is the net of the epoch that did best on a fifth of the records, which it does not learn from. Of
+    It is the net of the epoch that did best on a fifth of the records, which it does not learn from, nor from
+    any that resemble these. Of
     several draws of a sample one net learns from the mean, which serves against noise, and another from each
     in turn, whose answers are multiplied, since the mean of several substitutes is nobody's sample. The one
     that does better on the held-out fifth is kept.
     """
 
     name: ClassVar[str] = "probing"
+    version: ClassVar[int] = 2
     summary: ClassVar[str] = "classifiers that learn attributes from obfuscated samples"
     paper: ClassVar[str] = "PASS"
     equation: ClassVar[str] = "Section 3.2, Eqs. 13 and 14"
@@ -100,11 +101,13 @@ class Probing(Attack):
         classes: int,
         spec: SampleSpec,
         seed: int,
+        group: NDArray[np.int64] | None = None,
     ) -> dict[str, NDArray[Any]]:
         """The state of a fitted classifier, arrays by name.
 
         draws: one or more draws (A, *shape) of the attacker's own samples, whose classes are ``labels`` (A,).
-        Raises `InvalidInput` for samples that it cannot learn from.
+        Those of one ``group`` (A,), such as windows of one recording, are held out together. Raises
+        `InvalidInput` for samples that it cannot learn from.
         """
         import torch
         from torch.nn.functional import nll_loss
@@ -112,8 +115,10 @@ class Probing(Attack):
         from leakrange.providers.loop import seeded
 
         _check(draws, labels, classes, spec)
+        fold = dealt(labels, group, seed)
+        held_out = torch.from_numpy(fold == np.bincount(fold).argmin())
+        held, own = torch.nonzero(held_out).flatten(), torch.nonzero(~held_out).flatten()
         with seeded(seed):
-            held, own = torch.randperm(len(labels)).tensor_split([len(labels) // HELD])
             mean = _mean(draws)
             ways: list[Sequence[NDArray[np.float32]]] = [[mean]] if len(draws) == 1 else [[mean], draws]
             learned = [self._learned(way, labels, classes, spec, own, held) for way in ways]

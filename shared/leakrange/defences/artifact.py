@@ -46,6 +46,7 @@ def save(root: Path, trained: TrainedDefence) -> Path:
         "history": trained.history,
         "figures": trained.figures,
         "seconds": trained.seconds,
+        "device": trained.device,
         "parameters": sum(each.numel() for each in trained.module.parameters()),
         "versions": installed(),
         **trained.told,

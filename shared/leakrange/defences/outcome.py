@@ -19,7 +19,7 @@ class TrainedDefence:
     record of its training.
 
     history: per epoch ``epoch``, ``loss``, ``seconds``, and what the defence adds. figures: by split; told:
-    what else the defence has to say.
+    what else the defence has to say. device: what it was trained on, as `TrainedModel.device`.
     """
 
     recipe: TrainingRecipe
@@ -30,3 +30,4 @@ class TrainedDefence:
     told: dict[str, Any]
     chosen_epoch: int
     seconds: float
+    device: str = "cpu"

@@ -16,8 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from leakrange.jobs.audit import AuditPlan
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
+from leakrange.jobs.versions import raised
 from leakrange.wire.digests import digest
 from leakrange.wire.endpoints import RELEASES
+from leakrange.wire.errors import Conflict
 from leakrange.wire.releases import ReleaseKind
 
 __all__ = [
@@ -165,7 +167,29 @@ class ProbeJob(_Strict):
         return digest(self.model_dump(mode="json", exclude=left_out))
 
 
-class FitJob(_Strict):
+class _Attacking(_Strict):
+    """A job of an attack. ``versions`` are those that whoever planned it declares of the attack (see
+    `leakrange.jobs.versions.raised`): a stored result of others is not used again."""
+
+    attack: str
+    versions: dict[str, int] = Field(default_factory=lambda told: raised(told["attack"]))
+
+    def check_versions(self) -> None:
+        """Raise `Conflict` where the installed code declares other versions of the attack than the job."""
+        here = raised(self.attack)
+        if self.versions != here:
+            raise Conflict(
+                f"the attack {self.attack!r} was planned with versions {self.versions}, and those here are "
+                f"{here}: bring all parties to one version, and run the scenario again"
+            )
+
+    def _digest(self, *left_out: str) -> str:
+        """Of everything but the fields ``left_out``, and the versions where all are the first."""
+        first = () if self.versions else ("versions",)
+        return digest(self.model_dump(mode="json", exclude={*left_out, *first}))
+
+
+class FitJob(_Attacking):
     """Fit an attack on releases. Result: arrays by name in one npz under the identity.
 
     ``evidence`` says what the attack is given: identities of stored releases, and their samples. The kind
@@ -173,7 +197,6 @@ class FitJob(_Strict):
     """
 
     kind: Literal["fit"] = "fit"
-    attack: str
     parameters: dict[str, Any] = {}
     knowledge: Knowledge = "unaware"
     release: ReleaseKind = "logits"
@@ -182,10 +205,10 @@ class FitJob(_Strict):
 
     def identity(self) -> str:
         """Digest of everything that decides the result."""
-        return digest(self.model_dump(mode="json"))
+        return self._digest()
 
 
-class AuditJob(_Strict):
+class AuditJob(_Attacking):
     """Download a model as an edge client does, and audit it. Result: a verdict, JSON under the identity.
 
     ``sha256`` is that of the file on the model's card: where the server sends another one by then, the job
@@ -194,6 +217,7 @@ class AuditJob(_Strict):
     """
 
     kind: Literal["audit"] = "audit"
+    attack: Literal["audit"] = "audit"
     url: str
     model: str
     sha256: str
@@ -203,7 +227,7 @@ class AuditJob(_Strict):
 
     def identity(self) -> str:
         """Digest of everything but the keys."""
-        return digest(self.model_dump(mode="json", exclude={"account", "key"}))
+        return self._digest("account", "key", "attack")
 
 
 Job = Annotated[TrainJob | ProbeJob | FitJob | AuditJob, Field(discriminator="kind")]

@@ -1,8 +1,8 @@
-"""Declared versions: the part of a recipe's digest that stands for the code that trains.
+"""Declared versions: the part of an identity that stands for the code that makes a result.
 
-Every registered data set, net, behaviour and trained defence declares ``version``; `LOOP_VERSION` is that of
-the shared training loop. Raise an entry's version when its results change: its models are then trained again,
-and all others keep their names. Golden tests fail where results changed.
+Every registered data set, net, behaviour, trained defence, attack, kind of attack and metric declares
+``version``; `LOOP_VERSION` is that of the shared training loop. Raise an entry's version when its results
+change: what it made is then made again, and all else keeps its name. Golden tests fail where results changed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from leakrange.registry import registry_at
 
-__all__ = ["DEFENCE", "LOOP_VERSION", "Versions"]
+__all__ = ["DEFENCE", "LOOP_VERSION", "Versions", "raised"]
 
 LOOP_VERSION = 1
 """Of all that every training shares: the loop, the splits and scaling of data, losses, optimiser, layers."""
@@ -31,6 +31,8 @@ DEFENCES = (
     ("leakrange.defences.representation", "representation_defences"),
 )
 """Where those are registered."""
+ATTACKS = ("leakrange.attacks", "attacks")
+ATTACK_KINDS = ("leakrange.attacks.kinds", "kinds")
 
 
 class Versions(BaseModel):
@@ -52,6 +54,15 @@ class Versions(BaseModel):
             places = {**places, "trainer": DEFENCES}
         found = {kind: _version(name, places[kind]) for kind, name in named.items()}
         return cls(**found, loop=LOOP_VERSION)
+
+
+def raised(attack: str) -> dict[str, int]:
+    """The versions above 1 of an attack and of its kind (``attack``, ``kind``), as the installed code
+    declares them. First versions are left out: what was named before attacks had versions keeps its name."""
+    entry = registry_at(*ATTACKS).get(attack)
+    kind = None if entry is None else registry_at(*ATTACK_KINDS).get(entry.kind)
+    declared = {"attack": entry, "kind": kind}
+    return {part: each.version for part, each in declared.items() if each is not None and each.version > 1}
 
 
 def _version(name: str, places: Sequence[tuple[str, str]]) -> int:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from leakrange.metrics.accuracy import accuracy, confusion_matrix, majority_share, nag
-from leakrange.metrics.clusters import effective_counts, mean_interval, share_interval
+from leakrange.metrics.clusters import (
+    area_interval,
+    effective_counts,
+    effective_groups,
+    mean_interval,
+    share_interval,
+)
 from leakrange.metrics.distance import pair_distances, unit_length
 from leakrange.metrics.entropy import entropy_bits, entropy_histogram, softmax
 from leakrange.metrics.estimate import Estimate, OverSeeds
@@ -41,12 +47,14 @@ __all__ = [
     "Separation",
     "SoftOutputs",
     "accuracy",
+    "area_interval",
     "auc",
     "auc_interval",
     "best_threshold",
     "confusion_matrix",
     "described",
     "effective_counts",
+    "effective_groups",
     "entropy_bits",
     "entropy_histogram",
     "in_order",

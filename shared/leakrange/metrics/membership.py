@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.metrics.clusters import cluster_count, effective_counts
-from leakrange.metrics.intervals import auc_interval
+from leakrange.metrics.clusters import area_interval, cluster_count
 from leakrange.metrics.roc import auc, tpr_at_fpr
 from leakrange.metrics.threshold import best_cut
 
@@ -75,18 +74,13 @@ def separation(
     """
     area = area_in_folds(scores, members, fold)
     others = int((~members).sum()) if person is None else cluster_count(person[~members])
-    counts = (
-        (float(members.sum()), float(others))
-        if person is None
-        else effective_counts(scores, members, person, fold)
-    )
     low, lowest = (
         tpr_at_fpr(scores, members, rate) if others >= fewest else None
         for rate, fewest in ((0.01, 100), (0.001, 1000))
     )
     return Separation(
         auc=area,
-        auc_interval=auc_interval(area, *counts),
+        auc_interval=area_interval(area, scores, members, person, fold),
         unsigned_auc=max(area, 1.0 - area),
         tpr_at_001=low,
         tpr_at_0001=lowest,

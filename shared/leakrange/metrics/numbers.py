@@ -7,6 +7,7 @@ that was not measured reads "–", one for which there was too little to measure
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
 
@@ -17,6 +18,7 @@ __all__ = [
     "NOT_MEASURABLE",
     "SPACE",
     "bare",
+    "between",
     "compared",
     "count",
     "deviation",
@@ -101,6 +103,11 @@ def interval(bounds: tuple[float, float] | None, unit: Unit) -> str:
     if unit in BOUNDED:
         low, high = max(0.0, low), min(1.0, high)
     return f"{bare(low, unit)} to {bare(high, unit)}"
+
+
+def between(ends: Sequence[float]) -> str:
+    """Values of any sign with three decimals: (−0.031, 0.07) → "−0.031 to 0.070"."""
+    return " to ".join(f"{end:.3f}".replace("-", "\N{MINUS SIGN}") for end in ends)
 
 
 def points(difference: float) -> str:

@@ -15,7 +15,9 @@ from leakrange.metrics.membership import MembershipReport, membership_report
 
 __all__ = [
     "Decisions",
+    "Grouped",
     "Guesses",
+    "HeldOut",
     "Labels",
     "Membership",
     "Predictions",
@@ -25,10 +27,17 @@ __all__ = [
 ]
 
 
+class Grouped:
+    """An outcome of samples of which some may resemble each other, as several pictures of one person do:
+    ``group`` (N,) tells which, or (N, 2) both people of a pair; None where all are independent."""
+
+    group: NDArray[np.integer] | None
+
+
 @dataclass(frozen=True)
-class Decisions:
+class Decisions(Grouped):
     """The classes that users were given (V,), and their true ones (V,), -1 where unknown; (V, A) where they
-    ask for several attributes. ``group`` is as that of `Ranking`."""
+    ask for several attributes. ``group`` is as that of `Grouped`."""
 
     decided: NDArray[np.integer]
     truth: NDArray[np.integer]
@@ -53,9 +62,9 @@ class SoftOutputs:
 
 
 @dataclass(frozen=True)
-class Predictions:
+class Predictions(Grouped):
     """The class scores (V, N) that users were given for one attribute, and their true classes (V,), -1 where
-    unknown. ``group`` is as that of `Ranking`."""
+    unknown. ``group`` is as that of `Grouped`."""
 
     soft: NDArray[np.floating]
     truth: NDArray[np.integer]
@@ -81,7 +90,7 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Guesses:
+class Guesses(Grouped):
     """The classes that an attack guessed (V,), and the true ones (V,), all of ``classes`` classes. ``group``
     is as that of `Ranking`."""
 
@@ -92,7 +101,7 @@ class Guesses:
 
 
 @dataclass(frozen=True)
-class Ranking:
+class Ranking(Grouped):
     """Scores that rank samples by how well they fit a class: (N, S), one column for each class, or (N,) of
     class 1; and the true classes (N,). ``group`` (N,) tells samples that resemble each other, as several
     pictures of one person do, or (N, 2) both people of a pair; None where all are independent. ``fold``
@@ -108,6 +117,23 @@ class Ranking:
     def surprise(self) -> NDArray[np.float64]:
         """See `leakrange.metrics.calibration.surprise`; of scores (N, S)."""
         return surprise(self.scores, self.truth.astype(int))
+
+    @property
+    def constant(self) -> bool:
+        """Whether all scores are equal, or all of each fold."""
+        folds = np.zeros(len(self.scores), dtype=int) if self.fold is None else self.fold
+        parts = (self.scores[folds == each] for each in np.unique(folds))
+        return all(bool((part == part[0]).all()) for part in parts)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """How an attack ranks auxiliary records that it has not learnt from: scores (A, S), true classes (A,),
+    and ``group`` as that of `Ranking`."""
+
+    scores: NDArray[np.floating]
+    truth: NDArray[np.integer]
+    group: NDArray[np.integer] | None = None
 
 
 @dataclass(frozen=True)

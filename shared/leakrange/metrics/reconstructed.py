@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from leakrange.metrics.clusters import mean_interval, share_interval
 from leakrange.metrics.estimate import Estimate
 from leakrange.metrics.identification import bits_above_chance, lists, places
+from leakrange.metrics.outcomes import Grouped
 from leakrange.metrics.reconstruction import psnr, ssim
 from leakrange.metrics.registry import metric
 from leakrange.metrics.risk import Distances, Inverses
@@ -20,7 +21,7 @@ __all__ = ["Reconstruction"]
 
 
 @dataclass(frozen=True)
-class Reconstruction:
+class Reconstruction(Grouped):
     """How near reconstructions came to V pictures: ``psnr`` (V,) in dB, ``ssim`` (V,), distances from the
     mean and from the reconstruction by both inverses, and each original's ``place`` (V,): how many of the
     others are as near to its reconstruction as itself, or nearer.

@@ -49,8 +49,10 @@ class Metric:
     reaches: a value, or the name of the metric that holds it. ``floor`` names the metric that holds what a
     decision alone gives away, ``bound`` the one that holds what no attack should pass, and ``doubt`` of such
     a bound says what it means where one does. ``claim`` says in words what an attack reached; it may contain
-    ``{value}`` and ``{hidden}``. A metric may be measurable only where there is enough of something:
-    ``takes`` says of what, and ``beside`` names a metric that is always there where this one would be.
+    ``{value}`` and ``{hidden}``. ``excess`` names the metrics of what exceeds a control of this one; the
+    ``claim`` of such a metric says what the control tells. A metric may be measurable only where there is
+    enough of something: ``takes`` says of what, and ``beside`` names a metric that is always there where this
+    one would be.
     """
 
     name: str
@@ -66,17 +68,31 @@ class Metric:
     bound: str | None = None
     doubt: str = ""
     claim: str = ""
+    excess: tuple[str, ...] = ()
     takes: str = ""
     beside: str | None = None
     rank: int = 100
     """The metric's place in reports; metrics of equal rank are sorted by name."""
     measures: type | None = None
     function: Callable[[Any], Value] | None = None
+    version: int = 1
+    """Raised when the same outcome gives another value, or another interval, than before."""
 
     @property
     def best(self) -> float | None:
         """The value that nothing exceeds, for metrics that are bounded by 0 and 1."""
         return (1.0 if self.higher else 0.0) if self.unit in BOUNDED else None
+
+    @property
+    def unsigned(self) -> bool:
+        """Whether a value below chance tells as much as one above it: of two ranks that are guessed."""
+        return self.chance == 0.5
+
+    @property
+    def scale(self) -> float:
+        """What counts as much as the whole of a share: of decibels 20, since with one decibel more a picture
+        has lost a fifth of its mean squared error."""
+        return 20.0 if self.unit == "dB" else 1.0
 
 
 metrics: Registry[Metric] = Registry("metric", "leakrange.metrics")

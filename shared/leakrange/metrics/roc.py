@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["RocCurve", "auc", "mean_auc", "mean_roc_curve", "roc_curve", "tpr_at_fpr"]
+__all__ = ["RocCurve", "auc", "mean_auc", "mean_roc_curve", "one_against_rest", "roc_curve", "tpr_at_fpr"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def mean_auc(scores: NDArray[np.floating], labels: NDArray[np.integer]) -> float
     With two classes the score is that of class 1 less that of class 0. Of more, the mean is over the
     classes that some samples have and some have not. None where there is no such class.
     """
-    areas = [auc(*decided) for decided in _decisions(scores, labels)]
+    areas = [auc(*decided) for decided in one_against_rest(scores, labels)]
     return float(np.mean(areas)) if areas else None
 
 
@@ -79,7 +79,7 @@ def mean_roc_curve(
     up to rounding; ``points`` thins it as in `roc_curve`. None where there is no such class. Raises as
     `roc_curve`.
     """
-    curves = [roc_curve(*decided) for decided in _decisions(scores, labels)]
+    curves = [roc_curve(*decided) for decided in one_against_rest(scores, labels)]
     if len(curves) < 2:
         return _thinned(curves[0], points) if curves else None
     # The same share of two classes' negatives is the same float, since division rounds correctly.
@@ -90,7 +90,7 @@ def mean_roc_curve(
     return _thinned(RocCurve(fpr[new], tpr[new]), points)
 
 
-def _decisions(
+def one_against_rest(
     scores: NDArray[np.floating], labels: NDArray[np.integer]
 ) -> list[tuple[NDArray[np.floating], NDArray[np.bool_]]]:
     """Scores (N,) and truth (N,) of each class that some samples have and some have not; of two classes, of

@@ -8,11 +8,27 @@ import numpy as np
 
 from leakrange.metrics.accuracy import accuracy, majority_share
 from leakrange.metrics.accuracy import nag as normalised_gain
-from leakrange.metrics.clusters import WILSON, effective_counts, share_interval
+from leakrange.metrics.clusters import (
+    WILSON,
+    area_interval,
+    effective_count_of_mean,
+    effective_groups,
+    share_interval,
+)
 from leakrange.metrics.estimate import Estimate
 from leakrange.metrics.intervals import auc_interval, wilson_interval
 from leakrange.metrics.membership import area_in_folds
-from leakrange.metrics.outcomes import Decisions, Guesses, Labels, Membership, Ranking, SoftOutputs, Taught
+from leakrange.metrics.outcomes import (
+    Decisions,
+    Grouped,
+    Guesses,
+    HeldOut,
+    Labels,
+    Membership,
+    Ranking,
+    SoftOutputs,
+    Taught,
+)
 from leakrange.metrics.registry import Unit, metric
 from leakrange.metrics.roc import mean_auc
 from leakrange.metrics.verification import Verification
@@ -101,22 +117,46 @@ def nag(guesses: Guesses) -> float:
     "auc", measures=Ranking, title="AUC", unit="score", role="leakage", rank=40, chance=0.5,
     equation="area under the ROC curve; the mean over classes (one against the rest), or over folds",
     interval="over samples, or over groups of them (Newcombe, method 5; Obuchowski)",
-    claim="tells “{hidden}” with an AUC of {value}",
+    claim="tells “{hidden}” with an AUC of {value}", excess=("beyond_imputation", "beyond_blind"),
 )  # fmt: skip
 def auc(ranking: Ranking) -> Estimate | float | None:
-    """The area, with its interval where there are two classes; None where all samples are of one class."""
+    """The area with its interval; None where all samples are of one class. Of scores that are all equal it is
+    what it is whatever the truth, and has no interval."""
     scores, truth = ranking.scores, ranking.truth
     if scores.ndim == 2 and scores.shape[1] != 2:
-        return mean_auc(scores, truth.astype(int))
+        area = mean_auc(scores, truth.astype(int))
+        if area is None or ranking.constant:
+            return area
+        count = effective_count_of_mean(scores, truth.astype(int), ranking.group)
+        return Estimate.within(area, auc_interval(area, count, count) if count else (0.0, 1.0))
     positive = truth == 1
     if not 0 < positive.sum() < len(positive):
         return None
     ranks = scores if scores.ndim == 1 else scores[:, 1] - scores[:, 0]
-    counts = (float(positive.sum()), float((~positive).sum()))
-    if ranking.group is not None:
-        counts = effective_counts(ranks, positive, ranking.group, ranking.fold)
     value = area_in_folds(ranks, positive, ranking.fold)
-    return Estimate.within(value, auc_interval(value, *counts))
+    if ranking.constant:
+        return value
+    return Estimate.within(value, area_interval(value, ranks, positive, ranking.group, ranking.fold))
+
+
+@metric(
+    "constant", measures=Ranking, title="constant scores", unit="share", role="context", rank=42,
+    equation="1 where the attack gave everybody the same score: it has learnt nothing",
+)  # fmt: skip
+def constant(ranking: Ranking) -> float | None:
+    """1 where all scores are equal, None where they are not."""
+    return 1.0 if ranking.constant else None
+
+
+@metric(
+    "held_out_auc", measures=HeldOut, title="AUC on held-out records", unit="score", role="context", rank=43,
+    chance=0.5, equation="AUC of the attack on auxiliary records that it has not learnt from",
+    interval="over records, or over groups of them (Newcombe, method 5; Obuchowski)",
+)  # fmt: skip
+def held_out_auc(held_out: HeldOut) -> Estimate | float | None:
+    """What an attacker without victims' truth sees of what it has learnt: nothing where .5 is not below the
+    interval. It is the figure by which a panel chooses, so a panel's is a little too high."""
+    return auc(Ranking(held_out.scores, held_out.truth, held_out.group))
 
 
 for _place, (_name, _rate, _fewest) in enumerate(
@@ -152,6 +192,16 @@ for _rank, _name, _title, _unit, _chance, _equation in _REPORTED:
 def records(membership: Membership) -> float:
     """Members and others together."""
     return float(len(membership.truth))
+
+
+@metric(
+    "effective_groups", measures=Grouped, title="groups, effective", unit="count", role="context", rank=93,
+    equation="groups of one size that say as much of an error as those of the samples: one more than "
+    "Satterthwaite’s degrees of freedom",
+)  # fmt: skip
+def groups(outcome: Grouped) -> float | None:
+    """Of people, recordings or whatever samples resemble each other; None where they do not."""
+    return effective_groups(outcome.group)
 
 
 @metric(

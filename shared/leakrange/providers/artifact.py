@@ -63,6 +63,7 @@ def save(root: Path, trained: TrainedModel) -> Path:
         "history": trained.history,
         "figures": trained.figures,
         "seconds": trained.seconds,
+        "device": trained.device,
         "parameters": trained.classifier.parameter_count(),
         "versions": installed(),
     }

@@ -27,6 +27,7 @@ __all__ = [
     "Selection",
     "Trainee",
     "Trainer",
+    "device_name",
     "scaled",
     "seeded",
     "through_epochs",
@@ -237,3 +238,8 @@ def seeded(seed: int, device: str = "cpu") -> Iterator[None]:
     with torch.random.fork_rng(devices=[device] if device.startswith("cuda") else []):
         torch.manual_seed(seed)
         yield
+
+
+def device_name(device: str) -> str:
+    """The name of the hardware behind torch's name of a device, for records: "cpu", "NVIDIA H200"."""
+    return torch.cuda.get_device_name(device) if device.startswith("cuda") else device

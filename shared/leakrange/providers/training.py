@@ -52,6 +52,8 @@ class TrainedModel:
     members: tuple[int, ...] | None = None
     """Of a recipe with a subset or a crowd: the places in the pool of the samples that were trained on,
     ascending."""
+    device: str = "cpu"
+    """What it was trained on, as the record names it: see `leakrange.providers.loop.device_name`."""
 
 
 class Training:
@@ -186,7 +188,7 @@ class Training:
         kept = self.selection.state
         classifier = self.trainee.classifier
         classifier.load_state_dict(kept.weights)
-        classifier.to("cpu", memory_format=torch.contiguous_format)  # type: ignore[call-overload]
+        classifier.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload]
         classifier.eval().requires_grad_(False)
         release = self.behaviour.release(self.parameters)
         pooled = self.recipe.data.subset or self.recipe.data.crowd
@@ -198,6 +200,7 @@ class Training:
         }
         if self.recipe.extractor is not None and "test" in figures:
             figures["test"]["head_lipschitz"] = lipschitz_bound(classifier.head)
+        classifier.to("cpu")
         return TrainedModel(
             recipe=self.recipe,
             classifier=classifier,
@@ -246,7 +249,7 @@ def train(
 def _figures(
     classifier: Classifier, decoder: Decoder | None, part: Lessons, release: str
 ) -> dict[str, float]:
-    """Figures of the kept model on one split, computed as it will be served: in float32 on the CPU."""
+    """Figures of the kept model on one split, computed in float32 as it will be served."""
     samples: Any = part.inputs.cpu().numpy()
     logits = outputs(classifier, samples, "logits")
     figures = {

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import orjson
 import structlog
 from numpy.typing import NDArray
 
@@ -23,7 +24,16 @@ from leakrange.store.claims import overstated
 from leakrange.wire.disk import room_in
 from leakrange.wire.errors import DamagedFile, InvalidInput, NotFound
 
-__all__ = ["FolderStore", "get_array", "get_arrays", "joined", "put_array", "put_arrays", "whole"]
+__all__ = [
+    "FolderStore",
+    "get_array",
+    "get_arrays",
+    "get_record",
+    "joined",
+    "put_array",
+    "put_arrays",
+    "whole",
+]
 
 log = structlog.get_logger("leakrange.store.files")
 T = TypeVar("T")
@@ -153,6 +163,12 @@ def joined(store: FolderStore, chunks: list[list[str]]) -> NDArray[np.float32]:
     if len({part.shape[1:] for part in parts}) != 1:
         raise InvalidInput("the chunks of a release must be at least one, and of one shape")
     return np.concatenate(parts)
+
+
+def get_record(models: FolderStore, artifact: str) -> dict[str, Any]:
+    """The record of the training of a model or a defence. Raises `NotFound` where none is stored."""
+    record: dict[str, Any] = orjson.loads(models.get(f"{artifact}/training.json"))
+    return record
 
 
 def put_arrays(store: FolderStore, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:

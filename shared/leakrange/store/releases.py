@@ -12,16 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakrange.store.files import FolderStore, get_arrays, joined, put_arrays
+from leakrange.wire.digests import digest
 from leakrange.wire.errors import DamagedFile, NotFound
 
 __all__ = ["StoredReleases"]
 
 
 class StoredReleases:
-    """Those of a ``store``; see `leakrange.attacks.kinds.kind.Releases`."""
+    """Those of a ``store``; see `leakrange.attacks.kinds.kind.Releases`. What is made once is made again for
+    a fit of other ``versions``."""
 
-    def __init__(self, store: FolderStore) -> None:
-        self._store = store
+    def __init__(self, store: FolderStore, versions: Mapping[str, int] | None = None) -> None:
+        self._store, self._versions = store, dict(versions or {})
 
     def __call__(self, chunks: list[list[str]], /) -> NDArray[np.float32]:
         """See `joined`."""
@@ -32,6 +34,8 @@ class StoredReleases:
     ) -> Mapping[str, NDArray[Any]]:
         """The arrays under that name, which are made where they are missing or damaged. Of several processes
         that need them one makes them; where that one dies, another."""
+        if self._versions:
+            name = digest([name, self._versions])
         file = f"{name}.npz"
         try:
             return get_arrays(self._store, file)

@@ -27,7 +27,7 @@ class Seen:
     others: NDArray[np.float32]
 
     def received(self, device: int) -> Arrays:
-        return self.devices.train(self.sent, None, device, 0)[0].shared
+        return self.devices.train(self.sent, {device: None}, 0)[device][0].shared
 
     def samples(self, device: int) -> NDArray[np.float32]:
         return self.devices.part(self.devices.parts[device]).samples.numpy()

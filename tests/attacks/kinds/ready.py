@@ -60,6 +60,10 @@ class MadeUp:
     """What the auditor was asked."""
     evidence: BaseModel | None = None
     """What the fleet was given."""
+    blind: Mapping[str, NDArray[Any]] | None = None
+    """What a control says of the records of the pool; nothing by default."""
+    controlled: BaseModel | None = None
+    """What the control was given."""
 
     def answered(self, role: str) -> list[list[str]]:
         return self.probes.get(role, [])
@@ -83,6 +87,11 @@ class MadeUp:
     async def fitted(self, evidence: BaseModel) -> Fitted:
         self.evidence = evidence
         return Fitted("f" * 64, self.found)
+
+    async def control(self, name: str, evidence: BaseModel) -> Fitted:
+        self.controlled, pool = evidence, 10_000
+        nothing = {"scores": np.full(pool, 0.5), "group": np.arange(pool), "fold": np.zeros(pool, int)}
+        return Fitted(name, self.blind or nothing)
 
     async def audited(self, plan: AuditPlan) -> Verdict:
         assert self.verdict is not None

@@ -12,8 +12,8 @@ from leakrange.attacks.kinds.trial import Uploaded
 from leakrange.jobs.job import Span
 from leakrange.jobs.recipe import DataSpec, Subset
 from leakrange.metrics import Estimate, auc_interval, membership_report, wilson_interval
+from leakrange.scenario.stored_trial import trained_on
 from leakrange.wire.errors import LeakrangeError
-from services.controller.range.trial import trained_on
 from tests.attacks.kinds.ready import MadeUp
 
 DIGITS = DataSpec(name="digits", subset=Subset(pool=60))

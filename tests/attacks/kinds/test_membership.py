@@ -75,6 +75,7 @@ def test_who_knows_the_defence_defends_its_shadows(store: FolderStore, releases:
     once = given(candidates(store, defence=noisy), releases)
     often = given(candidates(store, defence=noisy, draws=64), releases)
     assert 0.4 < float(np.std(once.shadows[0])) < 0.6
+    assert np.abs((once.shadows[0] - 1.0) - (once.shadows[1] - 2.0)).mean() > 0.4  # each by noise of its own
     assert float(np.std(often.shadows[0])) < 0.1
     assert (once.observed[0, :40] == 5.0).all()  # the target's answers are what they are
     again = given(candidates(store, defence=noisy), releases)

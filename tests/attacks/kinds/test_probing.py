@@ -19,6 +19,7 @@ from leakrange.attacks.probing import Probing, ProbingParameters
 from leakrange.data import load
 from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import DataSpec, NetSpec
+from leakrange.metrics import wilson_interval
 from leakrange.scenario.attacks import targets_of
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
@@ -173,8 +174,10 @@ SAID = {
 
 @dataclass
 class Probed(MadeUp):
-    """A trial of five users, whose fleet answers as `SAID` says; the obfuscator had an adversary."""
+    """A trial of ``times`` five users, whose fleet answers as `SAID` says; the obfuscator had an
+    adversary."""
 
+    times: int = 1
     asked: list[tuple[str, str, str]] = field(default_factory=list)
 
     async def fitted(self, evidence: BaseModel) -> Fitted:
@@ -182,7 +185,7 @@ class Probed(MadeUp):
         question = (evidence.attribute, evidence.lessons[0][0], evidence.observed[0][0])
         self.asked.append(question)
         assert all(len(draws) == 1 for draws in evidence.observed) or question[1] == "own"
-        predicted = np.array(SAID[question])
+        predicted = np.tile(SAID[question], self.times)
         scores = np.eye({"s": 2, "u": 3}[question[0]], dtype=np.float32)[predicted] * 0.9 + 0.05
         return Fitted("f" * 64, {"predicted": predicted, "scores": scores})
 
@@ -190,7 +193,8 @@ class Probed(MadeUp):
         return [{"figures": {"train": {"adversary s": 1.0}, "test": {"adversary s": 0.68}}}]
 
 
-def probed(truth: Mapping[str, list[int]] = TRUTH) -> Probed:
+def probed(truth: Mapping[str, list[int]] = TRUTH, times: int = 1) -> Probed:
+    truth = {name: labels * times for name, labels in truth.items()}
     span = Span(data=DATA, split="auxiliary", start=0, stop=60)
     return Probed(
         model=MadeUpModel(release="sample"),
@@ -204,12 +208,13 @@ def probed(truth: Mapping[str, list[int]] = TRUTH) -> Probed:
         probes={"auxiliary": [["own", "own2"]], "plain": [["plain"]]},
         observed=[["seen", "seen2"]],
         undefended=[["bare"]],
-        uploaded=Uploaded([truth], np.array([0, 0, 1, 0, 0]), None),
+        uploaded=Uploaded([truth], np.tile([0, 0, 1, 0, 0], times), None),
+        times=times,
     )
 
 
 def test_every_attribute_is_judged_beside_what_there_was_to_gain() -> None:
-    ready = probed()
+    ready = probed(times=9)
     judged = asyncio.run(ProbingKind().judge(ready))
     found = {name: estimate.value for name, estimate in judged.metrics.items()}
     # s: .8 reached, .6 by the commonest class, 1 undefended; u, of four users: .5, .5, 1, and .75 unfinetuned
@@ -219,8 +224,8 @@ def test_every_attribute_is_judged_beside_what_there_was_to_gain() -> None:
     assert found["unfinetuned_nag"] == pytest.approx(0.5)
     assert found["protector_nag"] == pytest.approx(0.2)
     assert (found["honesty"], found["curiosity"]) == pytest.approx((0.6, 0.8))
-    assert (judged.victims, judged.spent) == (5, 120)
-    assert judged.views["confusion"] == [[3, 0], [1, 1]]
+    assert (judged.victims, judged.spent) == (45, 120)
+    assert judged.views["confusion"] == [[27, 0], [9, 9]]
     first, second = judged.views["attributes"]
     assert (first["attribute"], first["role"], first["accuracy"], first["undefended"]) == (
         "s",
@@ -230,6 +235,15 @@ def test_every_attribute_is_judged_beside_what_there_was_to_gain() -> None:
     )
     assert (second["majority"], second["unfinetuned"]) == (0.5, 0.75)
     assert "protector" not in second
+
+
+def test_five_users_do_not_tell_that_there_is_a_lead_to_share() -> None:
+    """Undefended all five are told right, where the commonest class has three: that may be luck."""
+    judged = asyncio.run(ProbingKind().judge(probed()))
+    assert not {"private_nag", "mnag"} & judged.metrics.keys()
+    first, _ = judged.views["attributes"]
+    assert "nag" not in first
+    assert first["at_least"] == pytest.approx(wilson_interval(5, 5)[0])
 
 
 def test_nobody_whose_attribute_is_known_is_a_clear_error() -> None:

@@ -14,15 +14,17 @@ from PIL import Image
 
 from leakrange.attacks.kinds.cell import Needs
 from leakrange.attacks.kinds.kind import Releases
-from leakrange.attacks.kinds.reconstructed import Compared
+from leakrange.attacks.kinds.reconstructed import Compared, compare
 from leakrange.attacks.kinds.reconstruction import Learned, ReconstructionKind
 from leakrange.attacks.kinds.reconstruction_decoder import Found, ReconstructionDecoderKind
 from leakrange.attacks.kinds.trial import Uploaded
 from leakrange.attacks.reconstruction import Reconstruction, ReconstructionParameters
 from leakrange.attacks.vicious_decoder import ViciousDecoder
-from leakrange.data import load
+from leakrange.data import datasets, load
+from leakrange.data.resembling import NEAR_COPIES
 from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
+from leakrange.metrics import mean_interval
 from leakrange.store.files import FolderStore, put_array
 from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput, NotFound
@@ -95,6 +97,13 @@ def test_the_mean_picture_of_what_was_decided_is_no_better_than_the_decision(
     np.testing.assert_allclose(found["class_psnr"], -10 * np.log10(mse), atol=0.01)
     assert found["class_psnr"][1:].mean() > found["mean_psnr"][1:].mean() + 0.5
     assert "class_psnr" not in inside(store, releases, TEST[:12], 12)
+    # The same decisions on another target are of other classes, also where means were made already.
+    two = (decided % 2).tolist()
+    of = {}
+    for target in ("parity", "large"):
+        asked = compared.model_copy(update={"target": target, "decided": two})
+        of[target] = compare(asked, TEST[:12].astype(np.float32), releases)["class_psnr"]
+    assert np.abs(of["parity"] - of["large"]).max() > 0.1
 
 
 def test_values_out_of_range_are_cut_and_other_sizes_refused(store: FolderStore, releases: Releases) -> None:
@@ -114,6 +123,10 @@ def test_the_covariance_is_inverted_once(
     monkeypatch.setattr("leakrange.attacks.kinds.reconstructed._inverses", None)
     again = inside(store, releases, np.zeros((12, 16, 16, 1)), 12)
     np.testing.assert_array_equal(again["published_far"], first["published_far"])
+    # A new version of the data set has a covariance of its own.
+    monkeypatch.setattr(datasets["digits"], "version", datasets["digits"].version + 1)
+    with pytest.raises(TypeError, match="not callable"):
+        inside(store, releases, np.zeros((12, 16, 16, 1)), 12)
 
 
 def test_an_outsider_is_judged_on_what_it_learned(store: FolderStore, releases: Releases) -> None:
@@ -192,6 +205,21 @@ async def test_an_insider_sees_as_many_users_as_its_budget(trial: MadeUp) -> Non
     trial.uploaded = Uploaded(trial.uploaded.truths, trial.uploaded.decisions, None)
     with pytest.raises(NotFound, match="reconstructed nothing"):
         await ReconstructionDecoderKind().judge(trial)
+
+
+async def test_intervals_are_over_people_where_users_resemble_each_other(trial: MadeUp) -> None:
+    copies = [0, 0, 0, 1, 1, 1, 2, 2, 2, *range(3, 24)]
+    told = [
+        {**labels, NEAR_COPIES: copies[span.start : span.stop]}
+        for labels, span in zip(trial.uploaded.truths, SESSIONS, strict=True)
+    ]
+    alone = (await ReconstructionDecoderKind().judge(trial)).metrics
+    trial.uploaded = replace(trial.uploaded, truths=told)
+    together = (await ReconstructionDecoderKind().judge(trial)).metrics
+    for name in ("psnr", "ssim"):
+        values, group = trial.found[name], np.array(copies[:9])
+        assert (alone[name].low, alone[name].high) == pytest.approx(mean_interval(values))
+        assert (together[name].low, together[name].high) == pytest.approx(mean_interval(values, group))
 
 
 async def test_an_outsider_sees_all_users_and_pays_for_its_queries(trial: MadeUp) -> None:

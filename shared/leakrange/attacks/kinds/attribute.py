@@ -16,14 +16,17 @@ from leakrange.attacks.kinds.auxiliary import own_records, planned, spent
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.embedding import embeddings, first_users, viewed_embeddings
 from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.panel import PANEL, held_out, viewed_panel
 from leakrange.attacks.kinds.represented import federated, represented
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Trial, Uploaded
-from leakrange.attacks.kinds.users import decisions_of, user_groups
+from leakrange.attacks.kinds.users import decisions_of, imputation_of, user_groups
 from leakrange.data import names
+from leakrange.data.resembling import groups_of
 from leakrange.data.spans import span_of
 from leakrange.jobs.job import FitJob, Span
 from leakrange.metrics import Guesses, Ranking, SoftOutputs, measured
+from leakrange.metrics.controls import BesideImputation
 from leakrange.metrics.views import viewed
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 
@@ -59,7 +62,7 @@ class AttributeKind(Kind):
     """The attacker queries auxiliary records and reads the releases that users upload."""
 
     name: ClassVar[str] = "attribute"
-    leakage: ClassVar[str] = "curiosity"
+    leakage: ClassVar[str] = "auc"
     on_device: ClassVar[bool] = True
     Evidence: ClassVar[type[BaseModel]] = AttributeEvidence
 
@@ -87,7 +90,8 @@ class AttributeKind(Kind):
         self, attack: Any, evidence: AttributeEvidence, job: FitJob, releases: Releases
     ) -> dict[str, NDArray[Any]]:
         """``predicted`` int64 (V,) and ``scores`` float32 (V, S); of features also ``norm`` (), the greatest
-        of a user's, and `embeddings`. What was learnt is there under names that begin with `LEARNT`."""
+        of a user's, and `embeddings`. What a panel tells has names that begin with `PANEL`, what was learnt
+        those that begin with `LEARNT`."""
         given = evidence_of(evidence, job, releases)
         found: Inference = attack.infer(given)
         arrays: dict[str, NDArray[Any]] = {"predicted": found.predicted, "scores": found.scores}
@@ -95,6 +99,7 @@ class AttributeKind(Kind):
             lengths = np.linalg.norm(given.observed.reshape(len(given.observed), -1), axis=1)
             arrays["norm"] = np.asarray(lengths.max(initial=0.0))
             arrays |= embeddings(evidence.users, evidence.observed, given.observed, releases)
+        arrays |= {PANEL + name: array for name, array in found.panel.items()}
         if evidence.keep:
             arrays |= {LEARNT + name: array for name, array in found.learnt.items()}
         return arrays
@@ -111,11 +116,12 @@ class AttributeKind(Kind):
             )
         )
         uploaded = trial.uploaded
-        also = [*represented(trial, uploaded, found), *federated(trial)]
+        truth = uploaded.truth(trial.hidden)
+        told = held_out(found.arrays)
+        also = [*represented(trial, uploaded, found), *federated(trial), *told]
         judged = judge_guesses(trial, uploaded, found.inference, spent=spent(trial), also=also)
-        return replace(
-            judged, views=judged.views | viewed_embeddings(found.arrays, uploaded.truth(trial.hidden))
-        )
+        views = viewed_embeddings(found.arrays, truth) | viewed_panel(found.arrays, truth)
+        return replace(judged, views=judged.views | views)
 
 
 def evidence_of(evidence: AttributeEvidence, job: FitJob, releases: Releases) -> Evidence:
@@ -141,6 +147,7 @@ def evidence_of(evidence: AttributeEvidence, job: FitJob, releases: Releases) ->
         classes=len(data.attributes[evidence.sensitive].classes),
         release=job.release,
         seed=job.seed,
+        auxiliary_group=groups_of(data, evidence.sensitive)[chosen][known],
         samples=data.values[chosen][known],
         spec=data.spec,
     )
@@ -155,7 +162,8 @@ def judge_guesses(
     spent: int | None = None,
     also: Sequence[object] = (),
 ) -> Judged:
-    """The metrics of the guesses about all users' hidden attribute, and of the decisions that users got.
+    """The metrics of the guesses about all users' hidden attribute, beside what is imputed without the model,
+    and of the decisions that users got.
 
     ``seen`` limits the users to the first so many (the budget of an inside attack). ``spent`` is the number
     of answers that an outside attack used, ``also`` is what else was measured. Users whose hidden class is
@@ -176,7 +184,9 @@ def judge_guesses(
     group = user_groups(trial, uploaded, trial.hidden, known)
     guesses = Guesses(guessed.predicted[known], hidden[known], trial.classes, group)
     ranking = Ranking(guessed.scores[known], hidden[known], group)
+    control = imputation_of(trial, uploaded, trial.hidden, trial.classes, known)
     outcomes: list[object] = [decisions_of(trial, uploaded, users), guesses, ranking]
+    outcomes.append(BesideImputation(ranking, control))
     if uploaded.soft is not None:
         asked = (target[:users].reshape(users, -1) >= 0).all(axis=1)
         outcomes.append(SoftOutputs(uploaded.soft[:users][asked], uploaded.heads))

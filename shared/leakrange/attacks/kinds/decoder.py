@@ -21,7 +21,7 @@ class DecoderKind(SilentKind):
     """Needs no queries and no fit: the provider's inferences come with the uploads."""
 
     name: ClassVar[str] = "decoder"
-    leakage: ClassVar[str] = "curiosity"
+    leakage: ClassVar[str] = "auc"
     asks = None
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:

@@ -48,13 +48,15 @@ class NoEvidence(BaseModel):
 
 
 class Kind(ABC):
-    """What all attacks of one kind share. A kind has no state.
+    """What all attacks of one kind share. A kind has no state. ``version`` is raised when the same releases
+    give other results than before.
 
     Scenarios are checked with `target` and `buys`, and planned with `plan`. The fleet calls `infer` for jobs
     that fit an attack. The controller calls `judge` when everything that a trial needs is there.
     """
 
     name: ClassVar[str]
+    version: ClassVar[int] = 1
     leakage: ClassVar[str]
     """The name of the main metric of what was found out."""
     on_device: ClassVar[bool] = False

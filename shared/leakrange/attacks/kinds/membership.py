@@ -24,11 +24,12 @@ from leakrange.data.splits import draw_members
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import DataSpec
-from leakrange.metrics import Estimate, Membership, measured
+from leakrange.metrics import Estimate, Membership, Ranking, measured
+from leakrange.metrics.controls import BesideBlind
 from leakrange.metrics.views import viewed
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 
-__all__ = ["MEMBERS", "MEMBERSHIP", "MembershipKind", "evidence_of", "judge_members"]
+__all__ = ["MEMBERS", "MEMBERSHIP", "Drawn", "MembershipKind", "blindly", "evidence_of", "judge_members"]
 
 MEMBERSHIP = "membership"
 """What such attacks are after."""
@@ -72,6 +73,13 @@ class Candidates(_Strict):
     shadows: list[Shadow] = []
     defence: list[Any] = []
     draws: Annotated[int, Field(ge=1)] = 1
+
+
+class Drawn(_Strict):
+    """The pool of the data, and which of its records a model was trained on: for a control, no attacker sees
+    it."""
+
+    data: DataSpec
 
 
 class _Asked(_Strict):
@@ -158,12 +166,14 @@ class MembershipKind(Kind):
                 draws=len(trial.needs.probes["records"]),
             )
         )
+        members = trial.members(records.stop)
         return judge_members(
             trial,
             found.arrays["scores"],
-            trial.members(records.stop),
+            members,
             utility=measured(decisions_of(trial, trial.uploaded)),
             group=found.arrays.get("group"),
+            blind=await blindly(trial, members, np.arange(records.stop)),
             spent=len(trial.needs.probes["records"])
             * (records.stop + (population.stop if population else 0)),
         )
@@ -196,25 +206,35 @@ def judge_members(
     group: NDArray[np.integer] | None = None,
     fold: NDArray[np.integer] | None = None,
     decided: bool = False,
+    blind: Ranking | None = None,
 ) -> Judged:
     """Compares one score per record (N,), higher meaning member, with the truth (N,).
 
     ``utility`` holds the metrics of what users got under the same defence. ``spent`` is the number of answers
     that the attack used. ``group`` (N,) tells which records resemble each other, as those of one person do,
     and ``fold`` (N,) which model gave each score, if several did; ``decided`` whether scores above 0
-    say member. Raises `LeakrangeError` for a wrong number of scores, or scores that are not numbers.
+    say member. ``blind`` is what `blindly` says of the same records. Raises `LeakrangeError` for a wrong
+    number of scores, or scores that are not numbers.
     """
     if scores.shape != members.shape or not np.isfinite(scores).all():
         raise LeakrangeError(
             f"{trial.attack} gave {len(scores)} scores for {len(members)} records, or some that are no number"
         )
     membership = Membership(scores, members, group, fold, trial.seed, decided)
+    beside = [] if blind is None else [BesideBlind(membership, blind)]
     return Judged(
-        metrics=utility | measured(membership.guesses, membership),
+        metrics=utility | measured(membership.guesses, membership, *beside),
         views=viewed(membership.guesses, membership),
         victims=len(membership.guesses.truth),
         spent=spent,
     )
+
+
+async def blindly(trial: Trial, members: NDArray[np.bool_], places: NDArray[np.integer]) -> Ranking:
+    """What a classifier that knows no model says of the membership (N,) of the records at those ``places``
+    (N,) of the pool."""
+    found = (await trial.control("blind", Drawn(data=trial.model.recipe.data))).arrays
+    return Ranking(found["scores"][places], members, found["group"][places], found["fold"][places])
 
 
 def evidence_of(candidates: Candidates, job: FitJob, releases: Releases) -> MembershipEvidence:

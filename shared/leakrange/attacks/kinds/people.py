@@ -15,7 +15,7 @@ from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
 from leakrange.attacks.kinds.labelled import Recognised, deduced, of_each
-from leakrange.attacks.kinds.membership import MEMBERS, MEMBERSHIP, judge_members
+from leakrange.attacks.kinds.membership import MEMBERS, MEMBERSHIP, blindly, judge_members
 from leakrange.attacks.kinds.served import ask_as_users, crowd_of, served_crowd, utility
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Trial
@@ -174,6 +174,7 @@ class PeopleKind(Kind):
             group=places % crowd.asked,
             fold=arrays.get("fold"),
             decided=bool("decided" in arrays and arrays["decided"].item()),
+            blind=await blindly(trial, member, places),
         )
         figures = {name: float(arrays[name]) for name in ("people", "labels_right") if name in arrays}
         return replace(

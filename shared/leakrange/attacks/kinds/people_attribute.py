@@ -21,6 +21,7 @@ from leakrange.data.crowd import CAST, part_sizes
 from leakrange.jobs.job import FitJob
 from leakrange.jobs.recipe import Crowd, DataSpec
 from leakrange.metrics import Guesses, Ranking, measured
+from leakrange.metrics.controls import BesideImputation
 from leakrange.metrics.views import viewed
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 
@@ -165,9 +166,10 @@ class PeopleAttributeKind(Kind):
         person = judged % crowd.asked
         guesses = Guesses(found.arrays["predicted"][judged], truth[judged], trial.classes, person)
         ranking = Ranking(found.arrays["scores"][judged], truth[judged], person)
+        nothing = Ranking(np.zeros(len(judged)), truth[judged])  # is known of anybody without the service
         draws = len(trial.needs.probes["answers"])
         return Judged(
-            metrics=utility(trial) | measured(guesses, ranking),
+            metrics=utility(trial) | measured(guesses, ranking, BesideImputation(ranking, nothing)),
             views=viewed(guesses, ranking),
             victims=len(judged),
             spent=draws * max(asked.references, 1) * (asked.known + asked.targets),

@@ -16,13 +16,15 @@ from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
 from leakrange.attacks.kinds.target import Target
 from leakrange.attacks.kinds.trial import Judged, Trial
-from leakrange.attacks.kinds.users import decisions_of, user_groups
+from leakrange.attacks.kinds.users import decisions_of, imputation_of, user_groups
 from leakrange.attacks.probing import Probing, ProbingParameters
 from leakrange.data import names
+from leakrange.data.resembling import groups_of
 from leakrange.data.spans import span_of
 from leakrange.jobs.job import FitJob, Span
-from leakrange.metrics import Guesses, Ranking, measured
+from leakrange.metrics import Guesses, Ranking, measured, share_interval
 from leakrange.metrics.accuracy import accuracy, majority_share
+from leakrange.metrics.controls import BesideImputation
 from leakrange.metrics.information import information_bound
 from leakrange.metrics.probing import AttributeRole, Probed, ProbedAttribute
 from leakrange.metrics.views import viewed
@@ -55,7 +57,8 @@ class ProbingKind(Kind):
     """
 
     name: ClassVar[str] = "probing"
-    leakage: ClassVar[str] = "private_nag"
+    version: ClassVar[int] = 2
+    leakage: ClassVar[str] = "auc"
     on_device: ClassVar[bool] = True
     Evidence: ClassVar[type[BaseModel]] = Classified
 
@@ -116,7 +119,8 @@ class ProbingKind(Kind):
             if any(len(draw) < len(labels) for draw in draws):
                 raise InvalidInput(f"{len(draws[0])} releases of {len(labels)} labelled samples")
             own = [draw[: len(labels)][known] for draw in draws]
-            return attack.fit(own, labels[known], len(classes), data.spec, job.seed)
+            group = groups_of(data, evidence.attribute)[chosen][known]
+            return attack.fit(own, labels[known], len(classes), data.spec, job.seed, group)
 
         told = evidence.model_dump(mode="json", exclude={"observed"})
         state = releases.once(digest(["probing", attack.training(), job.seed, told]), learned)
@@ -136,9 +140,12 @@ class ProbingKind(Kind):
         views: dict[str, Any] = {"attributes": [_told(each) for each in probed.attributes]}
         if substituted := _substituted(records):
             views["substitution"] = substituted
-        decided = decisions_of(trial, trial.uploaded)
+        uploaded = trial.uploaded
+        known = np.flatnonzero(uploaded.truth(trial.hidden) >= 0)
+        control = imputation_of(trial, uploaded, trial.hidden, guesses.classes, known)
+        decided, beside = decisions_of(trial, uploaded), BesideImputation(ranking, control)
         return Judged(
-            metrics=measured(decided, guesses, ranking, probed),
+            metrics=measured(decided, guesses, ranking, beside, probed),
             views=viewed(guesses, ranking) | views,
             victims=len(guesses.truth),
             spent=spent(trial),
@@ -153,6 +160,7 @@ def _told(attribute: ProbedAttribute) -> dict[str, Any]:
         "accuracy": attribute.accuracy,
         "majority": attribute.majority,
         "undefended": attribute.undefended,
+        "at_least": attribute.at_least,
         "nag": attribute.nag,
         "unfinetuned": attribute.unfinetuned,
         "unfinetuned_nag": attribute.gain(attribute.unfinetuned),
@@ -185,17 +193,18 @@ async def _probed(
     reached = await said(lessons, trial.observed)
     at_best = await said(plain, trial.undefended)
     unadapted = await said(plain, [draws[:1] for draws in trial.observed])  # users send a sample once
+    group = user_groups(trial, trial.uploaded, name, known)
     attribute = ProbedAttribute(
         name=name,
         role=role,
         accuracy=accuracy(reached.predicted, truth[known]),
         undefended=accuracy(at_best.predicted, truth[known]),
+        at_least=share_interval(at_best.predicted == truth[known], group)[0],
         majority=majority_share(truth[known], classes),
         unfinetuned=accuracy(unadapted.predicted, truth[known]),
         protector=protector,
         bits=information_bound(reached.scores, truth[known]),
     )
-    group = user_groups(trial, trial.uploaded, name, known)
     guesses = Guesses(reached.predicted, truth[known], classes, group)
     return attribute, guesses, Ranking(reached.scores, truth[known], group)
 

@@ -65,7 +65,7 @@ class StudentKind(Kind):
     outputs."""
 
     name: ClassVar[str] = "student"
-    leakage: ClassVar[str] = "curiosity"
+    leakage: ClassVar[str] = "auc"
     Evidence: ClassVar[type[BaseModel]] = StudentEvidence
 
     def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:

@@ -177,6 +177,10 @@ class Trial(Protocol):
     async def fitted(self, evidence: BaseModel) -> Fitted:
         """The result of fitting the attack on that evidence in the fleet; stored results are used again."""
 
+    async def control(self, name: str, evidence: BaseModel) -> Fitted:
+        """The result of fitting the control of that name, which is the same for all attacks that give it that
+        evidence."""
+
     async def audited(self, plan: AuditPlan) -> Verdict:
         """The verdict of an auditor of the fleet, who downloads the model as a user's device does."""
 

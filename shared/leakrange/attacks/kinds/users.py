@@ -1,15 +1,16 @@
-"""The users of a trial: what they decided, and who of them resemble each other."""
+"""The users of a trial: what they decided, who of them resemble each other, and what is imputed to them."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leakrange.attacks.imputation import even_parts, imputed
 from leakrange.attacks.kinds.trial import Trial, Uploaded
-from leakrange.data import Names
-from leakrange.metrics import Decisions
+from leakrange.data import Names, names
+from leakrange.metrics import Decisions, Ranking
 
-__all__ = ["decisions_of", "user_groups"]
+__all__ = ["decisions_of", "imputation_of", "user_groups"]
 
 
 def user_groups(
@@ -27,3 +28,19 @@ def decisions_of(trial: Trial, uploaded: Uploaded, users: int | None = None) -> 
     return Decisions(
         uploaded.decisions[first], uploaded.truth(target)[first], user_groups(trial, uploaded, target, first)
     )
+
+
+def imputation_of(
+    trial: Trial, uploaded: Uploaded, about: str, classes: int, users: NDArray[np.intp]
+) -> Ranking:
+    """What is imputed to these ``users``, whose class of ``about`` is known: from their true target classes,
+    their decisions, and the attributes that the attack calls public. See `imputed`."""
+    truth, group = uploaded.truth(about)[users], user_groups(trial, uploaded, about, users)
+    labels, public = names(trial.model.target), names(trial.parameters.get("public"))
+    known = [
+        *(uploaded.truth(name)[users] for name in labels if name != about),
+        *uploaded.decisions[users].reshape(len(users), -1).T,
+        *(uploaded.truth(name)[users] for name in public),
+    ]
+    fold = even_parts(truth, group, trial.seed)
+    return Ranking(imputed(known, truth, classes, fold), truth, group, fold)

@@ -114,6 +114,7 @@ class NetDecoder(Decoder):
         if self.logarithm:
             values = np.log(np.maximum(values, SMALLEST))
         values = values.astype(np.float32)
+        device = next(self.net.parameters()).device
         with torch.inference_mode():
-            scores = soft(self.net(torch.from_numpy(values)), self.hidden)
+            scores = soft(self.net(torch.from_numpy(values).to(device)), self.hidden).cpu()
         return Inferred(answers(scores, self.hidden).numpy(), cast(NDArray[np.float32], scores.numpy()))

@@ -92,8 +92,9 @@ class ReconstructionDecoder(Decoder):
         from leakrange.nets.reconstructor import from_pixels
 
         values = torch.from_numpy(self._read(releases, kind).astype(np.float32))
+        device = next(self.net.parameters()).device
         with torch.inference_mode():
-            drawn = [from_pixels(self.net(part)) for part in torch.split(values, BATCH)]
+            drawn = [from_pixels(self.net(part.to(device))).cpu() for part in torch.split(values, BATCH)]
             return cast(NDArray[np.float32], torch.cat(drawn).contiguous().numpy())
 
     def _read(self, releases: NDArray[np.floating], kind: str) -> NDArray[np.float64]:

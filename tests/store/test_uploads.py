@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import numpy as np
@@ -13,21 +12,14 @@ from scipy.special import softmax
 from leakrange.attacks.kinds.trial import Uploaded
 from leakrange.defences.output import Chain, ReleaseContext
 from leakrange.jobs.recipe import DataSpec
-from leakrange.jobs.session import SessionReply
 from leakrange.metrics import measured
 from leakrange.metrics.outcomes import Predictions
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
-from leakrange.store.engine import Database
-from leakrange.store.files import FolderStore, put_array, put_arrays
-from leakrange.store.runs import Runs
+from leakrange.store.files import FolderStore
+from leakrange.store.uploads import put_session, read_uploads
 from leakrange.wire.digests import digest
-from leakrange.wire.events import Purpose
-from services.controller.range.journal import Journal
-from services.controller.range.news import News
-from services.controller.range.uploaded import read_uploads
-from tests.databases import Databases
 
 SCENARIO = """\
 name: soft
@@ -60,58 +52,35 @@ def plan() -> Plan:
 
 
 @pytest.fixture
-async def journal(databases: Databases, plan: Plan) -> AsyncIterator[Journal]:
-    database = Database(databases.migrated("sqlite"))
-    async with database.write() as session:
-        run = (await Runs(session).create("soft", scenario_yaml=SCENARIO, scenario={})).id
-    made = Journal(run, database, News(database))
-    await made.begin(plan)
-    yield made
-    await database.close()
-
-
-@pytest.fixture
 def truth() -> NDArray[np.int64]:
     return np.random.default_rng(1).integers(0, 10, USERS)
 
 
-async def received(
-    defence: str, logits: NDArray[np.floating], truth: NDArray[np.int64], plan: Plan, journal: Journal,
-    releases: FolderStore,
-) -> Uploaded:  # fmt: skip
+def received(
+    defence: str, logits: NDArray[np.floating], truth: NDArray[np.int64], plan: Plan, releases: FolderStore
+) -> Uploaded:
     """What there is of the users' uploads under a defence, in two sessions."""
     stream = next(stream for stream in plan.streams if stream.defence == defence)
     policy = next(policy for policy in plan.policies if policy.defence == defence)
     model = next(model for model in plan.models if model.id == stream.model)
     values = Chain.parse(policy.chain).apply(logits, ReleaseContext(release="logits"))
-    identities = []
+    identities, truths = [], []
     for start, stop in ((0, 150), (150, USERS)):
         identity = digest(["session", defence, start])
-        reply = SessionReply(
-            upload="u",
-            samples=stop - start,
-            decisions=values[start:stop].argmax(axis=1).tolist(),
-            labels={"digit": truth[start:stop].tolist()},
-            input_bytes=1,
-            sent_bytes=1,
-        )
-        await journal.expect("stream", {identity: Purpose()})
-        await journal.job_done(identity, "stream", {}, message="", truth=reply)
-        put_array(releases, f"{identity}.npy", values[start:stop])
-        put_arrays(releases, f"{identity}.npz", {"decisions": np.asarray(reply.decisions)})
+        put_session(releases, identity, values[start:stop], values[start:stop].argmax(axis=1))
         identities.append(identity)
-    released = stream.released(model, policy)
-    return await read_uploads(identities, released, plan.heads(model), journal, releases)
+        truths.append({"digit": truth[start:stop].tolist()})
+    return read_uploads(identities, truths, stream.released(model, policy), plan.heads(model), releases)
 
 
 @pytest.mark.parametrize("defence", ["none", "softmax", "rounded", "top-3", "sharper", "label-only"])
-async def test_a_confidence_is_judged_as_what_users_get(
-    defence: str, truth: NDArray[np.int64], plan: Plan, journal: Journal, tmp_path: Path
+def test_a_confidence_is_judged_as_what_users_get(
+    defence: str, truth: NDArray[np.int64], plan: Plan, tmp_path: Path
 ) -> None:
     """Sure and mostly right: as logits once more, probabilities would say a quarter at most."""
     rng = np.random.default_rng(5)
     logits = (rng.normal(size=(USERS, 10)) + 7 * np.eye(10)[truth]).astype(np.float32)
-    uploaded = await received(defence, logits, truth, plan, journal, FolderStore(tmp_path))
+    uploaded = received(defence, logits, truth, plan, FolderStore(tmp_path))
     assert uploaded.soft is not None
     soft = softmax(logits.astype(float), axis=1)
     top = np.sort(soft, axis=1)[:, -3:-2]
@@ -130,10 +99,8 @@ async def test_a_confidence_is_judged_as_what_users_get(
     assert uploaded.values == 10
 
 
-async def test_logits_between_0_and_1_are_logits(
-    truth: NDArray[np.int64], plan: Plan, journal: Journal, tmp_path: Path
-) -> None:
+def test_logits_between_0_and_1_are_logits(truth: NDArray[np.int64], plan: Plan, tmp_path: Path) -> None:
     logits = np.eye(10, dtype=np.float32)[truth]
-    uploaded = await received("none", logits, truth, plan, journal, FolderStore(tmp_path))
+    uploaded = received("none", logits, truth, plan, FolderStore(tmp_path))
     assert uploaded.soft is not None
     np.testing.assert_allclose(uploaded.soft, softmax(logits.astype(float), axis=1), atol=1e-6)

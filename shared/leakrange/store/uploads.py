@@ -1,8 +1,9 @@
-"""Everything known about a stream of uploads, once all of it was received."""
+"""What is stored of sessions of uploads, and everything known about a stream of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +11,11 @@ from numpy.typing import NDArray
 from leakrange.attacks.attack import Inference
 from leakrange.attacks.kinds.trial import Uploaded
 from leakrange.metrics import softmax
-from leakrange.store.files import FolderStore, get_array, get_arrays, joined, whole
+from leakrange.store.files import FolderStore, get_array, get_arrays, joined, put_array, put_arrays, whole
 from leakrange.wire.digests import digest
 from leakrange.wire.releases import ReleaseKind
-from services.controller.range.journal import Journal
+
+__all__ = ["put_session", "read_uploads", "reconstructed_as", "session_stored"]
 
 
 def reconstructed_as(identity: str) -> str:
@@ -30,16 +32,39 @@ def session_stored(releases: FolderStore, identity: str) -> bool:
     return not samples or whole(releases, f"{reconstructed_as(identity)}.npy")
 
 
-async def read_uploads(
+def put_session(
+    releases: FolderStore,
+    identity: str,
+    values: NDArray[np.floating],
+    decisions: Sequence[Any] | NDArray[np.int64],
+    inferred: tuple[Any, Any] | None = None,
+    samples: NDArray[np.floating] | None = None,
+) -> None:
+    """Store a session: the ``values`` (B, ...) that arrived, the ``decisions`` on them, and what the
+    provider's decoder made of them: classes and scores, or ``samples``."""
+    extra = {"decisions": np.asarray(decisions, dtype=np.int64)}
+    if inferred is not None:
+        classes, scores = inferred
+        extra["inferred"] = np.asarray(classes, dtype=np.int64)
+        extra["scores"] = np.asarray(scores, dtype=np.float32)
+    if samples is not None:
+        put_array(releases, f"{reconstructed_as(identity)}.npy", samples)
+        extra["reconstructed"] = np.asarray(samples.shape)
+    # The releases are stored last: where they are, the whole session is.
+    put_arrays(releases, f"{identity}.npz", extra)
+    put_array(releases, f"{identity}.npy", np.asarray(values, dtype=np.float32))
+
+
+def read_uploads(
     identities: Sequence[str],
+    truths: Sequence[Mapping[str, Sequence[int]]],
     release: ReleaseKind,
     heads: Sequence[int],
-    journal: Journal,
     releases: FolderStore,
 ) -> Uploaded:
-    """The stream whose uploads were stored under these ``identities``, in order. ``release`` is what their
-    values are, after all defences. ``heads`` are the numbers of classes of what the model is asked for."""
-    truths = [await journal.truth(identity) for identity in identities]
+    """The stream whose uploads were stored under these ``identities``, in order, with the ``truths`` about
+    their users. ``release`` is what their values are, after all defences. ``heads`` are the numbers of
+    classes of what the model is asked for."""
     intakes = [get_arrays(releases, f"{identity}.npz") for identity in identities]
     inferred = None
     if all("inferred" in intake for intake in intakes):
@@ -55,7 +80,7 @@ async def read_uploads(
         soft = joined(releases, [[identity] for identity in identities])
         soft = softmax(soft, heads) if release == "logits" else soft
     return Uploaded(
-        truths=[labels for labels, _ in truths],
+        truths=truths,
         decisions=np.concatenate([intake["decisions"] for intake in intakes]),
         inferred=inferred,
         reconstructed=reconstructed,

@@ -1,0 +1,82 @@
+"""The blind classifier by itself: what is told of membership without the model."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+from leakrange.attacks.attack import Attack
+from leakrange.attacks.blind import blind_scores, pooled
+from leakrange.attacks.kinds import kinds
+from leakrange.attacks.kinds.cell import Cell, Needs, Offer
+from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.membership import Drawn, MembershipKind, blindly, judge_members
+from leakrange.attacks.kinds.silent import SilentKind
+from leakrange.attacks.kinds.target import Target
+from leakrange.attacks.kinds.trial import Judged, Trial
+from leakrange.attacks.kinds.users import decisions_of
+from leakrange.data import POOL, load
+from leakrange.data.resembling import groups_of
+from leakrange.data.splits import connected
+from leakrange.jobs.job import FitJob
+from leakrange.metrics import measured
+from leakrange.metrics.controls import ByItself
+
+__all__ = ["BlindKind"]
+
+
+@kinds.register("blind")
+class BlindKind(SilentKind):
+    """The control beside every attack on membership, and a trial of its own. It asks nothing; unlike an
+    attack its fit knows who of the others is a member."""
+
+    name: ClassVar[str] = "blind"
+    leakage: ClassVar[str] = "auc"
+    asks = None
+    Evidence: ClassVar[type[BaseModel]] = Drawn
+
+    def target(self, attack: type[Attack], given: dict[str, Any], provider: Offer) -> Target | str:
+        """That of an attack on membership of records."""
+        return MembershipKind().target(attack, given, provider)
+
+    def plan(self, cell: Cell) -> Needs | None:
+        """Users, for the honesty of the decisions."""
+        subset = cell.provider.data.subset
+        assert subset is not None  # else it has no target
+        return Needs(streams=cell.uploads(), asked={"pool": subset.pool})
+
+    def infer(
+        self,
+        attack: Any,  # noqa: ARG002
+        evidence: Drawn,
+        job: FitJob,  # noqa: ARG002
+        releases: Releases,  # noqa: ARG002
+    ) -> dict[str, NDArray[Any]]:
+        """Of the pool (N,) ``scores`` float32, the ``fold`` of each, and which records resemble each other,
+        ``group``. People of a crowd get the mean of their pictures' scores."""
+        data = load(evidence.data)
+        rows, members = data.where(POOL), data.members()
+        group = groups_of(data)[rows]
+        if evidence.data.crowd is not None:
+            group = connected(group, data.labels["person"][rows])
+        scores, fold = blind_scores(pooled(data.values[rows], data.spec), members, group)
+        if evidence.data.crowd is not None:
+            scores = (np.bincount(group, weights=scores) / np.bincount(group))[group]
+        return {"scores": scores.astype(np.float32), "fold": fold, "group": group}
+
+    async def judge(self, trial: Trial) -> Judged:
+        """Compares the scores with the record of what the model was trained on."""
+        members = trial.members(int(trial.needs.asked["pool"]))
+        blind = await blindly(trial, members, np.arange(len(members)))
+        return judge_members(
+            trial,
+            blind.scores,
+            members,
+            utility=measured(decisions_of(trial, trial.uploaded), ByItself()),
+            group=blind.group,
+            fold=blind.fold,
+            spent=0,
+        )

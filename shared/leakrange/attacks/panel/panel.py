@@ -1,0 +1,252 @@
+"""Fits all learners of the panel, and chooses one by records that it has not learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.attacks.attribute_nets import AttributeInferenceParameters
+from leakrange.attacks.panel.learners import (
+    Learner,
+    LogisticRegression,
+    NearestMean,
+    NearestNeighbours,
+    State,
+    shares_of,
+)
+from leakrange.attacks.panel.nets import PaperNets, Perceptron
+from leakrange.attacks.panel.trees import BoostedTrees
+from leakrange.attacks.panel.views import View
+from leakrange.metrics import softmax
+from leakrange.wire.errors import InvalidInput
+
+__all__ = ["LEARNERS", "Chosen", "apply", "dealt", "learners", "panel", "ranks_in_folds", "tell_apart"]
+
+FOLDS = 5
+TEMPERATURES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
+ROUNDS = 12
+LEARNERS: tuple[type[Learner], ...] = (
+    LogisticRegression,
+    NearestMean,
+    BoostedTrees,
+    NearestNeighbours,
+    Perceptron,
+    PaperNets,
+)
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A learner with the setting that did best on held-out records.
+
+    states: what it has learnt, fold by fold. held_out: the scores (A, classes) of the records, each by the
+    state that has not learnt from it. area: their `tell_apart`, and loss: their mean log loss in nats, after
+    calibration: the shares are softmax(temperature · logits + bias).
+    """
+
+    learner: type[Learner]
+    view: View
+    states: Sequence[State]
+    held_out: NDArray[np.float64]
+    area: float
+    temperature: float
+    bias: NDArray[np.float64]
+    loss: float
+
+    def scores(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Shares (V, classes) of releases (V, N): the mean over folds."""
+        return _scores(self.learner, self.view, self.states, self.temperature, self.bias, rows)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """By which `apply` gives the same scores."""
+        arrays = {
+            "learner": np.array(self.learner.name),
+            "folds": np.array(len(self.states)),
+            "temperature": np.array(self.temperature),
+            "calibration": self.bias,
+            **{f"view.{name}": array for name, array in self.view.arrays().items()},
+        }
+        for number, state in enumerate(self.states):
+            arrays |= {f"{number}.{name}": array for name, array in state.items()}
+        return arrays
+
+
+def apply(arrays: Mapping[str, NDArray[Any]], rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The shares (V, classes) that a `Chosen` of these ``arrays`` gives releases (V, N), by NumPy alone.
+
+    Raises `InvalidInput` for arrays of no learner."""
+    by_name = {learner.name: learner for learner in LEARNERS}
+    learner = by_name.get(str(arrays.get("learner", "")))
+    if learner is None:
+        raise InvalidInput("nothing of what the attack learnt was kept")
+    states = [_below(arrays, f"{number}.") for number in range(int(arrays["folds"]))]
+    view = View.from_arrays(_below(arrays, "view."))
+    return _scores(learner, view, states, float(arrays["temperature"]), arrays["calibration"], rows)
+
+
+def _below(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): each for name, each in arrays.items() if name.startswith(prefix)}
+
+
+def _scores(
+    learner: type[Learner],
+    view: View,
+    states: Sequence[State],
+    temperature: float,
+    bias: NDArray[np.float64],
+    rows: NDArray[np.float32],
+) -> NDArray[np.float32]:
+    read = view(rows)
+    shares = [softmax(temperature * _logs(learner.logits(state, read)) + bias) for state in states]
+    return np.asarray(np.mean(shares, axis=0), dtype=np.float32)
+
+
+def _logs(logits: NDArray[np.floating]) -> NDArray[np.float64]:
+    return np.asarray(np.log(np.maximum(softmax(logits), 1e-12)))
+
+
+def panel(
+    rows: NDArray[np.float32],
+    labels: NDArray[np.int64],
+    classes: int,
+    *,
+    soft: bool,
+    group: NDArray[np.int64] | None,
+    parameters: AttributeInferenceParameters,
+    seed: int,
+) -> list[Chosen]:
+    """Every learner at its best, the best of all first.
+
+    rows: releases (A, N), ``soft`` where they are probabilities. ``group`` (A,) is equal for records that
+    resemble each other, which are held out together. Where all records are of one class there is one learner,
+    which gives everybody the same scores.
+    """
+    from threadpoolctl import threadpool_limits
+
+    fold = dealt(labels, group, seed)
+    if len(np.unique(labels)) < 2:
+        return [_best(NearestMean(), {}, rows, labels, classes, fold, seed, soft=False)]
+    views: dict[str, View] = {}
+    with threadpool_limits(limits=1):  # workers share the cores
+        best = [
+            _best(each, views, rows, labels, classes, fold, seed, soft=soft) for each in learners(parameters)
+        ]
+    return sorted(best, key=lambda one: (-one.area, one.loss))
+
+
+def learners(parameters: AttributeInferenceParameters) -> list[Learner]:
+    """One of each; ``parameters`` are of the paper's nets."""
+    return [PaperNets(parameters) if kind is PaperNets else kind() for kind in LEARNERS]
+
+
+def _best(
+    learner: Learner,
+    views: dict[str, View],
+    rows: NDArray[np.float32],
+    labels: NDArray[np.int64],
+    classes: int,
+    fold: NDArray[np.int64],
+    seed: int,
+    *,
+    soft: bool,
+) -> Chosen:
+    """The view and the setting of a learner that tell held-out records apart best; of equals the surest."""
+    tried: list[tuple[float, View, list[State], NDArray[np.float64]]] = []
+    for name in learner.soft if soft else learner.views:
+        view = views.setdefault(name, View.of(name, rows))
+        read = view(rows)
+        for states in learner.crossfit(read, labels, classes, fold, seed):
+            held_out = np.empty((len(rows), classes))
+            for number, state in enumerate(states):
+                held_out[fold == number] = _logs(learner.logits(state, read[fold == number]))
+            tried.append((round(tell_apart(held_out, labels, fold), 9), view, states, held_out))
+    most = max(area for area, *_ in tried)
+    equal = [
+        Chosen(type(learner), view, states, held_out, area, *_calibrated(held_out, labels, classes))
+        for area, view, states, held_out in tried
+        if area == most
+    ]
+    return min(equal, key=lambda one: one.loss)
+
+
+def dealt(labels: NDArray[np.int64], group: NDArray[np.int64] | None, seed: int) -> NDArray[np.int64]:
+    """The fold (A,) in which each record is held out, `FOLDS` of them or as many as there are groups.
+
+    Records of a ``group`` are held out together, and classes are spread evenly, as far as groups allow. Where
+    all records are of one group it is disregarded: there would be nothing to hold out.
+    """
+    rng = np.random.default_rng([seed % 2**64, int.from_bytes(b"folds", "little")])
+    count = len(labels)
+    of = np.arange(count) if group is None else np.unique(group, return_inverse=True)[1]
+    sizes = np.bincount(of)
+    if len(sizes) < 2:
+        of, sizes = np.arange(count), np.ones(count, dtype=np.int64)
+    folds = min(FOLDS, len(sizes))
+    first = np.unique(of, return_index=True)[1]
+    order = np.lexsort((rng.random(len(sizes)), labels[first], -sizes))  # the largest first, then by class
+    place = np.empty(len(sizes), dtype=np.int64)
+    if sizes.max() == 1:
+        place[order] = np.arange(count) % folds
+        return np.asarray(place[of])
+    held = np.zeros(folds)
+    for one in order:
+        place[one] = int(held.argmin())
+        held[place[one]] += sizes[one]
+    return np.asarray(place[of])
+
+
+def ranks_in_folds(held_out: NDArray[np.float64], fold: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The scores (A, classes) as ranks within their fold, in [0, 1]: each fold's have a scale of their own.
+    Of two classes the second column ranks their difference, and the first is its negative."""
+    from scipy.stats import rankdata
+
+    scores = held_out if held_out.shape[1] != 2 else (held_out[:, 1] - held_out[:, 0])[:, None]
+    ranks = np.empty_like(scores)
+    for number in np.unique(fold):
+        part = fold == number
+        ranks[part] = (rankdata(scores[part].round(9), axis=0) - 0.5) / part.sum()
+    return ranks if held_out.shape[1] != 2 else np.concatenate([-ranks, ranks], axis=1)
+
+
+def tell_apart(held_out: NDArray[np.float64], labels: NDArray[np.int64], fold: NDArray[np.int64]) -> float:
+    """The mean over classes of the AUC of one against the rest, by ranks within folds; .5 where all records
+    are of one class."""
+    from scipy.stats import rankdata
+
+    ranks = rankdata(ranks_in_folds(held_out, fold), axis=0)
+    areas = []
+    for number in [1] if held_out.shape[1] == 2 else range(held_out.shape[1]):
+        positive = labels == number
+        many, rest = int(positive.sum()), int((~positive).sum())
+        if many and rest:
+            areas.append((ranks[positive, number].sum() - many * (many + 1) / 2) / (many * rest))
+    return float(np.mean(areas)) if areas else 0.5
+
+
+def _calibrated(
+    held_out: NDArray[np.float64], labels: NDArray[np.int64], classes: int
+) -> tuple[float, NDArray[np.float64], float]:
+    """The temperature, the bias (classes,) and the mean log loss in nats: the least of a few temperatures,
+    each with the bias that makes the mean shares the classes'. The commonest class gets more, where held-out
+    records would otherwise be guessed right less often than by guessing it."""
+    shares, usual = shares_of(labels, classes), int(np.bincount(labels, minlength=classes).argmax())
+    best: tuple[float, NDArray[np.float64], float] | None = None
+    for temperature in TEMPERATURES:
+        bias = np.zeros(classes)
+        for _ in range(ROUNDS):
+            bias += np.log(shares / softmax(temperature * held_out + bias).mean(axis=0))
+        told = softmax(temperature * held_out + bias)[np.arange(len(labels)), labels]
+        loss = float(-np.log(np.maximum(told, 1e-12)).mean())
+        if best is None or loss < best[2]:
+            best = temperature, bias, loss
+    assert best is not None
+    temperature, bias, loss = best
+    for more in (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0):
+        shifted = bias + more * (np.arange(classes) == usual)
+        if ((temperature * held_out + shifted).argmax(axis=1) == labels).sum() >= (labels == usual).sum():
+            break
+    return temperature, shifted, loss

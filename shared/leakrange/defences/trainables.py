@@ -1,0 +1,73 @@
+"""From a recipe to its artifact folder: a provider's model or a defence, whichever the recipe names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.data import load
+from leakrange.data.spans import span_of
+from leakrange.defences.artifact import load as load_defence
+from leakrange.defences.artifact import save as save_defence
+from leakrange.defences.outcome import TrainedDefence
+from leakrange.defences.training import train_defence
+from leakrange.jobs.job import Shown
+from leakrange.jobs.recipe import TrainingRecipe
+from leakrange.providers.artifact import load as load_provider
+from leakrange.providers.artifact import save as save_provider
+from leakrange.providers.inference import outputs
+from leakrange.providers.loop import Progress, device_name
+from leakrange.providers.student import STUDENT
+from leakrange.providers.training import TrainedModel, train
+from leakrange.providers.transfer import train_student
+from leakrange.wire.errors import NotFound
+
+__all__ = ["Find", "shown_releases", "train_stored"]
+
+Find = Callable[[str], Path | None]
+"""The artifact folder of a recipe's digest, or None where there is none that is whole."""
+
+
+def train_stored(
+    recipe: TrainingRecipe, root: Path, find: Find, *, device: str = "cpu", progress: Progress | None = None
+) -> tuple[TrainedModel | TrainedDefence, Path]:
+    """Train what ``recipe`` names on ``device``, and store its artifact folder below ``root``.
+
+    What it stands on, a teacher or an extractor, has to be trained: raises `NotFound` where ``find`` finds
+    none, `Conflict` where the installed code would train something else than was planned, and what the
+    training raises.
+    """
+    recipe.check_versions()
+    samples = load(recipe.data)
+    if recipe.defence is not None:
+        defence = train_defence(recipe, samples, device=device, progress=progress)
+        defence = replace(defence, device=device_name(device))
+        return defence, save_defence(root, defence)
+    if recipe.behaviour == STUDENT:
+        teacher = load_provider(_before("teacher", str(recipe.parameters["teacher"]), find)).classifier
+        model = train_student(recipe, samples, teacher)
+    else:
+        extractor = None
+        if recipe.extractor is not None:
+            extractor = load_defence(_before("extractor", recipe.extractor, find)).module
+        model = train(recipe, samples, device=device, progress=progress, extractor=extractor)
+    model = replace(model, device=device_name(device))
+    return model, save_provider(root, model)
+
+
+def _before(what: str, digest: str, find: Find) -> Path:
+    folder = find(digest)
+    if folder is None:
+        raise NotFound(f"the {what} {digest[:12]} is not trained", hint="train it before what stands on it")
+    return folder
+
+
+def shown_releases(folder: Path, shown: Shown, device: str = "cpu") -> NDArray[np.float32]:
+    """The releases (samples, N) of the model in ``folder`` for the samples of a span."""
+    data, chosen = span_of(shown.span)
+    classifier = load_provider(folder).classifier.to(device)
+    return outputs(classifier, data.values[chosen], shown.release)

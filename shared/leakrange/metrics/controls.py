@@ -1,0 +1,144 @@
+"""What an attack reaches beyond its control: what can be guessed of the same victims without the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakrange.metrics.clusters import area_interval, effective_count_of_mean, placements_apart, spread
+from leakrange.metrics.estimate import Estimate
+from leakrange.metrics.intervals import auc_interval
+from leakrange.metrics.membership import area_in_folds
+from leakrange.metrics.outcomes import Ranking
+from leakrange.metrics.registry import metric
+from leakrange.metrics.roc import one_against_rest
+
+__all__ = ["BesideBlind", "BesideImputation", "ByItself", "Controlled", "control_area", "excess"]
+
+
+@dataclass(frozen=True)
+class Controlled:
+    """The scores of an ``attack``, and those of its ``control`` on the same victims, in the same order."""
+
+    attack: Ranking
+    control: Ranking
+
+
+class BesideImputation(Controlled):
+    """Of an attack on an attribute, beside imputation."""
+
+
+class BesideBlind(Controlled):
+    """Of an attack on membership, beside a blind classifier."""
+
+
+class ByItself:
+    """Of a control that is a trial of its own, and no attack."""
+
+
+@dataclass(frozen=True)
+class _Area:
+    """An AUC, its 95 % interval, and what each sample adds to it (N,)."""
+
+    value: float
+    low: float
+    high: float
+    apart: NDArray[np.float64]
+
+
+def control_area(found: Controlled) -> float | None:
+    """The AUC of the control, at least .5: who guesses without the model may as well guess at random. None
+    where the attack has no AUC."""
+    pair = _areas(found)
+    return None if pair is None else pair[1].value
+
+
+def excess(found: Controlled) -> Estimate | None:
+    """The AUC of the attack less that of the control, in [-1, 1], with its 95 % interval; None where the
+    attack has no AUC.
+
+    The interval is made of those of both AUCs (MOVER: Zou and Donner, Statistics in Medicine 27, 2008), and
+    is as much narrower as their difference over the same victims varies less than that of two independent
+    AUCs (DeLong et al., Biometrics 44, 1988; over samples that resemble each other Obuchowski, Biometrics 53,
+    1997). So it is the AUC's own interval less .5 where the control knows nothing.
+    """
+    pair = _areas(found)
+    if pair is None:
+        return None
+    attack, control = pair
+    group = np.arange(len(attack.apart)) if found.attack.group is None else found.attack.group
+    one = np.ones(group.shape)
+    alone = spread(attack.apart, group, one) + spread(control.apart, group, one)
+    paired = np.sqrt(spread(attack.apart - control.apart, group, one) / alone) if alone else 1.0
+    value = attack.value - control.value
+    low = value - paired * np.hypot(attack.value - attack.low, control.high - control.value)
+    high = value + paired * np.hypot(attack.high - attack.value, control.value - control.low)
+    return Estimate.within(value, (max(float(low), -1.0), min(float(high), 1.0)))
+
+
+def _areas(found: Controlled) -> tuple[_Area, _Area] | None:
+    attack, control = _area(found.attack), _area(found.control)
+    if attack is None or control is None:
+        return None
+    if control.value <= 0.5:
+        control = _Area(0.5, 0.5, 0.5, np.zeros(len(control.apart)))
+    return attack, control
+
+
+def _area(ranking: Ranking) -> _Area | None:
+    """The AUC as `leakrange.metrics.trial.auc` has it: of several classes the mean, to which a class adds
+    one half that a fold has no samples of. None where all samples are of one class."""
+    scores = ranking.scores if ranking.scores.ndim == 2 else np.stack([-ranking.scores, ranking.scores], 1)
+    decided = one_against_rest(scores, ranking.truth.astype(int))
+    if not decided:
+        return None
+    fold = np.zeros(len(scores), dtype=int) if ranking.fold is None else ranking.fold
+    values, apart = [], np.zeros(len(scores))
+    for ranks, positive in decided:
+        if any(positive[fold == each].all() or not positive[fold == each].any() for each in np.unique(fold)):
+            values.append(0.5)
+            continue
+        values.append(area_in_folds(ranks, positive, ranking.fold))
+        each = placements_apart(ranks, positive, fold)
+        for side in (positive, ~positive):  # sample variances, as DeLong has them
+            each[side] *= np.sqrt(side.sum() / max(side.sum() - 1, 1))
+        apart += each / len(decided)
+    value = float(np.mean(values))
+    if len(decided) == 1:
+        interval = area_interval(value, *decided[0], ranking.group, ranking.fold)
+    else:
+        count = effective_count_of_mean(scores, ranking.truth.astype(int), ranking.group)
+        interval = auc_interval(value, count, count) if count else (0.0, 1.0)
+    return _Area(value, *interval, apart)
+
+
+metric(
+    "control", measures=ByItself, title="control", unit="number", role="context", rank=43,
+    equation="1 of what guesses without the model, beside which attacks are read",
+)(lambda _: 1.0)  # fmt: skip
+
+_KNOWN = "without the model, of the same victims; .5 where it is less"
+for _measures, _name, _title, _how, _claim in (
+    (
+        BesideImputation, "imputation", "imputation",
+        f"AUC of guessing by the true label, the decision and what else is public, {_KNOWN}",
+        "what the true label tells already",
+    ),
+    (
+        BesideBlind, "blind", "blind classifier",
+        f"AUC of telling members from others by the records themselves, {_KNOWN}",
+        "what a classifier without the model tells",
+    ),
+):  # fmt: skip
+    metric(
+        f"{_name}_auc", measures=_measures, title=f"AUC of {_title}", unit="score", role="context", rank=41,
+        chance=0.5, equation=_how,
+    )(control_area)  # fmt: skip
+    metric(
+        f"beyond_{_name}", measures=_measures, title=f"AUC beyond {_title}", unit="score", role="leakage",
+        rank=42, chance=0.0, equation=f"AUC − AUC of the control ({_title}) on the same victims",
+        interval="over victims, or over groups of them, paired (DeLong; Obuchowski; Zou and Donner)",
+        claim=_claim,
+    )(excess)  # fmt: skip
