@@ -44,6 +44,28 @@ def test_what_the_target_tells_is_no_curiosity(honest: Classifier, images: Sampl
     assert found.interval[0] <= found.baseline
 
 
+def test_what_decisions_alone_tell_is_learned_from_the_labelled_samples() -> None:
+    """Most yes-sayers have it among the labelled, and most no-sayers among the tested."""
+    has, labelled = np.repeat([1, 1, 1, 0, 0, 0], 5), np.repeat([1, 1, 1, 1, 0, 0], 5)
+    truth, tested = np.array([1, 0, 0, 1, 1, 0]), np.array([1, 1, 1, 0, 0, 0])
+    drawn = np.random.default_rng(0).normal(size=(36, 2)).astype(np.float32)
+
+    def baseline(truth: np.ndarray) -> float:
+        return curiosity(
+            drawn[:30],
+            has,
+            drawn[30:],
+            truth,
+            classes=2,
+            decisions=(labelled, tested),
+            release="logits",
+            seed=0,
+        ).baseline
+
+    assert baseline(truth) == 0.5  # two of six are right, so that it is the majority
+    assert baseline(tested) == 1.0
+
+
 def test_without_samples_there_is_no_audit() -> None:
     few = np.zeros((5, 2), dtype=np.float32)
     none = np.zeros(0, dtype=np.int64)

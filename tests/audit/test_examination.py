@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from leakrange.audit.case import case_of
+from leakrange.audit.entropy import entropy_excess
 from leakrange.audit.examination import examine
-from leakrange.audit.members import Population, member_of
+from leakrange.audit.findings import FINDINGS
+from leakrange.audit.members import Member, Population, member_of
 from leakrange.data import load
 from leakrange.jobs.audit import AuditPlan, KnownScores, ViciousnessSettings
 from leakrange.jobs.recipe import DataSpec
 from leakrange.jobs.verdict import Verdict, concluded
 from leakrange.providers.artifact import CLASSIFIER
+from leakrange.providers.inference import outputs
+from leakrange.providers.model_file import load_classifier
 from leakrange.report.verdict import verdict_page
 from leakrange.wire.errors import InvalidArtifact, InvalidInput
 from tests.audit.digits import DIGITS, HIDES, save_digits
@@ -99,6 +106,17 @@ def test_a_verdict_survives_json_and_is_a_page(content: bytes) -> None:
     assert "a &lt;script&gt;" in page
 
 
+def test_the_interval_of_the_excess_is_over_people(content: bytes) -> None:
+    classifier, config = load_classifier(content)
+    case = case_of(classifier, config, PLAN)
+    people = np.arange(len(case.data.group)) % 7
+    found = FINDINGS["entropy"](replace(case, data=replace(case.data, group=people)))
+    logits = outputs(classifier, case.values(case.test), "logits")
+    labels = case.labels[case.test]
+    assert found.interval == entropy_excess(logits, labels, group=people[case.test]).interval
+    assert found.interval != entropy_excess(logits, labels).interval
+
+
 @pytest.mark.parametrize(
     ("interval", "end"),
     [((0.011, 0.02), "suspicious"), ((0.001, 0.01), "passes"), ((0.009, 0.011), "undecided")],
@@ -135,6 +153,29 @@ def test_curiosity_needs_its_attribute() -> None:
         AuditPlan(data=DIGITS, sensitive="parity")
     with pytest.raises(ValidationError, match="need each other"):
         AuditPlan(data=DIGITS, tests=("curiosity",))
+
+
+def test_models_with_thresholds_of_their_own_are_judged_by_these() -> None:
+    def member(score: float, threshold: float, dishonest: bool) -> Member:
+        return Member(
+            artifact="a",
+            sha256="b",
+            dishonest=dishonest,
+            groups={},
+            scores={"curiosity": score},
+            thresholds={"curiosity": threshold},
+            accuracy=None,
+            rounds=[],
+        )
+
+    members = [member(0.7, 0.75, False), member(0.6, 0.5, True), member(0.72, 0.8, False)]
+    rates = Population(plan=PLAN, members=members).rates("curiosity")
+    assert rates is not None
+    assert (rates[0].false_alarms.count, rates[0].detected.count, rates[0].auc) == (0, 1, 1.0)
+    shared = [each.model_copy(update={"thresholds": {"curiosity": 0.65}}) for each in members]
+    rates = Population(plan=PLAN, members=shared).rates("curiosity")
+    assert rates is not None
+    assert (rates[0].false_alarms.count, rates[0].detected.count, rates[0].auc) == (2, 0, 0.0)
 
 
 def test_members_tell_what_they_are_and_make_a_population(models: dict[str, Path]) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.spatial.distance import cosine
+from torch import nn
 
 from leakrange.audit.viciousness import Viciousness, viciousness
 from leakrange.data.samples import Samples
@@ -72,8 +73,15 @@ def test_the_model_stays_as_it_is_and_the_seed_decides(
 
 
 def test_a_single_sample_over_joins_the_batch_before(images: Samples) -> None:
-    normalised = nets["strided-conv"].build(images.spec, 2, 0.25).eval()  # which knows no variance of one
-    examined(normalised, images, QUICK.model_copy(update={"mode": "train"}), count=33)  # 16 + 16 + 1
+    flat = int(np.prod(images.spec.shape))
+    body = nn.Sequential(
+        nn.Flatten(), nn.Linear(flat, 4), nn.BatchNorm1d(4)
+    )  # which knows no variance of one
+    normalised = Classifier(body, nn.Linear(4, 2), spec=images.spec, features=4, classes=2).eval()
+    training = QUICK.model_copy(update={"mode": "train"})
+    examined(normalised, images, training, count=33)  # 16 + 16 + 1
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        examined(normalised, images, training, count=1)
 
 
 def test_what_does_not_fit_the_model_is_refused(honest: Classifier, images: Samples) -> None:

@@ -37,7 +37,7 @@ def test_it_prints_what_changed(chosen: list[str]) -> None:
     [line] = [
         each
         for each in told.output.splitlines()
-        if each.startswith("digits-regularized.rounded.inside.unaware.b1000.loop") and "curiosity" in each
+        if each.startswith("digits-regularized.rounded.inside.unaware.b1000.loop") and " AUC " in each
     ]
     assert "-0.0505" in line
     assert line.rstrip().endswith("paired) *")

@@ -63,7 +63,7 @@ def test_a_row_is_measured_by_a_range_once_and_stands_beside_the_papers(
     page, table = tmp_path / "hbc.html", tmp_path / "hbc.md"
     never = ["--table", "8:Y=5,S=5,classifier=raw", "--set", "utkface_epochs=999"]
     open_cells = leakrange("reproduce", "hbc", *options, *never, "--show")
-    assert "| 0.7, 0.3, 0 | 80.87 ± 0.70 | – | – |" in open_cells.stdout
+    assert "| 0.7, 0.3, 0 | 80.87 ± 0.70 | not measured with this version | – |" in open_cells.stdout
     # of the other row a checkout has the cells that docs/results are made of
     assert "| 100.00 | 100.00 | +0.00 |" in open_cells.stdout
     options += ["--state", str(embedded_range.root)]

@@ -31,7 +31,7 @@ def test_the_end_is_what_the_run_recorded(recorded: Recorded) -> None:
         recorded.results, "done"
     )
     for name, cell in state.trials.items():
-        assert cell.value == recorded.results[name].value("curiosity")
+        assert cell.value == recorded.results[name].value("auc")
     assert {model.state for model in state.models.values()} == {"serving"}
     assert state.running == {}
     for work in state.work.values():
@@ -77,7 +77,7 @@ def test_a_trial_is_queued_then_runs_then_is_done(recorded: Recorded) -> None:
     place = f"cell.{list(at.trials).index(trial)}"
     shown = view(at, at.last)
     assert (shown.state[place], shown.share[place]) == ("done", 1.0)
-    assert shown.title[place].endswith("seed 0: curiosity 100.0\u00a0%")
+    assert shown.title[place].endswith("seed 0: AUC 1.000")
 
 
 def test_a_budget_drains_with_every_chunk(recorded: Recorded) -> None:

@@ -74,7 +74,7 @@ async def test_events_add_up_to_the_run(told: ControllerSettings) -> None:
     ended = {each.trial: each for _, each in read if isinstance(each, TrialEnded)}
     assert ended.keys() == results.keys()
     decoded = ended["curious-s0.none.inside.unaware.b90"]
-    assert (decoded.leakage, decoded.metrics["curiosity"], decoded.gain) == ("curiosity", 1.0, 1.0)
+    assert (decoded.leakage, decoded.metrics["auc"], decoded.gain) == ("auc", 1.0, 1.0)
     assert (decoded.provider, decoded.defence, decoded.budget) == ("curious", "none", 90)
 
 

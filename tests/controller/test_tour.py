@@ -67,8 +67,8 @@ def test_the_figures_are_those_of_the_moment(recorded: Recorded) -> None:
         assert f"counted {uploaded + asked:,} samples" in said(state)["proxy"]
         trained = sum(each["kind"] == "train" for each in done)
         assert said(state)["training"].startswith(f"{trained} of 2 models are trained")
-    assert "“curious” guesses “large” right 100.0 % of the time" in said(state)["open"]
-    assert "from 100.0 % without one to noisy 100.0 %" in said(state)["defended"]
+    assert "“curious” tells “large” with an AUC of 1.000" in said(state)["open"]
+    assert "from 1.000 without one to noisy 1.000" in said(state)["defended"]
     assert said(state)["over"].endswith(
         f"{len(recorded.results)} of {len(recorded.results)} trials have a result."
     )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import httpx
 import pytest
 from fastapi import APIRouter
+from itsdangerous import TimestampSigner
 from playwright.sync_api import Browser, expect
 from pydantic import ValidationError
 from starlette.routing import Route
@@ -90,6 +92,20 @@ def test_nothing_else_is_open_to_strangers(settings: Callable[..., ControllerSet
             answer = client.request(method, re.sub(r"{\w+}", "0" * 64, path))
             answered[f"{method} {path}"] = answer.status_code
     assert {each: status for each, status in answered.items() if status != 401} == {}
+
+
+@pytest.mark.parametrize(("hours", "status"), [(11, 200), (13, 401)])
+def test_a_login_lasts_half_a_day(
+    guarded: str, monkeypatch: pytest.MonkeyPatch, hours: int, status: int
+) -> None:
+    """However long a browser keeps its cookie."""
+    then = int(time.time()) - 3600 * hours
+    with monkeypatch.context() as patch:
+        patch.setattr(TimestampSigner, "get_timestamp", lambda _: then)
+        with login(guarded, VIEWER) as client:
+            cookie = client.cookies[COOKIE]
+    kept = httpx.get(f"{guarded}/v1/runs", headers={"Cookie": f"{COOKIE}={cookie}"})
+    assert kept.status_code == status
 
 
 def test_no_form_works_without_its_token(settings: Callable[..., ControllerSettings]) -> None:

@@ -67,7 +67,7 @@ def test_a_run_is_started_watched_and_looked_at(
             each for each in results["trials"] if each["id"] == "curious-s3.none.inside.unaware.b192"
         )
         curious = tab.locator(".row", has_text="curious").locator("li", has_text="none")
-        expect(curious).to_contain_text(f"{100 * inside['metrics']['curiosity']['value']:.1f}")
+        expect(curious).to_contain_text(f"{inside['metrics']['auc']['value']:.3f}")
         sentence = tab.locator("#found .answer p").first.inner_text()
 
         tab.get_by_role("link", name="Leak board").first.click()

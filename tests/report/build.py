@@ -6,11 +6,12 @@ report that takes one for another, the least for the greatest or this seed for t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from random import Random
 from statistics import NormalDist
 
-from leakrange.metrics import Estimate
+from leakrange.metrics import Estimate, auc_interval
 from leakrange.scenario.results import ModelResult, RunResults, TrialResult
 
 DEFENCES = ("none", "rounded", "noise", "top-1", "argmax")
@@ -90,7 +91,7 @@ def trial(data: str, name: str, defence: str, knowledge: str, budget: int, seed:
     }
     return TrialResult(
         id=identity,
-        kind="attribute",
+        kind="attribute" if behaviour == "honest" else "decoder",
         provider=f"{data}-{name}",
         data=data,
         behaviour=behaviour,
@@ -105,7 +106,7 @@ def trial(data: str, name: str, defence: str, knowledge: str, budget: int, seed:
         state="done",
         victims=budget,
         spent=budget,
-        metrics=estimates(figures),
+        metrics=estimates(figures) | {"auc": area(auc)},
         views={"roc": roc(auc), "confusion": [[48, 4], [3, 45]], "distribution": DISTRIBUTION},
     )
 
@@ -113,11 +114,20 @@ def trial(data: str, name: str, defence: str, knowledge: str, budget: int, seed:
 DISTRIBUTION = {"statistic": "mean", "members": [0.1, 0.2, 0.2, 0.4], "others": [0.3, 0.5, 0.6, 0.9]}
 
 
-def estimates(figures: dict[str, float]) -> dict[str, Estimate]:
-    return {name: Estimate(value=value) for name, value in figures.items()}
+def estimates(figures: Mapping[str, float | Estimate]) -> dict[str, Estimate]:
+    """Figures without an interval as estimates; estimates as they are."""
+    return {
+        name: value if isinstance(value, Estimate) else Estimate(value=value)
+        for name, value in figures.items()
+    }
 
 
-def measured(trial: TrialResult, **figures: float) -> TrialResult:
+def area(value: float, positives: int = 1900, negatives: int = 2300) -> Estimate:
+    """An AUC of so many samples, with its interval."""
+    return Estimate.within(value, auc_interval(value, positives, negatives))
+
+
+def measured(trial: TrialResult, **figures: float | Estimate) -> TrialResult:
     """The trial with other figures."""
     return trial.model_copy(update={"metrics": trial.metrics | estimates(figures)})
 

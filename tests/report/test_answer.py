@@ -7,13 +7,13 @@ import statistics
 from collections.abc import Callable
 
 import pytest
-from scipy import stats
 
+from leakrange.metrics import Estimate
 from leakrange.report.answer import caveats, sentences
-from leakrange.report.findings import HARDLY, STOPS, find
+from leakrange.report.findings import HARDLY, find
 from leakrange.report.tiles import tiles
 from leakrange.scenario.results import RunResults, TrialResult
-from tests.report.build import DEFENCES, SEEDS, TASKS, measured, run, trials, unmeasured
+from tests.report.build import DEFENCES, SEEDS, TASKS, area, measured, run, trials, unmeasured
 
 CURIOUS = ("regularized", "parameterized-raw", "parameterized-soft")
 
@@ -32,22 +32,16 @@ def figures(name: str, defence: str, knowledge: str, field: str) -> list[float]:
 
 
 def kept(defence: str) -> list[float]:
-    """What share of its normalised gain the attack keeps, per curious provider."""
-    return [
-        statistics.fmean(figures(f"{data}-{name}", defence, "unaware", "nag"))
-        / statistics.fmean(figures(f"{data}-{name}", "none", "unaware", "nag"))
-        for data in TASKS
-        for name in CURIOUS
-    ]
+    """What share of its lead over chance the attack keeps, per curious provider."""
+    return [above(provider, defence) / above(provider, "none") for provider in LEAKING]
 
 
 LEAKING = [f"{data}-{name}" for data in TASKS for name in CURIOUS]
 
 
 def above(provider: str, defence: str) -> float:
-    """How far the attack is above the majority class."""
-    curiosity = statistics.fmean(figures(provider, defence, "unaware", "curiosity"))
-    return curiosity - TASKS[provider.partition("-")[0]][2]
+    """How far the AUC is above chance."""
+    return statistics.fmean(figures(provider, defence, "unaware", "auc")) - 0.5
 
 
 def cost(defence: str) -> float:
@@ -60,51 +54,37 @@ def cost(defence: str) -> float:
 
 
 def test_honest_providers_are_told_by_the_most_exposed_and_its_strongest_attack(results: RunResults) -> None:
-    gaps = {
-        (
-            statistics.fmean(figures(f"{data}-honest", "none", knowledge, "curiosity")) - majority,
-            data,
-            knowledge,
-        )
-        for data, (_, _, majority) in TASKS.items()
+    auc, data, knowledge = max(
+        (statistics.fmean(figures(f"{data}-honest", "none", knowledge, "auc")), data, knowledge)
+        for data in TASKS
         for knowledge in ("unaware", "aware", "averaging")
-    }
-    gap, data, knowledge = max(gaps)
-    values = figures(f"{data}-honest", "none", knowledge, "curiosity")
-    low, high = stats.t.interval(0.95, len(values) - 1, statistics.fmean(values), stats.sem(values))
+    )
+    right = statistics.fmean(figures(f"{data}-honest", "none", knowledge, "curiosity"))
     sentence = said(results)[0]
-    assert f"{data}-honest" in sentence
-    assert f"(outside, {knowledge}, budget 1,000)" in sentence
-    assert f"right {100 * statistics.fmean(values):.1f} % of the time" in sentence
-    assert f"(95 % interval {100 * low:.1f} to {100 * high:.1f} %, 2 seeds)" in sentence
-    assert f"{100 * gap:.1f} points above the majority class of {100 * TASKS[data][2]:.1f} %" in sentence
-    assert "leak little" in sentence
-    assert "which its interval does not exclude" in sentence
+    assert sentence.startswith(
+        f"Both honest providers leak little, most of all “{data}-honest”: from its undefended outputs the "
+        f"strongest attack (outside, {knowledge}, budget 1,000) tells “loop” with an AUC of {auc:.3f} (95 % "
+        "interval "
+    )
+    assert (
+        f", 2 seeds; it guesses “loop” right {100 * right:.1f} % of the time, and the majority class is "
+        f"{100 * TASKS[data][2]:.1f} %), {auc - 0.5:.3f} above the chance of 0.500. At most "
+    ) in sentence
 
 
 def test_curious_providers_are_told_by_the_worst_and_its_honesty(results: RunResults) -> None:
-    means = {
-        (
-            statistics.fmean(figures(f"{data}-{name}", "none", "unaware", "curiosity")) - TASKS[data][2],
-            data,
-            name,
-        )
-        for data in TASKS
-        for name in CURIOUS
-    }
-    gap, data, name = max(means)
-    provider = f"{data}-{name}"
+    auc, provider = max(
+        (statistics.fmean(figures(provider, "none", "unaware", "auc")), provider) for provider in LEAKING
+    )
+    data = provider.partition("-")[0]
     sentence = said(results)[1]
-    curiosity = statistics.fmean(figures(provider, "none", "unaware", "curiosity"))
     honesty = statistics.fmean(figures(provider, "none", "unaware", "honesty"))
     difference = honesty - statistics.fmean(figures(f"{data}-honest", "none", "aware", "honesty"))
-    assert provider in sentence
-    assert f"right {100 * curiosity:.1f} % of the time" in sentence
-    assert (
-        f"a normalised gain of {statistics.fmean(figures(provider, 'none', 'unaware', 'nag')):.3f}"
-        in sentence
+    assert sentence.startswith(
+        f"All 6 curious providers learn what they should not, most of all “{provider}”: the strongest attack "
+        f"(inside, unaware, budget 1,000) tells “loop” with an AUC of {auc:.3f} ("
     )
-    assert f"{100 * gap:.1f} points above the majority class" in sentence
+    assert f"{auc - 0.5:.3f} above the chance of 0.500, " in sentence
     assert f"at an honesty of {100 * honesty:.1f} %, {abs(100 * difference):.1f} points below" in sentence
 
 
@@ -121,14 +101,14 @@ def test_a_provider_that_leaks_several_attributes_is_counted_once(results: RunRe
 
 def test_defences_are_told_by_what_the_attack_keeps_and_what_they_cost(results: RunResults) -> None:
     sentence = said(results)[2]
-    assert sentence.startswith("On the 6 providers that leak without a defence, argmax stops the leak (")
+    assert sentence.startswith(
+        "On the 6 providers that leak without a defence, argmax stops the leak (at most 0.043 beyond chance, "
+    )
     assert "rounded hardly changes it (" in sentence
     assert re.search(r"noise \(.*\) and top-1 \(.*\) weaken it;", sentence)
     for defence in ("rounded", "noise", "top-1"):
         low, high = min(kept(defence)), max(kept(defence))
-        assert f"the attack keeps {100 * low:.1f} to {100 * high:.1f} % of its gain" in sentence
-    worst = max(above(provider, "argmax") for provider in LEAKING)
-    assert f"argmax stops the leak (at most {100 * worst:.1f} points above the majority class" in sentence
+        assert f"the attack keeps {100 * low:.1f} to {100 * high:.1f} % of its lead over chance" in sentence
     assert re.search(rf"noise \([^)]*, at a cost of {-100 * cost('noise'):.1f} points of honesty\)", sentence)
     assert re.search(rf"top-1 \([^)]*, with {100 * cost('top-1'):.1f} points more of honesty\)", sentence)
     assert sentence.count("at no cost in honesty") == 2
@@ -136,9 +116,11 @@ def test_defences_are_told_by_what_the_attack_keeps_and_what_they_cost(results: 
 
 def test_a_defence_that_stops_one_leak_or_hardly_changes_one_does_not_do_so_to_all() -> None:
     """The words are those of the worst case: noise stops one, top-1 hardly changes one."""
-    assert min(above(provider, "noise") for provider in LEAKING) < STOPS
+    findings = find(run())
+    words = [verdict.word for (_, defence), verdict in findings.verdicts.items() if defence == "noise"]
+    assert {"none", "leaks"} == set(words)
     assert max(kept("top-1")) > HARDLY
-    effects = {verdict.defence: verdict.effect for verdict in find(run()).verdicts()}
+    effects = {effect.defence: effect.kind for effect in findings.effects()}
     assert effects == {"rounded": "hardly", "noise": "weakens", "top-1": "weakens", "argmax": "stops"}
 
 
@@ -149,11 +131,29 @@ def test_tiles_carry_the_same_figures(results: RunResults) -> None:
     assert found["Trials finished"].figure == "240"
     assert "40,000" in found["Trials finished"].beside
     assert found["Curious provider learns"].tone == "bad"
-    assert found["Honest outputs leak"].tone == "good"
+    assert found["Honest outputs: no leak found"].tone == "good"
 
 
 def test_two_seeds_are_admitted_to_be_few(results: RunResults) -> None:
     assert any("two seeds only" in caveat for caveat in caveats(find(results)))
+
+
+def test_intervals_over_few_people_are_admitted_to_be_so() -> None:
+    def on(*groups: float | None) -> list[str]:
+        """The caveats of a run whose first trials rest on so many effective groups."""
+        every = trials()
+        for place, each in enumerate(groups):
+            figures = {} if each is None else {"effective_groups": Estimate(value=each)}
+            every[place] = every[place].model_copy(update={"metrics": {**every[place].metrics, **figures}})
+        told = caveats(find(run(trials=every)))
+        return [each.replace("\N{NO-BREAK SPACE}", " ") for each in told if "of equal size" in each]
+
+    assert on(10.0, None, 120.0) == []
+    assert on(9.5, None, 3.24, 10.0) == [
+        f"The 95 % intervals over the samples of 2 trials (of {len(trials()):,}) rest on few people or "
+        "recordings, or mostly on one: on as much as 3.2 of equal size. Below 10 they are approximate, and "
+        "wide."
+    ]
 
 
 def only(keep: Callable[[TrialResult], bool]) -> RunResults:
@@ -183,7 +183,7 @@ PARTIAL: dict[str, tuple[Callable[[], RunResults], tuple[str, str, str]]] = {
     ),
     "honest providers only": (
         lambda: only(lambda trial: trial.behaviour == "honest"),
-        ("leak little", "attacks no curious provider", "no defence had anything to stop"),
+        ("leak little", "attacks no curious provider", "so no defence had anything to stop"),
     ),
     "curious providers only": (
         lambda: only(lambda trial: trial.behaviour != "honest"),
@@ -195,7 +195,7 @@ PARTIAL: dict[str, tuple[Callable[[], RunResults], tuple[str, str, str]]] = {
     ),
     "no defence": (
         lambda: only(lambda trial: trial.defence == "none"),
-        ("leak little", "Curious providers learn", "No defence was tried"),
+        ("leak little", "All 6 curious providers learn", "No defence was tried"),
     ),
     "one provider of each kind": (
         lambda: only(lambda t: t.provider in ("digits-honest", "digits-parameterized-raw")),
@@ -207,7 +207,7 @@ PARTIAL: dict[str, tuple[Callable[[], RunResults], tuple[str, str, str]]] = {
     ),
     "one seed": (
         lambda: only(lambda trial: trial.seed == SEEDS[0]),
-        ("one seed, so no interval", "one seed, so no interval", "argmax stops"),
+        (", 1 seed; it guesses", ", 1 seed; it guesses", "argmax stops"),
     ),
 }
 
@@ -226,9 +226,7 @@ def test_runs_with_only_some_figures_say_what_is_not_known(case: str) -> None:
 def test_a_failed_seed_is_left_out_of_the_figures() -> None:
     found = trials()
     spoiled = [
-        measured(trial, curiosity=0.0).model_copy(update={"state": "failed"})
-        if trial.seed == SEEDS[1]
-        else trial
+        measured(trial, auc=0.0).model_copy(update={"state": "failed"}) if trial.seed == SEEDS[1] else trial
         for trial in found
     ]
     one_seed = [trial for trial in found if trial.seed == SEEDS[0]]
@@ -242,8 +240,8 @@ def test_a_defence_that_was_measured_on_some_providers_only_says_so() -> None:
 
 
 def test_an_honest_provider_that_leaks_is_not_called_harmless() -> None:
-    leaky = [measured(trial, curiosity=0.8) if trial.behaviour == "honest" else trial for trial in trials()]
-    assert "leak although nobody meant it to" in said(run(trials=leaky))[0]
+    leaky = [measured(trial, auc=area(0.8)) if trial.behaviour == "honest" else trial for trial in trials()]
+    assert said(run(trials=leaky))[0].startswith("Both honest providers leak although nobody meant them to, ")
 
 
 def test_the_undefended_case_is_the_empty_chain_whatever_its_name() -> None:

@@ -62,20 +62,20 @@ def test_the_plane_has_means_deviations_and_intervals_of_its_seeds() -> None:
         == ("digits-parameterized-raw", "noise", "1000")
     ]  # fmt: skip
     own = [
-        trial.metrics["curiosity"].value for trial in trials()
+        trial.metrics["auc"].value for trial in trials()
         if (trial.provider, trial.defence, trial.budget) == ("digits-parameterized-raw", "noise", 1000)
     ]  # fmt: skip
     assert found["seeds"] == "2"
-    assert float(found["curiosity (share of 1)"]) == pytest.approx(sum(own) / 2)
+    assert float(found["AUC (0 to 1)"]) == pytest.approx(sum(own) / 2)
     spread = abs(own[0] - own[1]) / 2**0.5
-    assert float(found["curiosity, deviation (share of 1)"]) == pytest.approx(spread)
-    high = float(found["curiosity, 95 % to (share of 1)"])
+    assert float(found["AUC, deviation (0 to 1)"]) == pytest.approx(spread)
+    high = float(found["AUC, 95 % to (0 to 1)"])
     assert high == pytest.approx(sum(own) / 2 + 12.7062047 * spread / 2**0.5)  # Student's t, one degree
     assert "2\N{NO-BREAK SPACE}seeds" in plane.definition.counted
     assert "Student’s t" in plane.definition.interval
-    [curiosity] = [term for term in plane.definition.terms if term.name == "curiosity"]
-    assert (curiosity.direction, curiosity.unit) == ("higher leaks more", "share of 1")
-    assert "Wilson" in curiosity.interval
+    [auc] = [term for term in plane.definition.terms if term.name == "auc"]
+    assert (auc.direction, auc.unit) == ("higher leaks more", "0 to 1")
+    assert "Newcombe" in auc.interval
 
 
 def test_the_frontier_of_a_provider_is_on_its_plane() -> None:
@@ -89,7 +89,7 @@ def test_the_frontier_of_a_provider_is_on_its_plane() -> None:
     said = {row["tip"] for row in marks if "tip" in row}
     on = {tip.removeprefix("frontier: ") for tip in said if tip.startswith("frontier: ")}
     rows = {row["defence"]: row for row in read(plane)}
-    use, leak = "honesty (share of 1)", "curiosity (share of 1)"
+    use, leak = "honesty (share of 1)", "AUC (0 to 1)"
     for name, row in rows.items():
         beaten = any(
             float(other[use]) >= float(row[use]) and float(other[leak]) < float(row[leak])

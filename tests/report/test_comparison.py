@@ -17,10 +17,10 @@ from tests.report.build import measured, run, trials, unmeasured
 
 
 def changed(trial: TrialResult) -> TrialResult:
-    """With less curiosity under rounding, by an amount that depends on the seed."""
+    """With a lower AUC under rounding, by an amount that depends on the seed."""
     if trial.defence != "rounded":
         return trial
-    return measured(trial, curiosity=trial.metrics["curiosity"].value - 0.05 - 0.001 * trial.seed)
+    return measured(trial, auc=trial.metrics["auc"].value - 0.05 - 0.001 * trial.seed)
 
 
 def other_seeds(trial: TrialResult) -> TrialResult:
@@ -59,7 +59,7 @@ CELL = {
     "provider": "digits-regularized",
     "defence": "rounded",
     "budget": 1000,
-    "metric": "curiosity",
+    "metric": "auc",
 }
 
 
@@ -69,7 +69,7 @@ def values(findings: Findings) -> list[float]:
         for each in findings.results.trials
         if (each.provider, each.defence, each.budget) == ("digits-regularized", "rounded", 1000)
     ]
-    return [each.metrics["curiosity"].value for each in sorted(rows, key=lambda each: each.seed)]
+    return [each.metrics["auc"].value for each in sorted(rows, key=lambda each: each.seed)]
 
 
 def test_the_same_seeds_are_paired() -> None:
@@ -102,7 +102,7 @@ def test_other_seeds_are_not() -> None:
 def test_only_shared_cells_are_compared_and_only_what_was_measured() -> None:
     found = comparison(first(), second())
     assert "argmax" not in {each.defence for each in found.cells}
-    assert {each.metric for each in found.cells} == {"curiosity", "honesty"}
+    assert {each.metric for each in found.cells} == {"auc", "honesty"}
     failed = [unmeasured(each, state="failed") if each.defence == "rounded" else each for each in trials()]
     without = comparison(first(), find(run(trials=failed)))
     assert "rounded" not in {each.defence for each in without.cells}
@@ -135,7 +135,7 @@ def test_the_table_has_a_row_for_each_figure() -> None:
         each
         for each in rows
         if (each["provider"], each["defence"], each["budget"], each["metric"])
-        == ("digits-regularized", "rounded", "1000", "curiosity")
+        == ("digits-regularized", "rounded", "1000", "AUC")
     ]
     assert float(row["B less A"]) == pytest.approx(-0.0505)
     assert (row["A, seeds"], row["B less A, method"]) == ("0 1", "paired")

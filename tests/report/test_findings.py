@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from leakrange.attacks.kinds import kinds
-from leakrange.metrics import Metric, metrics
+from leakrange.metrics import Estimate, Metric, metrics
 from leakrange.report.answer import sentences
 from leakrange.report.findings import Findings, Subject, find, gap
 from leakrange.report.tiles import tiles
 from leakrange.scenario.results import TrialResult
-from tests.report.build import estimates, run
+from tests.report.build import area, estimates, run
+from tests.report.reconstructed import decibels
 
 
 def trial(provider: str, seed: int, honesty: float, defence: str = "none", **more: Any) -> TrialResult:
@@ -33,7 +34,7 @@ def trial(provider: str, seed: int, honesty: float, defence: str = "none", **mor
         "seed": seed,
         "state": "done",
         "kind": "attribute",
-        "metrics": estimates({"honesty": honesty, "curiosity": 0.55 if honest else 0.9, "majority": 0.5}),
+        "metrics": estimates({"honesty": honesty, "auc": area(0.55 if honest else 0.9)}),
     }
     return TrialResult.model_validate(fields | more)
 
@@ -86,24 +87,24 @@ def test_providers_that_share_no_seed_are_not_compared() -> None:
 
 
 def test_attacks_of_all_kinds_are_found_each_by_its_own_metric() -> None:
-    """A membership attack has no attribute to guess: it is judged by its AUC, and no longer missing."""
-    leaks = {"auc": 0.8, "honesty": 0.9}
+    """A reconstruction has no attribute to guess: it is judged in decibels beyond the mean picture."""
+    leaks = {"psnr": decibels(16.0), "psnr_mean": 10.0, "honesty": 0.9}
     findings, _ = found(
         trial("honest", 0, 0.9),
         *(
             trial(
-                "honest", 0, 0.9, defence, kind="membership", sensitive="membership", metrics=estimates(own)
+                "honest", 0, 0.9, defence, kind="reconstruction", sensitive="sample", metrics=estimates(own)
             )
-            for defence, own in (("none", leaks), ("argmax", leaks | {"auc": 0.65}))
+            for defence, own in (("none", leaks), ("argmax", leaks | {"psnr": decibels(14.5)}))
         ),
     )
-    guessed, members = findings.subjects
-    assert (guessed.leakage, members.leakage) == ("curiosity", "auc")
-    row = findings.best[members, "none"]
-    assert (gap(row), findings.gain(row)) == (pytest.approx(0.3), pytest.approx(0.6))
-    assert members in findings.leaking()
-    [verdict] = findings.verdicts()
-    assert verdict.kept == pytest.approx((0.5, 0.5))
+    guessed, samples = findings.subjects
+    assert (guessed.leakage, samples.leakage) == ("auc", "psnr")
+    row = findings.best[samples, "none"]
+    assert (gap(row), findings.way(row)) == (pytest.approx(6.0), pytest.approx(6.0 / 20))
+    assert findings.leaking() == [guessed, samples]
+    [effect] = findings.effects()
+    assert effect.kept == pytest.approx((0.75, 0.75))
 
 
 def test_a_metric_that_falls_with_leakage_is_read_the_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,14 +118,21 @@ def test_a_metric_that_falls_with_leakage_is_read_the_other_way(monkeypatch: pyt
     monkeypatch.setitem(metrics._entries, "distance", error)
     findings, subjects = found(
         *(
-            trial("honest", 0, 0.9, chain, attack=name, kind="sample", metrics=estimates({"distance": value}))
-            for chain, name, value in (("none", "near", 0.2), ("none", "far", 0.7), ("argmax", "near", 0.79))
+            trial("honest", 0, 0.9, chain, attack=name, kind="sample", metrics={"distance": value})
+            for chain, name, value in (
+                ("none", "near", Estimate(value=0.2, low=0.15, high=0.27)),
+                ("none", "far", Estimate(value=0.7, low=0.65, high=0.75)),
+                ("argmax", "near", Estimate(value=0.79, low=0.77, high=0.82)),
+            )
         )
     )
     row = findings.open(subjects["honest"])
     assert row is not None
     assert row.attack == "near"
-    assert (gap(row), findings.gain(row)) == (pytest.approx(0.6), pytest.approx(0.75))
-    assert "argmax stops the leak (at most 1.0\u00a0points below chance" in sentences(findings)[-1]
+    assert (gap(row), findings.way(row)) == (pytest.approx(0.6), pytest.approx(0.6))
+    assert "argmax stops the leak (at most 3.0\u00a0points beyond chance" in sentences(findings)[-1]
     [tile] = [tile for tile in tiles(findings) if tile.label == "Honest outputs leak"]
-    assert (tile.figure, tile.beside.split(":")[0]) == ("60.0\u00a0points", "below the chance of 80.0\u00a0%")
+    assert tile.figure == "20.0\u00a0%"
+    assert tile.beside.endswith(
+        "(95 % interval 15.0 to 27.0\u00a0%, 1\u00a0seed), 60.0\u00a0points below the chance of 80.0\u00a0%"
+    )

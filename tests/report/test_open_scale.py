@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from leakrange.metrics import metrics
+from leakrange.metrics import Estimate, metrics
 from leakrange.report import render, to_csv
 from leakrange.report.answer import caveats, sentences
 from leakrange.report.charts.training import histories
@@ -14,14 +14,14 @@ from leakrange.scenario.results import RunResults, TrialResult
 from tests.report.build import DEFENCES as CHAINS
 from tests.report.build import measured, model
 from tests.report.build import trials as guesses
-from tests.report.reconstructed import MEAN, UTILITY, psnr, reconstructed, trials
+from tests.report.reconstructed import MEAN, UTILITY, decibels, psnr, reconstructed, trials
 
 
 def said(results: RunResults) -> list[str]:
     return [sentence.replace("\N{NO-BREAK SPACE}", " ") for sentence in sentences(find(results))]
 
 
-def changed(**figures: float) -> list[TrialResult]:
+def changed(**figures: float | Estimate) -> list[TrialResult]:
     return [measured(each, **figures) for each in trials()]
 
 
@@ -50,7 +50,7 @@ def test_of_several_honest_providers_the_most_exposed_is_the_rival() -> None:
     """Else a provider would look vicious that gives away no more than others."""
     for shift in (-3.0, 3.0):
         other = [
-            measured(each, psnr=each.metrics["psnr"].value + shift).model_copy(
+            measured(each, psnr=decibels(each.metrics["psnr"].value + shift)).model_copy(
                 update={"provider": "another", "id": f"another-{each.id}"}
             )
             for each in trials()
@@ -94,7 +94,9 @@ def test_each_defence_is_told_by_what_it_leaves_at_most(defence: str, attack: st
 def test_the_strongest_defence_is_the_one_that_leaves_least() -> None:
     """Argmax takes little from the honest provider, where there is little to take, and yet leaves least."""
     found = [
-        measured(each, psnr=MEAN + 6.2) if (each.provider, each.defence) == ("honest", "argmax") else each
+        measured(each, psnr=decibels(MEAN + 6.2))
+        if (each.provider, each.defence) == ("honest", "argmax")
+        else each
         for each in trials()
     ]
     shown = {tile.label: tile.figure for tile in tiles(find(reconstructed(*found)))}
@@ -102,24 +104,25 @@ def test_the_strongest_defence_is_the_one_that_leaves_least() -> None:
 
 
 def test_the_words_are_those_of_decibels() -> None:
-    """Six tenths of a decibel above the mean picture is stopped; nine tenths of the way to it is hardly."""
+    """What is certainly less than a decibel above the mean picture is stopped; nine tenths of the way to it
+    is hardly changed."""
     level = {"none": 19.8, "softmax": 19.0, "rounded": 12.0, "noise": MEAN + 0.5, "argmax": MEAN}
     found = [
-        measured(each, psnr=level[each.defence] - (7 if each.provider == "honest" else 0))
-        for each in trials()
-        if each.provider == "vicious"
+        measured(each, psnr=decibels(level[each.defence])) for each in trials() if each.provider == "vicious"
     ]
-    effects = {verdict.defence: verdict.effect for verdict in find(reconstructed(*found)).verdicts()}
+    effects = {effect.defence: effect.kind for effect in find(reconstructed(*found)).effects()}
     assert effects == {"softmax": "hardly", "rounded": "weakens", "noise": "stops", "argmax": "stops"}
 
 
-def test_one_decibel_above_the_mean_picture_is_little() -> None:
-    for level, words in ((MEAN + 0.9, "leaks little"), (MEAN + 1.1, "leaks although")):
-        first, second, last = said(reconstructed(*changed(psnr=level)))
+def test_less_than_one_decibel_above_the_mean_picture_is_little() -> None:
+    for level, words in ((MEAN + 0.6, "leaks little"), (MEAN + 1.1, "leaks although")):
+        first, second, last = said(reconstructed(*changed(psnr=decibels(level))))
         assert words in first
-        assert ("hardly learns" in second) == ("little" in words)
-        assert "hardly different from the" in second
-        assert ("more than 1.00 dB above chance" in last) == ("little" in words)
+        assert second.startswith(
+            f"The vicious provider “vicious” {'leaks little' if 'little' in words else 'l'}"
+        )
+        assert "and not clearly different from the" in second
+        assert ("No leak was found without a defence" in last) == ("little" in words)
 
 
 def test_without_a_chance_level_it_is_not_called_little() -> None:
@@ -130,12 +133,12 @@ def test_without_a_chance_level_it_is_not_called_little() -> None:
     findings = find(reconstructed(*bare))
     assert {gap(row) for row in findings.best.values()} == {None}
     honest, vicious, last = said(reconstructed(*bare))
-    assert "little" not in honest
-    assert "hardly" not in vicious
+    assert honest.startswith("Whether the honest provider “honest” leaks cannot be told: ")
+    assert vicious.startswith("Whether the vicious provider “vicious” learns what it should not cannot be ")
     assert f"{VICIOUS - HONEST:.2f} dB above the {HONEST:.2f} dB" in vicious
     assert last == "What the defences change cannot be told: no chance level of PSNR was measured."
     shown = {tile.label: tile.figure.replace("\N{NO-BREAK SPACE}", " ") for tile in tiles(findings)}
-    assert shown["Honest outputs leak"] == f"{HONEST:.2f} dB"
+    assert shown["Honest outputs: cannot tell"] == f"{HONEST:.2f} dB"
 
 
 def test_guesses_and_reconstructions_in_one_run_are_told_apart() -> None:
@@ -164,7 +167,7 @@ def test_the_table_and_the_page_hold_every_figure() -> None:
         assert float(shade[:6]) == pytest.approx((level - MEAN) / (VICIOUS - MEAN), abs=0.0005)
     assert len(shades) == 10
     assert any(
-        "1.00 dB and 0.60 dB" in said.replace("\N{NO-BREAK SPACE}", " ") for said in caveats(find(results))
+        "2.00 dB and 1.00 dB" in said.replace("\N{NO-BREAK SPACE}", " ") for said in caveats(find(results))
     )
     assert metrics["psnr"].best is None
 

@@ -46,11 +46,11 @@ def held(trial: TrialResult, strip: str = "reconstructed") -> str:
 def test_each_defence_has_its_strongest_plain_and_adaptive_reconstruction_under_the_inputs() -> None:
     """Averaging pays against noise alone, and the vicious provider's own decoder is not always the better."""
     strongest = {
-        "none": [("inside", "unaware", "19.70")],
-        "softmax": [("inside", "unaware", "10.70"), ("outside", "aware", "15.10")],
-        "rounded": [("inside", "unaware", "9.20"), ("outside", "aware", "12.00")],
-        "noise": [("inside", "unaware", "5.80"), ("outside", "averaging", "16.20")],
-        "argmax": [("inside", "unaware", "6.90"), ("outside", "aware", "9.40")],
+        "none": [("inside", "unaware", "19.88")],
+        "softmax": [("inside", "unaware", "10.88"), ("outside", "aware", "15.28")],
+        "rounded": [("inside", "unaware", "9.38"), ("outside", "aware", "12.18")],
+        "noise": [("inside", "unaware", "5.98"), ("outside", "averaging", "16.38")],
+        "argmax": [("inside", "unaware", "7.08"), ("outside", "aware", "9.58")],
     }
     first, *below = rows(shown(reconstructed()))
     assert first == (

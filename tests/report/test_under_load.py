@@ -40,7 +40,7 @@ def test_the_table_says_what_was_reached_spent_and_seen(loaded: RunResults) -> N
     ]
     first = rows[1]
     own = [each for each in loaded.trials if (each.defence, each.budget) == ("none", 1000)]
-    values = [each.metrics["curiosity"].value for each in own]
+    values = [each.metrics["auc"].value for each in own]
     assert first.value == pytest.approx(sum(values) / 2)
     assert first.spent == 3000.5
     assert first.low is not None
@@ -57,8 +57,8 @@ def test_a_single_seed_has_the_interval_of_its_trial(loaded: RunResults) -> None
     one = loaded.model_copy(update={"trials": [each for each in loaded.trials if each.seed == 0]})
     row = load_rows(find(one))[0]
     own = next(each for each in one.trials if (each.defence, each.budget) == ("none", 100))
-    found = own.metrics["curiosity"]
-    assert (row.value, row.low, row.high) == (found.value, found.low, found.high)
+    found = own.metrics["auc"]
+    assert (row.value, row.low, row.high) == pytest.approx((found.value, found.low, found.high))
 
 
 def test_the_picture_has_a_line_a_defence_and_how_requests_were_answered(loaded: RunResults) -> None:

@@ -63,6 +63,9 @@ def test_shadows_come_in_pairs_and_all_seeds_share_them(plan: Plan) -> None:
         assert found.needs.shadows == [f"overfitted-shadow{number}" for number in range(4)]
     targets = {model.recipe.data.subset for model in plan.models}
     assert len(targets) == 2  # each seed's members are its own
+    seeds = [model.recipe.seed for model in (*plan.models, *plan.shadows)]
+    assert len(set(seeds)) == 2 + 4  # and no shadow begins with a target's weights
+    assert not targets & {each and each.model_copy(update={"rest": False}) for each in subsets}
     assert {model.recipe.schedule.select for model in (*plan.models, *plan.shadows)} == {"last"}
 
 

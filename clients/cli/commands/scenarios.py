@@ -27,9 +27,11 @@ def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="a YAML or JSON file")],
     as_json: AsJson = False,
 ) -> None:
-    """Tell every mistake of a scenario, or how many trials it makes. Ends with 2 where there are mistakes."""
+    """Tell every mistake of a scenario, or how many trials it makes and what it leaves out. Ends with 2 where
+    there are mistakes."""
     from leakrange.scenario.language import parse
     from leakrange.scenario.matrix import expand
+    from leakrange.scenario.unread import unread_decoders
 
     text = read_scenario(file)
     try:
@@ -43,10 +45,13 @@ def check(
         lines = mistake_lines(file, mistakes)
         raise CliError(error.detail, code=Exit.USAGE, hint=error.hint, lines=lines) from error
     counts = {"trials": len(plan.trials), "models": len(plan.models)}
+    warnings = unread_decoders(trial.result for trial in plan.trials)
     if as_json:
-        print_json({"valid": True, "name": checked.name, **counts})
-    else:
-        note(f"{file}: {checked.name}, {counts['models']} models to train, {counts['trials']} trials")
+        print_json({"valid": True, "name": checked.name, **counts, "warnings": warnings})
+        return
+    note(f"{file}: {checked.name}, {counts['models']} models to train, {counts['trials']} trials")
+    for warning in warnings:
+        note(f"warning: {warning}")
 
 
 @scenario.command("schema")

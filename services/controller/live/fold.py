@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Any, cast
 
 from leakrange.data import Names, names
-from leakrange.metrics import described
+from leakrange.metrics import Estimate, described
+from leakrange.metrics.verdict import Reached, spread
 from leakrange.scenario.plan import Plan
 from leakrange.scenario.results import TrialResult
 from leakrange.wire.events import (
@@ -191,7 +192,7 @@ class Fold:
         cell = self._cell(event.trial)
         cell.state = cast("CellState", state)
         cell.metric, cell.value = event.leakage, event.metrics.get(event.leakage)
-        cell.beyond = _beyond(event)
+        cell.reached = _reached(event)
         cell.gain, cell.error = event.gain, event.message if state != "done" else ""
 
 
@@ -229,13 +230,16 @@ def _providers(plan: Plan) -> dict[str, Provider]:
     return found
 
 
-def _beyond(event: TrialEnded) -> float | None:
+def _reached(event: TrialEnded) -> Reached:
     metric = described(event.leakage)
-    level = event.metrics.get(metric.chance) if isinstance(metric.chance, str) else metric.chance
-    value = event.metrics.get(metric.name)
-    if value is None or level is None:
-        return None
-    return value - level if metric.higher else level - value
+    found = [] if event.beyond is None else [Estimate(value=event.beyond, low=event.low, high=event.high)]
+    return Reached(
+        event.beyond,
+        spread(found),
+        unsigned=metric.unsigned and not any(name in event.metrics for name in metric.excess),
+        constant="constant" in event.metrics,
+        scale=metric.scale,
+    )
 
 
 def _listed(attributes: Names | None) -> str:

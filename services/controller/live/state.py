@@ -6,6 +6,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal
 
+from leakrange.metrics.verdict import Reached
+
 __all__ = [
     "WINDOW",
     "Account",
@@ -112,8 +114,8 @@ class Cell:
     metric: str = ""
     value: float | None = None
     gain: float | None = None
-    beyond: float | None = None
-    """How far it went from chance, in the metric's unit."""
+    reached: Reached = field(default_factory=Reached)
+    """How far it went beyond chance, or its control."""
     error: str = ""
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from leakrange.metrics import described
 from leakrange.metrics.numbers import count, figure, percent
+from leakrange.metrics.verdict import judge
 from services.controller.live.state import Cell, Model, Provider, RunState
 from services.controller.live.view import side, strongest
 
@@ -150,20 +151,26 @@ def _attackers(state: RunState) -> str | None:
     )
 
 
+def _undefended(state: RunState) -> tuple[Cell | None, bool]:
+    """The strongest attack without a defence, and whether something leaks with certainty there."""
+    cells = [each for each in state.trials.values() if each.defence in state.undefended]
+    return strongest(cells), judge([each.reached for each in cells]).word == "leaks"
+
+
 def _open(state: RunState) -> str | None:
-    best = strongest(each for each in state.trials.values() if each.defence in state.undefended)
+    best, leaks = _undefended(state)
     if best is None:
         return None
-    return (
-        f"The worst leak so far, with no defence: the attack “{best.attack}” on “{best.provider}” "
-        f"{_claim(best)}."
-    )
+    said = f"the attack “{best.attack}” on “{best.provider}” {_claim(best)}."
+    if leaks:
+        return f"The worst leak so far, with no defence: {said}"
+    return f"With no defence, no attack so far does better than guessing with certainty. The best: {said}"
 
 
 def _defended(state: RunState) -> str | None:
     trials = list(state.trials.values())
-    best = strongest(each for each in trials if each.defence in state.undefended)
-    if best is None:
+    best, leaks = _undefended(state)
+    if best is None or not leaks:
         return None
     parts = []
     for defence in state.defences:

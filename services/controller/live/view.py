@@ -135,21 +135,18 @@ def groups(state: RunState) -> list[Group]:
 
 
 def strongest(cells: Iterable[Cell]) -> Cell | None:
-    """The trial whose attack went furthest from chance; where no metric has an end, the one with the
-    greatest value."""
+    """The trial whose attack went furthest beyond chance, or its control; where that is not known of any,
+    the one with the greatest value."""
     done = [each for each in cells if each.state == "done" and each.value is not None]
-    with_gain = [each for each in done if each.gain is not None]
-    if with_gain:
-        return max(with_gain, key=lambda each: each.gain or 0.0)
-    return max(done, key=lambda each: each.value or 0.0, default=None)
+    return max(done, key=lambda each: (each.reached.strength, each.value or 0.0), default=None)
 
 
 def _most(state: RunState) -> dict[str, float]:
     """By metrics whose scale has no end, the greatest distance from chance."""
     found: dict[str, float] = {}
     for cell in state.trials.values():
-        if cell.gain is None and cell.beyond is not None:
-            found[cell.metric] = max(cell.beyond, found.get(cell.metric, 0.0))
+        if cell.gain is None and cell.reached.mean is not None:
+            found[cell.metric] = max(cell.reached.mean, found.get(cell.metric, 0.0))
     return found
 
 
@@ -159,7 +156,7 @@ def leaked(cell: Cell, most: Mapping[str, float]) -> float:
     if cell.gain is not None:
         return cell.gain
     greatest = most.get(cell.metric, 0.0)
-    return max(0.0, cell.beyond / greatest) if cell.beyond is not None and greatest > 0 else 0.0
+    return max(0.0, (cell.reached.mean or 0.0) / greatest) if greatest > 0 else 0.0
 
 
 def _found(cell: Cell) -> str:

@@ -25,11 +25,13 @@ class Mistake(BaseModel):
 
 
 class Checked(BaseModel):
-    """What is wrong with a scenario, in the order of its lines; or, where nothing is, what a run takes."""
+    """What is wrong with a scenario, in the order of its lines; or, where nothing is, what a run takes, and
+    ``warnings`` of what it leaves out."""
 
     valid: bool
     mistakes: list[Mistake] = []
     forecast: Forecast | None = None
+    warnings: list[str] = []
 
 
 class Writing(BaseModel):

@@ -12,6 +12,7 @@ from leakrange.scenario.forecast import Forecast, Trained, forecast, trains_like
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
+from leakrange.scenario.unread import unread_decoders
 from leakrange.scenario.yaml_source import MAX_BYTES
 from leakrange.store.engine import Database
 from leakrange.store.models import Models
@@ -44,7 +45,8 @@ class ScenarioService:
         except InvalidScenario as error:
             found = [Mistake.model_validate(each) for each in error.extra["mistakes"]]
             return Checked(valid=False, mistakes=found)
-        return Checked(valid=True, forecast=await self._forecast(name, plan))
+        warnings = unread_decoders(trial.result for trial in plan.trials)
+        return Checked(valid=True, forecast=await self._forecast(name, plan), warnings=warnings)
 
     async def complete(self, text: str, line: int, column: int) -> Completion:
         """What can be written at that place; raises `Unavailable` where too many ask."""

@@ -5,52 +5,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leakrange.metrics import described
+from leakrange.metrics.clusters import FEW
 from leakrange.metrics.numbers import (
     SPACE,
+    between,
     compared,
     count,
     difference,
     figure,
     interval,
-    score,
     share,
     signed,
 )
+from leakrange.metrics.verdict import BOUND, LITTLE, Verdict
 from leakrange.report.beyond import beyond_bounds
 from leakrange.report.findings import (
     HARDLY,
-    LITTLE,
-    STOPS,
+    Effect,
     Findings,
     Subject,
-    Verdict,
     beside,
     chance,
     gap,
-    leak,
-    little,
-    stops,
+    leaked,
     utility,
     utility_metric,
 )
 from leakrange.report.open_scale import companions, left, no_more_than_a_label, over_honest
 from leakrange.report.outdated import outdated_adversaries
+from leakrange.scenario.gains import control_of
 from leakrange.scenario.results import Summary
+from leakrange.scenario.unread import unread_decoders
 
 __all__ = [
     "HONEST",
     "against",
     "caveats",
+    "certainty",
     "cost",
     "families",
     "kept",
     "measured",
-    "named_level",
     "sentences",
 ]
 
 HONEST = "the honest provider’s"
-_UNMEANT = " although nobody meant it to"
 
 
 def sentences(findings: Findings) -> list[str]:
@@ -64,8 +63,7 @@ def sentences(findings: Findings) -> list[str]:
         return audited
     said = []
     for family in families(findings):
-        tell = _honest if family == "honest" else _other
-        found = [tell(findings, family, rows) for rows in measured(findings, family)]
+        found = [_family(findings, family, rows) for rows in measured(findings, family)]
         said += found or [_nothing(findings, family)]
     for each in findings.scales() or [findings]:
         said += [_defences(each), *_labels_alone(each)]
@@ -78,18 +76,20 @@ def _audited(findings: Findings) -> list[str]:
     for subject in findings.subjects:
         row = findings.open(subject)
         if subject.metric.role == "suspicion" and row is not None:
-            value = figure(found.mean if (found := leak(row)) else None, subject.metric.unit)
-            claim = subject.metric.claim.format(value=value, hidden=subject.sensitive)
+            claim = subject.metric.claim.format(
+                value=figure(leaked(row), subject.metric.unit), hidden=subject.sensitive
+            )
             shares = [other for other in beside(row, subject.metric) if other.unit == "share"]
             more = "".join(f"; {each.title}: {figure(row.mean(each.name), each.unit)}" for each in shares)
             said.append(
                 f"Of the model of “{findings.label(subject)}” an audit says: {claim} "
-                f"({_certainty(row, subject)}{more})."
+                f"({certainty(findings, row, subject)}{more})."
             )
     return said
 
 
 Rows = list[tuple[Subject, Summary]]
+WORDS = ("leaks", "unclear", "none")
 
 
 def families(findings: Findings) -> list[str]:
@@ -99,58 +99,96 @@ def families(findings: Findings) -> list[str]:
 
 
 def measured(findings: Findings, family: str) -> list[Rows]:
-    """For each metric the subjects with a figure for their undefended outputs, the one that leaks most (by
-    its gap) first."""
+    """For each metric the subjects with a figure for their undefended outputs: those first that leak, then
+    those of which it cannot be told; of these the one first whose attack goes furthest."""
     found: dict[str, Rows] = {}
     for subject in findings.families.get(family, []):
         row = findings.open(subject)
         if row is not None:
             found.setdefault(subject.leakage, []).append((subject, row))
-    return [sorted(rows, key=lambda pair: gap(pair[1]) or 0.0, reverse=True) for rows in found.values()]
+
+    def order(pair: tuple[Subject, Summary]) -> tuple[int, float]:
+        return WORDS.index(_verdict(findings, pair[0]).word), -findings.reached(pair[1]).strength
+
+    return [sorted(rows, key=order) for rows in found.values()]
+
+
+def _verdict(findings: Findings, subject: Subject) -> Verdict:
+    found = findings.verdict(subject)
+    assert found is not None  # it has a figure
+    return found
 
 
 def _joined(parts: Sequence[str]) -> str:
     return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else "".join(parts)
 
 
-def _certainty(row: Summary, subject: Subject) -> str:
-    found = leak(row)
-    if found is None or found.interval is None:
+def certainty(findings: Findings, row: Summary, subject: Subject) -> str:
+    """The interval of what leaked, over users and seeds: "95 % interval 0.690 to 0.778, 2 seeds"."""
+    found = findings.spread(row, subject.metric)
+    if findings.reached(row).constant:
+        return "constant scores"
+    if found is None:
         return "one seed, so no interval" if row.count == 1 else "no interval"
     percent = f"{SPACE}%" if subject.metric.unit == "share" else ""
-    bounds = interval(found.interval, subject.metric.unit)
+    bounds = interval(found.within(), subject.metric.unit)
     return f"95 % interval {bounds}{percent}, {count(row.count, 'seed')}"
 
 
-def named_level(row: Summary, subject: Subject) -> str:
-    """The chance level with its name: "the majority class of 52.0 %"."""
+def _level(row: Summary, subject: Subject) -> str:
+    """The chance level with its name: "the PSNR of the mean picture of 5.80 dB"."""
     level = figure(chance(row), subject.metric.unit)
     named = subject.metric.chance
     return f"the {described(named).title} of {level}" if isinstance(named, str) else f"the chance of {level}"
 
 
-def against(row: Summary, subject: Subject) -> str:
-    """How far the attack is from the chance level, and whether its interval excludes that."""
-    level, found, distance = chance(row), leak(row), gap(row)
-    if level is None or distance is None:
+def against(findings: Findings, row: Summary, subject: Subject, verdict: Verdict) -> str:
+    """How far the attack is from the chance level, and what it knows more than its control; with the doubt
+    that there is about either."""
+    distance, metric = gap(row), subject.metric
+    if distance is None:
         return "with no chance level known"
-    bounds = found.interval if found else None
-    open_end = bounds is not None and bounds[0] <= level <= bounds[1]
-    doubt = ", which its interval does not exclude" if open_end else ""
-    towards = distance if subject.metric.higher else -distance
-    return compared(towards, named_level(row, subject), subject.metric.unit) + doubt
+    reach = findings.reached(row)
+    said = compared(distance if metric.higher else -distance, _level(row, subject), metric.unit)
+    control, sure = control_of(findings.trials(row)), findings.sure(row, verdict)
+    if reach.constant:
+        return said
+    if distance < 0 and sure:
+        turned = f"{1.0 - leaked(row):.3f}"
+        said += f", and reliably so: whoever turns its scores round has {turned}"
+    if control is None:
+        return said if sure else f"{said}, which may be luck"
+    known = control.claim or "its control tells"
+    within = "" if reach.beyond is None else f"95 % interval {between(reach.beyond.within())}"
+    if sure:
+        return f"{said}, and {figure(reach.mean, control.unit)} more than {known} ({within})"
+    if verdict.word == "none":
+        return f"{said}, which is no more than {known}"
+    return f"{said}, which may be no more than {known} ({between((reach.mean or 0.0,))} beyond it, {within})"
 
 
-def _reached(row: Summary, subject: Subject) -> str:
-    """Who found out what: "the strongest attack (…) guesses “loop” right 97.8 % of the time (…)"."""
-    metric, found = subject.metric, leak(row)
+def _reached(findings: Findings, row: Summary, subject: Subject, verdict: Verdict) -> str:
+    """Who found out what: "the strongest attack (…) tells “loop” with an AUC of 0.734 (…)"."""
+    metric = subject.metric
     claim = metric.claim or "reaches {value} of " + metric.title + " on “{hidden}”"
-    value = figure(found.mean if found else None, metric.unit)
-    said = claim.format(value=value, hidden=subject.sensitive)
+    said = claim.format(value=figure(leaked(row), metric.unit), hidden=subject.sensitive)
     who = f"the strongest attack ({row.attack}, {row.knowledge}, budget {row.budget:,})"
-    more = companions(row, subject)
-    certain = f"{more}; {_certainty(row, subject)}" if more else _certainty(row, subject)
-    return f"{who} {said} ({certain}), {against(row, subject)}"
+    parts = [companions(row, subject), certainty(findings, row, subject), _guesses(row, subject)]
+    told = "; ".join(part for part in parts if part)
+    return f"{who} {said} ({told}), {against(findings, row, subject, verdict)}"
+
+
+def _guesses(row: Summary, subject: Subject) -> str:
+    """How often the attack is right beside the majority class, of attacks that are judged by something
+    else."""
+    for other in beside(row, subject.metric):
+        if isinstance(other.chance, str) and other.claim and other.name != subject.leakage:
+            level = described(other.chance)
+            said = other.claim.format(
+                value=figure(row.mean(other.name), other.unit), hidden=subject.sensitive
+            )
+            return f"it {said}, and the {level.title} is {figure(row.mean(level.name), level.unit)}"
+    return ""
 
 
 def _nothing(findings: Findings, family: str) -> str:
@@ -164,38 +202,80 @@ def _nothing(findings: Findings, family: str) -> str:
     )
 
 
-def _honest(findings: Findings, _family: str, rows: Rows) -> str:
+def _family(findings: Findings, family: str, rows: Rows) -> str:
+    """What providers of a family leak, by the one that stands first."""
     subject, row = rows[0]
-    name = f"“{findings.label(subject)}”"
-    distance = gap(row)
-    how = "" if distance is None else " little" if distance <= little(subject.metric) else _UNMEANT
-    who = (
-        f"The honest provider {name} leaks{how}: from"
-        if len(rows) == 1
-        else f"Honest providers leak{how}, even the most exposed of {len(rows)}, {name}: from"
+    verdict = _verdict(findings, subject)
+    said = f"{_who(findings, family, rows)}: "
+    said += "from its undefended outputs " if family == "honest" else ""
+    said += _reached(findings, row, subject, verdict)
+    if family != "honest":
+        said += over_honest(findings, subject, row) + _price(findings, rows)
+    return f"{said}.{_limits(findings, subject, row, verdict)}"
+
+
+def _who(findings: Findings, family: str, rows: Rows) -> str:
+    verdicts = [_verdict(findings, subject) for subject, _ in rows]
+    word, name, many = verdicts[0].word, f"“{findings.label(rows[0][0])}”", len(rows)
+    same = sum(each.word == word for each in verdicts)
+    everyone = "Both" if many == 2 else f"All {many}"
+    part = everyone if same == many else f"{same} of {many}"
+    one = f"the {family} provider {name}"
+    if word == "leaks":
+        does, do = "learns what it should not", "learn what they should not"
+        if family == "honest":
+            does, do = "leaks although nobody meant it to", "leak although nobody meant them to"
+        if many == 1:
+            return f"T{one[1:]} {does}"
+        return f"{part} {family} providers {do}, most of all {name}{_others(verdicts)}"
+    if word == "none":
+        if many == 1:
+            return f"T{one[1:]} leaks little" if verdicts[0].little else f"No leak was found at {one}"
+        if all(each.little for each in verdicts):
+            return f"{everyone} {family} providers leak little, most of all {name}"
+        return f"No leak was found at any of {many} {family} providers, the most exposed of which is {name}"
+    leak_ = "leaks" if family == "honest" else "learns what it should not"
+    if many == 1:
+        return f"Whether {one} {leak_} cannot be told"
+    clear = _others([each for each in verdicts if each.word == "none"])
+    return f"Whether {one} {leak_} cannot be told{f', and so of {same} of {many}' if same > 1 else ''}{clear}"
+
+
+def _others(verdicts: Sequence[Verdict]) -> str:
+    """What is said of those that are not among the providers that leak."""
+    parts = [
+        f"{said} {number}"
+        for word, said in (("unclear", "it cannot be told of"), ("none", "no leak was found at"))
+        if (number := sum(each.word == word for each in verdicts))
+    ]
+    return f" ({_joined(parts)})" if parts else ""
+
+
+def _limits(findings: Findings, subject: Subject, row: Summary, verdict: Verdict) -> str:
+    """What may leak at most, where no leak was found; or why nothing can be told."""
+    metric = subject.metric
+    most, visible = (
+        None if value is None else difference(value * metric.scale, metric.unit)
+        for value in (verdict.most, verdict.visible)
     )
-    return f"{who} its undefended outputs {_reached(row, subject)}."
-
-
-def _other(findings: Findings, family: str, rows: Rows) -> str:
-    subject, row = rows[0]
-    name = f"“{findings.label(subject)}”"
-    distance = gap(row)
-    succeeds = distance is None or distance > little(subject.metric)
-    if len(rows) == 1:
-        learns = "learns what it should not" if succeeds else "hardly learns what it should not"
-        who = f"The {family} provider {name} {learns}"
-    else:
-        learn = "learn" if succeeds else "hardly learn"
-        who = f"{family.capitalize()} providers {learn} what they should not, most of all {name}"
-    said = f"{who}: {_reached(row, subject)}{over_honest(findings, subject, row)}"
-    gains = [value for _, each in rows if (value := findings.gain(each)) is not None]
-    own = findings.gain(row)
-    if own is not None:
-        said += f", a normalised gain of {score(own)}"
-        if len(gains) > 1:
-            said += f" (over all {len(rows)}: {score(min(gains))} to {score(max(gains))})"
-    return f"{said}{_price(findings, rows)}."
+    if verdict.word == "none":
+        beyond = "chance" if control_of(findings.trials(row)) is None else "that"
+        return (
+            f" At most {most} beyond {beyond} leaks to these attacks; a leak of {visible} would have been "
+            "found 8 times in 10."
+        )
+    if verdict.word == "leaks":
+        return ""
+    if gap(row) is None:
+        return ""
+    if verdict.why == "constant":
+        return " It gave everybody the same score: it has learnt nothing, and nothing follows from that."
+    if verdict.why == "no interval":
+        return " Nothing says how uncertain that is: more seeds would."
+    if verdict.why == "seeds":
+        values = [trial.value(metric.name) or 0.0 for trial in findings.trials(row)]
+        return f" The seeds disagree: they reach {between((min(values), max(values)))}."
+    return f" That is too uncertain: as much as {most} beyond chance may leak. More users would tell."
 
 
 def _price(findings: Findings, rows: Rows) -> str:
@@ -234,46 +314,47 @@ def _defences(findings: Findings) -> str:
         return "No defence was tried."
     leaking = findings.leaking()
     if not leaking:
-        rows = [row for each in findings.subjects if (row := findings.open(each))]
-        if rows and all(gap(row) is None for row in rows):
-            title = findings.subjects[0].metric.title
-            return f"What the defences change cannot be told: no chance level of {title} was measured."
-        if rows:
-            metric = findings.subjects[0].metric
-            far = (
-                difference(little(metric), metric.unit)
-                if metric.best is None
-                else f"{100 * LITTLE:.0f} points"
-            )
-            return (
-                f"No provider’s undefended outputs leak more than {far} above chance, so no defence had "
-                "anything to stop."
-            )
-        return "What the defences change is not known yet."
-    verdicts = findings.verdicts()
-    if not verdicts:
+        return _nothing_to_stop(findings)
+    effects = findings.effects()
+    if not effects:
         return "What the defences change is not known yet: none has finished on a provider that leaks."
     parts: list[str] = []
-    for effect, one, many in (
-        ("stops", "stops", "stop"),
-        ("weakens", "weakens", "weaken"),
-        ("hardly", "hardly changes", "hardly change"),
+    for kind, doubt, one, many in (
+        ("stops", "", "stops", "stop"),
+        ("weakens", "", "weakens", "weaken"),
+        ("hardly", "", "hardly changes", "hardly change"),
+        ("unclear", "it cannot be told whether ", "changes", "change"),
     ):
-        chosen = [verdict for verdict in verdicts if verdict.effect == effect]
-        if chosen:
-            object_ = "the leak" if not parts else "it"
-            if len(chosen) == 1:
-                parts.append(f"{chosen[0].defence} {one} {object_} ({_effect(chosen[0], len(leaking))})")
-            else:
-                parts.append(
-                    _joined([f"{verdict.defence} ({_effect(verdict, len(leaking))})" for verdict in chosen])
-                    + f" {many} {object_}"
-                )
+        chosen = [effect for effect in effects if effect.kind == kind]
+        object_ = "it" if parts else "the leak"
+        if len(chosen) == 1:
+            told = _effect(chosen[0], len(leaking))
+            parts.append(f"{doubt}{chosen[0].defence} {one} {object_} ({told})")
+        elif chosen:
+            names = _joined([f"{effect.defence} ({_effect(effect, len(leaking))})" for effect in chosen])
+            parts.append(f"{doubt}{names} {many} {object_}")
     leaks, providers = len(leaking), len({subject.provider for subject in leaking})
     who = "the one provider that leaks" if leaks == 1 else f"the {leaks} providers that leak"
     if providers < leaks:  # one may hide several attributes
         who = f"the {leaks} leaks of {count(providers, 'provider')}"
     return f"On {who} without a defence, " + "; ".join(parts) + "."
+
+
+def _nothing_to_stop(findings: Findings) -> str:
+    """Why no defence is said to change anything, where no provider leaks without one."""
+    rows = [row for each in findings.subjects if (row := findings.open(each))]
+    if not rows:
+        return "What the defences change is not known yet."
+    if all(gap(row) is None for row in rows):
+        title = findings.subjects[0].metric.title
+        return f"What the defences change cannot be told: no chance level of {title} was measured."
+    words = [found.word for each in findings.subjects if (found := findings.verdict(each))]
+    if "unclear" in words:
+        return (
+            "What the defences change cannot be told, since it is not certain that anything leaks without "
+            "one."
+        )
+    return "No leak was found without a defence, so no defence had anything to stop."
 
 
 def _labels_alone(findings: Findings) -> list[str]:
@@ -287,45 +368,49 @@ def _labels_alone(findings: Findings) -> list[str]:
     ]
 
 
-def _effect(verdict: Verdict, leaking: int) -> str:
-    if said := left(verdict):
+def _effect(effect: Effect, leaking: int) -> str:
+    if said := left(effect):
         pass
-    elif verdict.effect == "stops":
-        at_most = "nowhere" if verdict.worst <= 0 else f"at most {difference(verdict.worst, 'share')}"
-        said = f"{at_most} {verdict.beyond}"
+    elif effect.kind == "stops" and effect.worst is not None and effect.most is not None:
+        metric = Subject.of(effect.most[1]).metric
+        said = f"at most {difference(effect.worst * metric.scale, metric.unit)} beyond chance"
     else:
-        said = f"the attack keeps {kept(verdict)} of its gain"
-    partly = f", measured on {verdict.subjects} of {leaking}" if verdict.subjects < leaking else ""
-    return said + cost(verdict) + partly
+        said = f"the attack keeps {kept(effect)} of its lead over chance"
+        said += "" if effect.leaks else ", which may be luck"
+    partly = f", measured on {effect.subjects} of {leaking}" if effect.subjects < leaking else ""
+    return said + cost(effect) + partly
 
 
-def cost(verdict: Verdict) -> str:
+def cost(effect: Effect) -> str:
     """What a defence costs users, as the end of a sentence; "" where it was not measured."""
-    if verdict.cost is None:
+    if effect.cost is None:
         return ""
-    if verdict.cost == 0:
-        return f", at no cost in {verdict.utility}"
-    size = difference(verdict.cost, "share")
-    if verdict.cost < 0:
-        return f", at a cost of {size} of {verdict.utility}"
-    return f", with {size} more of {verdict.utility}"
+    if effect.cost == 0:
+        return f", at no cost in {effect.utility}"
+    size = difference(effect.cost, "share")
+    if effect.cost < 0:
+        return f", at a cost of {size} of {effect.utility}"
+    return f", with {size} more of {effect.utility}"
 
 
-def kept(verdict: Verdict) -> str:
-    """How much of its gain the attack keeps: "81.0 to 97.2 %"."""
-    low, high = (share(value) for value in verdict.kept)
+def kept(effect: Effect) -> str:
+    """How much of its lead over chance the attack keeps: "81.0 to 97.2 %"."""
+    low, high = (share(value) for value in effect.kept)
     return f"{low} %" if low == high else f"{low} to {high} %"
 
 
 def caveats(findings: Findings) -> list[str]:
     """What the words of the sentences mean and what limits their certainty."""
     said = [
-        f"“Little” means at most {100 * LITTLE:.0f} points beyond the chance level (of accuracies the "
-        f"majority class); a defence “stops” a leak when no attack is more than {100 * STOPS:.0f} points "
-        f"beyond it, and “hardly changes” it when every attack keeps {100 * HARDLY:.0f} % or more of its "
-        "normalised gain. "
+        "A provider “leaks” where an attack is beyond chance, or beyond what its control tells, with "
+        "certainty: at a level of 5 % that is divided by the number of attacks that the strongest is chosen "
+        f"of. “No leak was found” where one of more than {BOUND:.2f} beyond chance (an AUC of "
+        f"{0.5 + BOUND:.2f}) is excluded, and it is “little” that leaks where one of more than {LITTLE:.2f} "
+        "is. All else cannot be told. A defence “stops” a leak where no leak is found under it, and “hardly "
+        f"changes” it when every attack keeps {100 * HARDLY:.0f} % or more of its lead over chance. "
         f"{_decibels(findings)}"
-        "Attacks are the strongest of those that were run: a stronger one may exist."
+        "Intervals are over users and seeds. Attacks are the strongest of those that were run: a stronger "
+        "one may exist."
     ]
     seeds = len({trial.seed for trial in findings.results.trials if trial.state == "done"})
     if seeds == 1:
@@ -334,9 +419,23 @@ def caveats(findings: Findings) -> list[str]:
         )
     elif seeds == 2:
         said.append(
-            "There are two seeds only: the 95 % intervals (Student’s t, one degree of freedom) are very wide."
+            "There are two seeds only: how much the figures vary from training to training is hardly known."
         )
+    said += [*_few_groups(findings), *unread_decoders(findings.results.trials)]
     return [*said, *beyond_bounds(findings), *outdated_adversaries(findings)]
+
+
+def _few_groups(findings: Findings) -> list[str]:
+    """What the intervals of trials are worth whose samples are of few people, or of one most."""
+    done = [trial for trial in findings.results.trials if trial.state == "done"]
+    few = [least for trial in done if (least := trial.value("effective_groups") or FEW) < FEW]
+    if not few:
+        return []
+    return [
+        f"The 95 % intervals over the samples of {count(len(few), 'trial')} (of {len(done):,}) rest on few "
+        f"people or recordings, or mostly on one: on as much as {min(few):.1f} of equal size. Below {FEW} "
+        "they are approximate, and wide."
+    ]
 
 
 def _decibels(findings: Findings) -> str:
@@ -344,8 +443,5 @@ def _decibels(findings: Findings) -> str:
     metric = next((each.metric for each in findings.subjects if each.metric.unit == "dB"), None)
     if metric is None:
         return ""
-    far, near = difference(little(metric), metric.unit), difference(stops(metric), metric.unit)
-    return (
-        f"Of the {metric.title} these limits are {far} and {near} beyond chance, and {100 * HARDLY:.0f} % of "
-        "the distance from it. "
-    )
+    far, near = (difference(limit * metric.scale, metric.unit) for limit in (BOUND, LITTLE))
+    return f"Of the {metric.title} these limits are {far} and {near}. "

@@ -1,31 +1,33 @@
 """The figures of a run that texts and charts of its report use.
 
 A *subject* is a provider in one role: the data it serves, what it releases, and which attribute is hidden
-in it, by the metric that its attacks are judged by. A subject under a defence is judged by the strongest
-attack (the highest mean of that metric, then of the other leakage metrics) at the largest finished budget.
+in it, by the metric that its attacks are judged by. A subject under a defence is judged by all attacks at the
+largest finished budget (`leakrange.metrics.verdict`), and told by the strongest of them: the one that goes
+furthest beyond chance, or beyond its control.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Literal, NamedTuple, TypeVar
 
 from leakrange.attacks.kinds import leakage_of
 from leakrange.metrics import Metric, OverSeeds, described, with_unmeasurable
 from leakrange.metrics import summarise as over_seeds
-from leakrange.scenario.gains import chance, gain
+from leakrange.metrics.verdict import Reached, Spread, Verdict, judge, spread
+from leakrange.scenario.gains import chance, gain, reached
 from leakrange.scenario.results import RunResults, Summary, TrialResult
 from leakrange.scenario.summary import identity, summarise
 
 __all__ = [
     "HARDLY",
-    "LITTLE",
-    "STOPS",
+    "Effect",
     "Findings",
     "Subject",
-    "Verdict",
     "beside",
     "chance",
     "find",
@@ -34,25 +36,15 @@ __all__ = [
     "leak",
     "leaked",
     "level",
-    "little",
     "measures",
-    "stops",
     "utility",
     "utility_metric",
 ]
 
 T = TypeVar("T")
 
-LITTLE = 0.05
-"""Outputs leak little when the strongest attack is at most this much above the chance level."""
-STOPS = 0.03
-"""A defence stops the leak when no attack is more than this much above the chance level."""
 HARDLY = 0.9
-"""A defence hardly changes anything when the attack keeps at least this share of its normalised gain, or
-where the scale has no end, of its distance from the chance level."""
-DECIBELS = 20.0
-"""So many decibels count as much as the whole of a share: with one decibel more, a picture has lost a fifth
-of its mean squared error."""
+"""A defence hardly changes anything when the attack keeps at least this share of its way beyond chance."""
 
 
 class Subject(NamedTuple):
@@ -83,24 +75,31 @@ class Subject(NamedTuple):
         """Whether the provider was trained to do its task and nothing else."""
         return self.behaviour == "honest"
 
+    @property
+    def family(self) -> str:
+        """What the provider does, without its method: honest, curious, and so on."""
+        return self.behaviour.partition("/")[0]
+
 
 @dataclass(frozen=True)
-class Verdict:
+class Effect:
     """What one defence does to the subjects that leak without it.
 
-    ``kept`` is the least and the greatest share of the undefended normalised gain that the strongest attack
-    keeps (1 is all of it), ``worst`` the greatest distance from the chance level, ``cost`` the mean change of
-    utility, a share.
+    ``kind``: it stops the leak where none is found under it, with certainty; it hardly changes it where the
+    strongest attack keeps nearly all of its way beyond chance; it weakens it where some attack has lost part
+    of that with certainty; else what it does is unclear. ``kept`` is the least and the greatest share of its
+    way that the strongest attack keeps (1 is all of it), ``worst`` what leaks at most, in shares, and
+    ``cost`` the mean change of utility, a share.
     """
 
     defence: str
-    effect: Literal["stops", "weakens", "hardly"]
+    kind: Literal["stops", "weakens", "hardly", "unclear"]
     kept: tuple[float, float]
-    worst: float
+    worst: float | None
     cost: float | None
     subjects: int
-    beyond: str = "beyond chance"
-    """Where ``worst`` lies, such as "above the majority class", where that is so of all subjects."""
+    leaks: bool = True
+    """Whether something still leaks with certainty, of some subject."""
     utility: str = "utility"
     """What ``cost`` is of, such as honesty."""
     most: tuple[Summary, Summary] | None = None
@@ -116,12 +115,34 @@ class Findings:
     subjects: list[Subject]
     defences: list[str]
     undefended: str | None
-    best: dict[tuple[Subject, str], Summary]
-    """The strongest attack at the largest budget, per subject and defence."""
+    tried: dict[tuple[Subject, str], list[Summary]]
+    """The attacks at the largest budget, per subject and defence, the strongest first."""
     cells: dict[tuple[str | int, ...], list[TrialResult]]
     """All trials by what they share but for the seed, see `identity`."""
     palette: list[str] = field(default_factory=list)
     """All defences of the run where these are some of them: they keep their colours."""
+
+    @cached_property
+    def best(self) -> dict[tuple[Subject, str], Summary]:
+        """The strongest attack at the largest budget, per subject and defence; of some that are certain to be
+        beyond chance the strongest of these."""
+        return {
+            key: next((row for row in rows if self.sure(row, self.verdicts[key])), rows[0])
+            for key, rows in self.tried.items()
+        }
+
+    @cached_property
+    def verdicts(self) -> dict[tuple[Subject, str], Verdict]:
+        """What may be said of each subject under each defence. The strongest attack is chosen of all on
+        providers that do the same, since they are told of in one sentence."""
+        among: dict[tuple[str, str, str], int] = defaultdict(int)
+        found = {key: [self.reached(row) for row in rows] for key, rows in self.tried.items()}
+        for (subject, defence), attacks in found.items():
+            among[subject.family, subject.leakage, defence] += sum(not each.constant for each in attacks)
+        return {
+            (subject, defence): judge(attacks, among[subject.family, subject.leakage, defence])
+            for (subject, defence), attacks in found.items()
+        }
 
     @property
     def datasets(self) -> list[str]:
@@ -142,7 +163,7 @@ class Findings:
         found = {"honest": [subject for subject in leaks if subject.honest]}
         for subject in leaks:
             if not subject.honest:
-                found.setdefault(subject.behaviour.partition("/")[0], []).append(subject)
+                found.setdefault(subject.family, []).append(subject)
         return found
 
     def colour(self, defence: str) -> int:
@@ -157,6 +178,23 @@ class Findings:
     def open(self, subject: Subject) -> Summary | None:
         """The strongest attack on the subject's undefended outputs."""
         return self.best.get((subject, self.undefended)) if self.undefended is not None else None
+
+    def verdict(self, subject: Subject) -> Verdict | None:
+        """What may be said of the subject's undefended outputs; None where nothing was tried on them."""
+        return self.verdicts.get((subject, self.undefended)) if self.undefended is not None else None
+
+    def reached(self, row: Summary) -> Reached:
+        """How far an attack got beyond chance, or its control."""
+        return reached(self.trials(row))
+
+    def sure(self, row: Summary, verdict: Verdict) -> bool:
+        """Whether an attack is beyond chance, or its control, with certainty."""
+        return self.reached(row).least(verdict.level) > 0.0
+
+    def spread(self, row: Summary, metric: Metric) -> Spread | None:
+        """A metric of that row with all that makes it uncertain."""
+        found = [trial.metrics.get(metric.name) for trial in self.trials(row)]
+        return spread([each for each in found if each is not None])
 
     def label(self, subject: Subject) -> str:
         """The provider's name, and what tells it from the same provider in another role."""
@@ -194,11 +232,6 @@ class Findings:
         ]
         return over_seeds(pairs) if pairs else None
 
-    def gain(self, row: Summary) -> float | None:
-        """The mean of the trials' normalised gains; None where they have none."""
-        found = [value for trial in self.trials(row) if (value := gain(trial)) is not None]
-        return over_seeds(found).mean if found else None
-
     def scales(self) -> list[Findings]:
         """The same of the subjects whose figures can be put together: all whose metric has a best value, and
         those of each other metric."""
@@ -211,69 +244,64 @@ class Findings:
         return [replace(self, subjects=subjects) for subjects in found.values()]
 
     def leaking(self) -> list[Subject]:
-        """The subjects whose undefended outputs leak more than a little."""
-        rows = ((subject, self.open(subject)) for subject in self.subjects)
-        return [
-            subject for subject, row in rows if row is not None and (gap(row) or 0.0) > little(subject.metric)
-        ]
+        """The subjects whose undefended outputs leak."""
+        return [each for each in self.subjects if (found := self.verdict(each)) and found.word == "leaks"]
 
-    def verdicts(self) -> list[Verdict]:
+    def effects(self) -> list[Effect]:
         """What each defence does to the subjects that leak; those without common figures are left out."""
-        found = (self._verdict(defence) for defence in self.defences if defence != self.undefended)
-        return [verdict for verdict in found if verdict is not None]
+        found = (self._effect(defence) for defence in self.defences if defence != self.undefended)
+        return [effect for effect in found if effect is not None]
 
-    def _verdict(self, defence: str) -> Verdict | None:
+    def _effect(self, defence: str) -> Effect | None:
         pairs = [
-            (subject, before, after, was, now)
+            (before, after, self.verdicts[subject, defence])
             for subject in self.leaking()
             if (before := self.open(subject)) and (after := self.best.get((subject, defence)))
-            if (was := self._way(before)) and (now := self._way(after)) is not None
         ]
         if not pairs:
             return None
-        kept = [now / was for *_, was, now in pairs]
-        gaps = [gap(after) or 0.0 for _, _, after, *_ in pairs]
-        stopped = all(far <= stops(subject.metric) for far, (subject, *_) in zip(gaps, pairs, strict=True))
-        costs = [
-            cost.mean for _, before, after, *_ in pairs if (cost := self.utility_difference(after, before))
-        ]
-        sides = {_beyond(subject.metric) for subject, *_ in pairs}
-        served = {metric.title for _, _, after, *_ in pairs if (metric := utility_metric(after)) is not None}
-        most = pairs[gaps.index(max(gaps))]
-        return Verdict(
+        ways = [(self.way(before), self.way(after)) for before, after, _ in pairs]
+        kept = [now / was if was > 0 else 1.0 for was, now in ways]
+        costs = [cost.mean for before, after, _ in pairs if (cost := self.utility_difference(after, before))]
+        served = {metric.title for _, after, _ in pairs if (metric := utility_metric(after)) is not None}
+        bounds = [verdict.most for *_, verdict in pairs]
+        most = pairs[max(range(len(pairs)), key=lambda place: ways[place][1])]
+        return Effect(
             defence,
-            "stops" if stopped else "hardly" if min(kept) >= HARDLY else "weakens",
+            self._kind(pairs, min(kept)),
             (min(kept), max(kept)),
-            max(gaps),
+            None if None in bounds else max(each for each in bounds if each is not None),
             sum(costs) / len(costs) if costs else None,
             len(kept),
-            sides.pop() if len(sides) == 1 else Verdict.beyond,
+            any(verdict.word == "leaks" for *_, verdict in pairs),
             served.pop() if len(served) == 1 else "utility",
-            most[1:3],
+            most[:2],
         )
 
-    def _way(self, row: Summary) -> float | None:
-        """How far the attack went from the chance level: the normalised gain, or where the scale has no end,
-        the distance in its unit."""
-        if leakage_of(row.kind).best is not None:
-            return self.gain(row)
-        distance = gap(row)
-        return None if distance is None else max(0.0, distance)
+    def _kind(
+        self, pairs: list[tuple[Summary, Summary, Verdict]], kept: float
+    ) -> Literal["stops", "weakens", "hardly", "unclear"]:
+        words = {verdict.word for *_, verdict in pairs}
+        if words == {"none"}:
+            return "stops"
+        if "leaks" in words and kept >= HARDLY:
+            return "hardly"
+        weaker = any(
+            verdict.word == "none" or self._weaker(before, after) for before, after, verdict in pairs
+        )
+        return "weakens" if weaker else "unclear"
 
+    def _weaker(self, before: Summary, after: Summary) -> bool:
+        """Whether the second certainly goes less far than the first."""
+        first, second = self.reached(before).beyond, self.reached(after).beyond
+        if first is None or second is None:
+            return False
+        low, high = first.within()[0], second.within()[1]
+        return first.mean - second.mean > math.hypot(first.mean - low, high - second.mean)
 
-def _beyond(metric: Metric) -> str:
-    level = f"the {described(metric.chance).title}" if isinstance(metric.chance, str) else "chance"
-    return f"{'above' if metric.higher else 'below'} {level}"
-
-
-def little(metric: Metric) -> float:
-    """`LITTLE` in the unit of the metric."""
-    return LITTLE * (DECIBELS if metric.unit == "dB" else 1.0)
-
-
-def stops(metric: Metric) -> float:
-    """`STOPS` in the unit of the metric."""
-    return STOPS * (DECIBELS if metric.unit == "dB" else 1.0)
+    def way(self, row: Summary) -> float:
+        """How far an attack went beyond chance or its control, in shares; 0 where it did not."""
+        return max(0.0, self.reached(row).strength)
 
 
 def leak(row: Summary) -> OverSeeds | None:
@@ -329,41 +357,42 @@ def gap(row: Summary) -> float | None:
 def find(results: RunResults) -> Findings:
     """Read the findings off the results; summaries are made from the trials where the results hold none."""
     summaries = results.summaries or summarise(results.trials)
-    measured = [row for row in summaries if leak(row) is not None]
     groups: dict[tuple[Subject, str], list[Summary]] = defaultdict(list)
-    for row in measured:
-        groups[Subject.of(row), row.defence].append(row)
+    for row in summaries:
+        if leak(row) is not None and "control" not in row.metrics:
+            groups[Subject.of(row), row.defence].append(row)
     cells: dict[tuple[str | int, ...], list[TrialResult]] = defaultdict(list)
     for trial in results.trials:
         cells[identity(trial)].append(trial)
     defences = _ordered(row.defence for row in summaries)
-    return Findings(
+    findings = Findings(
         results=results,
         summaries=summaries,
         subjects=_ordered(Subject.of(row) for row in summaries),
         defences=defences,
         undefended=_undefended(results, defences),
-        best={key: _strongest(rows) for key, rows in groups.items()},
+        tried={},
         cells=cells,
     )
+    return replace(findings, tried={key: _by_strength(findings, rows) for key, rows in groups.items()})
 
 
 def _ordered(items: Iterable[T]) -> list[T]:
     return list(dict.fromkeys(items))
 
 
-def _strongest(rows: list[Summary]) -> Summary:
+def _by_strength(findings: Findings, rows: list[Summary]) -> list[Summary]:
+    """Those of the largest budget, the strongest first: by the metric of the kind, and of equals by all
+    others that tell what leaks."""
     budget = max(row.budget for row in rows)
-    return max((row for row in rows if row.budget == budget), key=_strength)
 
+    def strength(row: Summary) -> list[float]:
+        first = leakage_of(row.kind)
+        others = [first, *beside(row, first)]
+        reach = findings.reached(row).strength
+        return [reach, *((row.mean(each.name) or 0.0) * (1 if each.higher else -1) for each in others)]
 
-def _strength(row: Summary) -> list[float]:
-    """By what attacks are ranked: the metric of the kind, then all others that tell what leaks."""
-    first = leakage_of(row.kind)
-    return [
-        (row.mean(metric.name) or 0.0) * (1 if metric.higher else -1)
-        for metric in [first, *beside(row, first)]
-    ]
+    return sorted((row for row in rows if row.budget == budget), key=strength, reverse=True)
 
 
 def _undefended(results: RunResults, defences: list[str]) -> str | None:

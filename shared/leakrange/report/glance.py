@@ -13,7 +13,7 @@ __all__ = ["Cell", "Row", "glance"]
 
 @dataclass(frozen=True)
 class Cell:
-    """One field of the table at a glance: the normalised gain, what it stands on, and its full text."""
+    """One field of the table at a glance: how far the attack went, what it stands on, and its full text."""
 
     shade: float
     figure: str
@@ -45,6 +45,9 @@ def glance(findings: Findings) -> dict[str, list[Row]]:
     return rows
 
 
+SAID = {"leaks": "", "none": ", no leak found", "unclear": ", cannot tell"}
+
+
 def _cell(row: Summary, subject: Subject, findings: Findings) -> Cell:
     metric, served = subject.metric, utility_metric(row)
     leaked, used = leak(row), utility(row)
@@ -60,16 +63,21 @@ def _cell(row: Summary, subject: Subject, findings: Findings) -> Cell:
     if served is not None and used is not None:
         got = f"{served.title} {numbers.figure(used.mean, served.unit)}"
     attack = f"{row.attack} ({row.knowledge}), budget {row.budget:,}, {numbers.count(row.count, 'seed')}"
-    full = f"{metric.title} {value} ({above}), {got}; {attack}"
+    word = "leaks" if metric.role == "suspicion" else findings.verdicts[subject, row.defence].word
+    full = f"{metric.title} {value} ({above}{SAID[word]}), {got}; {attack}"
     beside = got.removesuffix(f"{numbers.SPACE}%")
     return Cell(_shade(row, subject, findings), value, beside, full)
 
 
 def _shade(row: Summary, subject: Subject, findings: Findings) -> float:
-    """The normalised gain; where the scale has no end, the distance from chance against the greatest there
-    is."""
-    if subject.metric.best is not None:
-        return findings.gain(row) or 0.0
-    same = (each for (other, _), each in findings.best.items() if other.leakage == subject.leakage)
-    most = max(gap(each) or 0.0 for each in same)
-    return max(0.0, gap(row) or 0.0) / most if most > 0 else 0.0
+    """The way beyond chance or the control against the longest there can be, or where the scale has no end,
+    against the longest there is; 0 where no leak was found."""
+    metric, level = subject.metric, chance(row)
+    if metric.role == "suspicion" or findings.verdicts[subject, row.defence].word == "none":
+        return 0.0
+    if metric.best is not None:
+        most = 0.0 if level is None else abs(metric.best - level)
+    else:
+        same = (each for (other, _), each in findings.best.items() if other.leakage == subject.leakage)
+        most = max(findings.way(each) for each in same)
+    return min(1.0, findings.way(row) / most) if most > 0 else 0.0

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
 
 from leakrange.metrics import numbers
-from leakrange.report.findings import Findings, Subject, leak
-from leakrange.scenario.results import Summary
+from leakrange.report.findings import Findings, Subject, leak, leaked
 from leakrange.scenario.under_load import Measured
 
-__all__ = ["LoadRow", "as_csv", "as_text", "ends", "load_rows", "reached"]
+__all__ = ["LoadRow", "as_csv", "as_text", "ends", "load_rows"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,9 @@ def _rows(findings: Findings, measured: dict[str, Measured]) -> Iterator[LoadRow
     rows = [row for row in findings.summaries if leak(row) is not None]
     rows.sort(key=lambda row: (row.provider, row.attack, row.knowledge, order[row.defence], row.budget))
     for row in rows:
-        value, low, high = reached(findings, row)
+        metric = Subject.of(row).metric
+        found = findings.spread(row, metric)
+        low, high = (None, None) if found is None else found.within()
         spent = [trial.spent for trial in findings.trials(row) if trial.spent is not None]
         line = measured.get(row.defence)
         yield LoadRow(
@@ -65,8 +66,8 @@ def _rows(findings: Findings, measured: dict[str, Measured]) -> Iterator[LoadRow
             defence=row.defence,
             budget=row.budget,
             spent=sum(spent) / len(spent) if spent else row.budget,
-            metric=Subject.of(row).metric.name,
-            value=value,
+            metric=metric.name,
+            value=leaked(row),
             low=low,
             high=high,
             answered=None if line is None else line.answered,
@@ -85,20 +86,6 @@ def ends(findings: Findings) -> dict[tuple[str, str, str, str], str]:
     return {
         (trial.provider, trial.attack, trial.knowledge, trial.defence): str(trial.error) for trial in refused
     }
-
-
-def reached(findings: Findings, row: Summary) -> tuple[float, float | None, float | None]:
-    """What an attack reached, and its 95 % interval: over seeds (Student's t, cut at the bounds of the
-    scale), of a single seed that of its trial; None and None where there is none."""
-    found = leak(row)
-    assert found is not None
-    if found.interval is not None:
-        low, high = found.interval
-        bounded = Subject.of(row).metric.unit in ("share", "score")
-        return (found.mean, max(low, 0.0), min(high, 1.0)) if bounded else (found.mean, low, high)
-    trials = findings.trials(row)
-    only = trials[0].metrics.get(Subject.of(row).leakage) if len(trials) == 1 else None
-    return (found.mean, None, None) if only is None else (found.mean, only.low, only.high)
 
 
 def as_csv(rows: Sequence[LoadRow]) -> str:

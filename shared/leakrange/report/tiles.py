@@ -5,18 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from leakrange.metrics.numbers import compared, count, difference, figure
-from leakrange.report.answer import HONEST, against, cost, families, kept, measured, named_level
-from leakrange.report.findings import (
-    Findings,
-    Subject,
-    Verdict,
-    gap,
-    leak,
-    little,
-    utility,
-    utility_metric,
-)
+from leakrange.metrics.numbers import compared, count, figure
+from leakrange.report.answer import HONEST, against, certainty, cost, families, kept, measured
+from leakrange.report.findings import Effect, Findings, Subject, leaked, utility, utility_metric
 from leakrange.report.open_scale import left
 from leakrange.scenario.results import Summary
 
@@ -37,50 +28,52 @@ def tiles(findings: Findings) -> list[Tile]:
     """The key figures, as far as they were measured."""
     made: list[Tile] = []
     for rows in measured(findings, "honest"):
-        made.append(_exposed(findings, *rows[0]))
+        made.append(_learnt(findings, "honest", *rows[0]))
     for family in families(findings)[1:]:
         for rows in measured(findings, family):
-            made += [_inferred(findings, family, *rows[0]), *_honesty(findings, *rows[0])]
+            made += [_learnt(findings, family, *rows[0]), *_honesty(findings, *rows[0])]
     for scale in findings.scales():
-        made += _extremes(scale.verdicts())
+        made += _extremes(scale.effects())
     return [*made, *_work(findings)]
 
 
-def _exposed(findings: Findings, subject: Subject, row: Summary) -> Tile:
-    """The honest provider whose outputs leak most: how far beyond chance."""
-    distance, found, metric = gap(row), leak(row), subject.metric
-    who = f"“{subject.sensitive}” at {findings.label(subject)}, the most exposed"
-    if distance is None:
-        value = figure(found.mean if found else None, metric.unit)
-        return Tile("Honest outputs leak", value, f"{metric.title} of {who}, {against(row, subject)}")
-    tone: Literal["good", "bad"] = "good" if distance <= little(metric) else "bad"
-    side = "above" if (distance >= 0) == metric.higher else "below"
-    away = difference(distance, metric.unit)
-    return Tile("Honest outputs leak", away, f"{side} {named_level(row, subject)}: {who}", tone)
+TONES: dict[str, Literal["plain", "good", "bad"]] = {"leaks": "bad", "none": "good", "unclear": "plain"}
 
 
-def _extremes(verdicts: list[Verdict]) -> list[Tile]:
+def _learnt(findings: Findings, family: str, subject: Subject, row: Summary) -> Tile:
+    """What the strongest attack on providers of a family reached, under what may be said of it."""
+    metric, verdict = subject.metric, findings.verdict(subject)
+    assert verdict is not None  # it has a figure
+    who = "Honest outputs" if family == "honest" else f"{family.capitalize()} provider"
+    said = {
+        "leaks": f"{who} leak" if family == "honest" else f"{who} learns",
+        "none": f"{who}: no leak found",
+        "unclear": f"{who}: cannot tell",
+    }
+    beside = (
+        f"{metric.title} of “{subject.sensitive}” at {findings.label(subject)} "
+        f"({certainty(findings, row, subject)}), {against(findings, row, subject, verdict)}"
+    )
+    return Tile(said[verdict.word], figure(leaked(row), metric.unit), beside, TONES[verdict.word])
+
+
+def _extremes(effects: list[Effect]) -> list[Tile]:
     """The strongest defence and the weakest: by what the attack keeps, or on a scale without an end by what
     is left of the leak."""
-    if not verdicts:
+    if not effects:
         return []
-    endless = bool(left(verdicts[0]))
-    best = min(verdicts, key=lambda v: v.worst if endless else v.kept[1])
-    worst = max(verdicts, key=lambda v: v.worst if endless else v.kept[0])
+    endless = bool(left(effects[0]))
+    best = min(effects, key=lambda each: _left_over(each) if endless else each.kept[1])
+    worst = max(effects, key=lambda each: _left_over(each) if endless else each.kept[0])
     label = "Strongest defence" if worst is not best else "The one defence measured"
-    made = [_defence(label, best, "good" if best.effect == "stops" else "plain")]
+    made = [_defence(label, best, "good" if best.kind == "stops" else "plain")]
     if worst is not best:
-        made.append(_defence("Weakest defence", worst, "bad" if worst.effect == "hardly" else "plain"))
+        made.append(_defence("Weakest defence", worst, "bad" if worst.kind == "hardly" else "plain"))
     return made
 
 
-def _inferred(findings: Findings, family: str, subject: Subject, row: Summary) -> Tile:
-    found, metric = leak(row), subject.metric
-    distance = gap(row)
-    tone: Literal["good", "bad"] = "good" if distance is not None and distance <= little(metric) else "bad"
-    beside = f"{metric.title} of “{subject.sensitive}” at {findings.label(subject)}, {against(row, subject)}"
-    label = f"{family.capitalize()} provider learns"
-    return Tile(label, figure(found.mean if found else None, metric.unit), beside, tone)
+def _left_over(effect: Effect) -> float:
+    return leaked(effect.most[1]) if effect.most else 0.0
 
 
 def _honesty(findings: Findings, subject: Subject, row: Summary) -> list[Tile]:
@@ -95,9 +88,9 @@ def _honesty(findings: Findings, subject: Subject, row: Summary) -> list[Tile]:
     return [Tile("While users get", figure(found.mean, metric.unit), beside)]
 
 
-def _defence(label: str, verdict: Verdict, tone: Literal["plain", "good", "bad"]) -> Tile:
-    said = left(verdict) or f"the attack keeps {kept(verdict)} of its gain"
-    return Tile(label, verdict.defence, said + cost(verdict), tone)
+def _defence(label: str, effect: Effect, tone: Literal["plain", "good", "bad"]) -> Tile:
+    said = left(effect) or f"the attack keeps {kept(effect)} of its lead over chance"
+    return Tile(label, effect.defence, said + cost(effect), tone)
 
 
 def _work(findings: Findings) -> list[Tile]:

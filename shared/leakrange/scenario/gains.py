@@ -1,12 +1,16 @@
-"""How far an attack went from what somebody reaches who knows nothing."""
+"""How far an attack went from what somebody reaches who knows nothing, or who only has its control."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from leakrange.attacks.kinds import leakage_of
-from leakrange.metrics import Metric
+from leakrange.metrics import Estimate, Metric
+from leakrange.metrics.registry import described
+from leakrange.metrics.verdict import Reached, spread
 from leakrange.scenario.results import Summary, TrialResult
 
-__all__ = ["chance", "gain"]
+__all__ = ["beyond", "chance", "control_of", "gain", "reached"]
 
 
 def chance(row: Summary | TrialResult, of: Metric | None = None) -> float | None:
@@ -19,9 +23,68 @@ def chance(row: Summary | TrialResult, of: Metric | None = None) -> float | None
 
 def gain(trial: TrialResult) -> float | None:
     """The part of the way from the chance level to the best value that the attack went, 0 where it did worse
-    than chance: of an accuracy PASS Eq. 13. None where the metric has no best value."""
+    than chance: of an AUC the advantage 2·AUC − 1, of an accuracy PASS Eq. 13. None where the metric has no
+    best value."""
     metric = leakage_of(trial.kind)
     value, level = trial.value(metric.name), chance(trial)
     if value is None or level is None or metric.best is None:
         return None
     return 0.0 if level == metric.best else max(0.0, (value - level) / (metric.best - level))
+
+
+def control_of(rows: Sequence[Summary] | Sequence[TrialResult]) -> Metric | None:
+    """The metric that tells what exceeds the control of all these rows; None where some have none."""
+    if not rows:
+        return None
+    names = leakage_of(rows[0].kind).excess
+    return next((described(name) for name in names if all(name in row.metrics for row in rows)), None)
+
+
+def beyond(trial: TrialResult) -> Estimate | None:
+    """How far the main metric of a trial is beyond chance, more being more leakage; None where one of the two
+    is not known."""
+    metric = leakage_of(trial.kind)
+    found, level = trial.metrics.get(metric.name), chance(trial)
+    if found is None or level is None:
+        return None
+    ends = [None if end is None else end - level for end in (found.low, found.high)]
+    if metric.higher:
+        return Estimate(value=found.value - level, low=ends[0], high=ends[1])
+    low, high = (None if end is None else -end for end in reversed(ends))
+    return Estimate(value=level - found.value, low=low, high=high)
+
+
+def reached(trials: Sequence[TrialResult]) -> Reached:
+    """What one attack reached over these finished trials, which differ only by their seed: beyond its control
+    where all have one, else beyond chance.
+
+    An AUC that is reliably below chance is turned round before it is compared with its control: who finds
+    that scores rank people the wrong way round can turn them.
+    """
+    if not trials:
+        return Reached()
+    metric = leakage_of(trials[0].kind)
+    constant = any("constant" in trial.metrics for trial in trials)
+    plain = [found for trial in trials if (found := beyond(trial)) is not None]
+    if len(plain) < len(trials):
+        return Reached(constant=constant, scale=metric.scale)
+    of_chance = Reached(
+        _mean(plain), spread(plain), unsigned=metric.unsigned, constant=constant, scale=metric.scale
+    )
+    control = control_of(trials)
+    if control is None:
+        return of_chance
+    more = [trial.metrics[control.name] for trial in trials]
+    if of_chance.turned:
+        more = [_turned(each, found) for each, found in zip(more, plain, strict=True)]
+    return Reached(_mean(more), spread(more), of_chance.beyond, constant=constant, scale=metric.scale)
+
+
+def _mean(estimates: Sequence[Estimate]) -> float:
+    return sum(each.value for each in estimates) / len(estimates)
+
+
+def _turned(excess: Estimate, found: Estimate) -> Estimate:
+    """The excess over the control of scores that are turned round, by what they are beyond chance."""
+    ends = [None if end is None else end - 2 * found.value for end in (excess.low, excess.high)]
+    return Estimate(value=excess.value - 2 * found.value, low=ends[0], high=ends[1])

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from leakrange.attacks.kinds.cell import Needs
-from leakrange.attacks.kinds.trial import Model
+from leakrange.attacks.kinds.trial import Judged, Model
 from leakrange.attacks.people.questions import compared
 from leakrange.data import Names, names
 from leakrange.defences.chain import DefenceChain
@@ -253,6 +253,18 @@ class PlannedTrial(_Strict):
     needs: Needs
     samples: dict[str, int] = {}
     """By probe, of how many of its first samples the answers are used."""
+
+    def judged(self, judged: Judged) -> TrialResult:
+        """The result with what was found out."""
+        return self.result.model_copy(
+            update={
+                "state": "done",
+                "victims": judged.victims,
+                "spent": judged.spent,
+                "metrics": judged.metrics,
+                "views": judged.views,
+            }
+        )
 
     def job(self, release: ReleaseKind, evidence: BaseModel) -> FitJob:
         """The fleet's job that fits the attack on that evidence."""

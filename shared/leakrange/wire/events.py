@@ -148,7 +148,8 @@ class TrialStarted(RunEvent):
 class TrialEnded(RunEvent):
     """``trial.done``, ``trial.refused`` (a limit gave no more answers) or ``trial.failed``. ``leakage`` names
     the metric among ``metrics`` that the attack is judged by; ``gain`` in [0, 1] is the part of the way from
-    chance to that metric's best value that it went, where it has one."""
+    chance to that metric's best value that it went, where it has one, and ``beyond`` how far it is beyond
+    chance, or its control, in the metric's unit, with the 95 % interval ``low`` to ``high``."""
 
     trial: str
     provider: str
@@ -160,6 +161,9 @@ class TrialEnded(RunEvent):
     seed: int
     leakage: str
     gain: float | None = None
+    beyond: float | None = None
+    low: float | None = None
+    high: float | None = None
     metrics: dict[str, float] = {}
 
 

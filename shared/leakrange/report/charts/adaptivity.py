@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from leakrange.metrics.numbers import figure
+from leakrange.metrics.verdict import LITTLE
 from leakrange.report.charts.definition import OVER_SEEDS, Definition, figures
 from leakrange.report.charts.drawing import Axis, Picture, picture, points, rules
-from leakrange.report.findings import Findings, Subject, leak, leaked, level, little, measures
+from leakrange.report.findings import Findings, Subject, leak, leaked, level, measures
 from leakrange.scenario.results import Summary
 
 __all__ = ["adaptivity", "place_of"]
@@ -42,7 +43,7 @@ def _draw(findings: Findings, subject: Subject, attack: str, rows: list[Summary]
     found = [leaked(row) for row in rows] + ([] if chance is None else [chance])
     middle, reach = (
         (min(found) + max(found)) / 2,
-        max(NARROWEST * little(metric), max(found) - min(found)) / 2,
+        max(NARROWEST * LITTLE * metric.scale, max(found) - min(found)) / 2,
     )
     ends = (middle - 1.15 * reach, middle + 1.15 * reach)
     x = Axis(f"{metric.title} (dashed: chance)", metric.unit, ends=ends, about=3)

@@ -70,7 +70,7 @@ def _draw(findings: Findings, rows: list[LoadRow]) -> Picture:
         definition=Definition(
             tuple(Term.of(each) for each in measures(metric)),
             f"{sum(row.answered or 0 for row in served):,} answered requests of all users",
-            "95 % intervals: over seeds Student’s t, of a single seed that of its trial.",
+            "95 % intervals over users and seeds.",
         ),
     )
 

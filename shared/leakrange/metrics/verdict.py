@@ -1,0 +1,185 @@
+"""What figures of leakage allow to be said: *leaks*, *no leak found* or *cannot tell*.
+
+There is one rule for everything that says something about leaks: reports, pages of runs and their live view.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from leakrange.metrics.estimate import Estimate
+
+__all__ = ["BOUND", "LITTLE", "Reached", "Spread", "Verdict", "judge", "spread"]
+
+LITTLE = 0.05
+"""A leak is little where it is certain that it is at most this much beyond chance: an AUC of 0.55."""
+BOUND = 0.10
+"""No leak was found only where one of more than this beyond chance is excluded: an AUC of 0.60."""
+LEVEL = 0.05
+"""How often a verdict may be *leaks* where nothing does."""
+POWER = 0.8
+Z95 = 1.959963984540054
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A figure over trials that differ only by their seed: the mean, with its standard errors to either side.
+
+    ``freedom`` are the degrees of freedom of Student's t; infinite where samples alone make the error.
+    ``trials`` are the value of each and its own standard errors; empty where some have no interval.
+    """
+
+    mean: float
+    below: float
+    above: float
+    freedom: float = math.inf
+    trials: tuple[tuple[float, float, float], ...] = ()
+
+    def within(self, level: float = LEVEL) -> tuple[float, float]:
+        """The interval that misses the true figure in a share ``level`` of all cases, half of them each way.
+        It ends where those of all trials end at the latest: what is so of every model is so of their mean."""
+        times, own = _quantile(1 - level / 2, self.freedom), _quantile(1 - level / 2)
+        low, high = self.mean - times * self.below, self.mean + times * self.above
+        if not self.trials:
+            return low, high
+        lowest = min(value - own * below for value, below, _ in self.trials)
+        highest = max(value + own * above for value, _, above in self.trials)
+        return max(low, lowest), min(high, highest)
+
+    def visible(self, level: float) -> float:
+        """What would have been told from 0 in 8 of 10 cases."""
+        return (_quantile(1 - level / 2, self.freedom) + _quantile(POWER)) * self.below
+
+    @property
+    def apart(self) -> bool:
+        """Whether trials differ by more than the samples of each leave open."""
+        own = sum((below + above) ** 2 / 4 for _, below, above in self.trials)
+        return 0.0 < own < len(self.trials) * (self.below + self.above) ** 2 / 8
+
+
+def spread(estimates: Sequence[Estimate]) -> Spread | None:
+    """One figure of trials of one or more seeds; None where nothing tells how uncertain it is.
+
+    Its variance is the mean of the trials' own, plus that of the seeds' values over their number, with
+    Satterthwaite's degrees of freedom (Biometrics Bulletin 2, 1946). The trials' own is not divided by the
+    number of seeds, since all of them judge the same samples. So one trial of many samples can decide alone,
+    seeds that agree take little away from that, and seeds that disagree make the interval wide. Where a
+    trial has no interval, the values of the seeds alone tell.
+    """
+    count, trials = len(estimates), []
+    for each in estimates:
+        if each.low is not None and each.high is not None:
+            trials.append((each.value, (each.value - each.low) / Z95, (each.high - each.value) / Z95))
+    if not count or (count == 1 and not trials):
+        return None
+    mean = math.fsum(each.value for each in estimates) / count
+    seeds = math.fsum((each.value - mean) ** 2 for each in estimates) / max(1, count - 1) / count
+    if len(trials) < count:  # equal values of a few seeds, such as 0 and 0, do not make it certain
+        return Spread(mean, math.sqrt(seeds), math.sqrt(seeds), count - 1) if seeds else None
+    below, above = (math.fsum(each[side] ** 2 for each in trials) / count for side in (1, 2))
+    freedom = (count - 1) * (((below + above) / 2 + seeds) / seeds) ** 2 if seeds else math.inf
+    return Spread(mean, math.sqrt(below + seeds), math.sqrt(above + seeds), freedom, tuple(trials))
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What one attack reached beyond chance, or beyond its control, 0 being neither more nor less: its mean,
+    None where that is not known, and the same as a spread, None where nothing tells how uncertain it is.
+
+    ``of_chance`` is how far it is beyond chance, where the others are beyond a control: it has to be beyond
+    both. ``unsigned``: whether less than chance tells as much as more: scores of an AUC can be turned
+    round. ``constant``: whether it gave everybody the same score: it has learnt nothing, and nothing is
+    concluded from it. ``scale``: what a share of 1 counts as much as, in the unit of the figure.
+    """
+
+    mean: float | None = None
+    beyond: Spread | None = None
+    of_chance: Spread | None = None
+    unsigned: bool = False
+    constant: bool = False
+    scale: float = 1.0
+
+    @property
+    def turned(self) -> bool:
+        """Whether it is reliably the wrong way round."""
+        return self.unsigned and self.beyond is not None and self.beyond.within()[1] < 0.0
+
+    @property
+    def strength(self) -> float:
+        """By what the strongest attack is chosen: its way beyond chance, in shares; less than all others
+        where it is constant."""
+        if self.constant or self.mean is None:
+            return -math.inf
+        return (-self.mean if self.turned else self.mean) / self.scale
+
+    def least(self, level: float) -> float:
+        """What is beyond chance at least, to either side, in shares; 0 or less where it may be nothing."""
+        if self.constant or self.beyond is None:
+            return -math.inf
+        low, high = self.beyond.within(level)
+        least = max(low, -high if self.unsigned else -math.inf)
+        if self.of_chance is not None:
+            low, high = self.of_chance.within(level)
+            least = min(least, max(low, -high))
+        return least / self.scale
+
+    def most(self) -> float:
+        """What is beyond chance at most, to either side, in shares."""
+        assert self.beyond is not None
+        low, high = self.beyond.within()
+        return max(high, -low if self.unsigned else -math.inf) / self.scale
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What may be said of a provider under a defence, by all attacks on it.
+
+    ``most``: what leaks to these attacks at most, beyond chance; ``visible``: the leak that would have been
+    found in 8 of 10 such trials; both in shares. None where no attack tells. ``why`` nothing can be told:
+    the attacks learnt nothing, have no interval, their seeds disagree, or the interval is too wide.
+    """
+
+    word: Literal["leaks", "none", "unclear"]
+    level: float
+    """At which an attack has to be beyond chance."""
+    most: float | None = None
+    visible: float | None = None
+    why: Literal["", "constant", "no interval", "seeds", "wide"] = ""
+
+    @property
+    def little(self) -> bool:
+        """Whether it is certain that hardly anything leaks."""
+        return self.word == "none" and self.most is not None and self.most <= LITTLE
+
+
+def judge(attacks: Sequence[Reached], among: int | None = None) -> Verdict:
+    """The verdict by these attacks, which are ``among`` so many that the strongest is chosen of; by default
+    they alone.
+
+    *Leaks* where an attack is beyond chance with certainty, at a level that is divided by their number
+    (Bonferroni): the strongest of twenty is beyond it by luck alone; and where the leak may be more than
+    `LITTLE`. *No leak found* where that is not so and no attack may be beyond chance by more than `BOUND`.
+    That takes no correction, as what is true of the strongest is so of all. Constant attacks do not count.
+    """
+    telling = [each for each in attacks if not each.constant and each.beyond is not None]
+    level = LEVEL / max(among or 0, len(telling), 1)
+    if not telling:
+        learnt = not any(each.constant for each in attacks)
+        return Verdict("unclear", level, why="no interval" if learnt else "constant")
+    strongest = max(telling, key=lambda each: each.strength)
+    assert strongest.beyond is not None
+    most, visible = max(each.most() for each in telling), strongest.beyond.visible(level) / strongest.scale
+    if any(each.least(level) > 0.0 and each.most() > LITTLE for each in telling):
+        return Verdict("leaks", level, most, visible)
+    if most <= BOUND:
+        return Verdict("none", level, most, visible)
+    return Verdict("unclear", level, most, visible, "seeds" if strongest.beyond.apart else "wide")
+
+
+def _quantile(share: float, freedom: float = math.inf) -> float:
+    from scipy.special import ndtri, stdtrit  # here, since not all who import this module have SciPy
+
+    return float(ndtri(share) if freedom > 1e6 else stdtrit(freedom, share))

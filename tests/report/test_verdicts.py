@@ -1,0 +1,215 @@
+"""What may be said of figures, sentence by sentence: whole, and with the card that stands beside it."""
+
+from __future__ import annotations
+
+import pytest
+
+from leakrange.metrics import Estimate
+from leakrange.report.answer import sentences
+from leakrange.report.findings import find
+from leakrange.report.glance import glance
+from leakrange.report.tiles import tiles
+from leakrange.scenario.results import TrialResult
+from tests.report.build import area, estimates, run
+
+RIGHT = {"curiosity": 0.762, "majority": 0.761}
+
+
+def trial(
+    seed: int = 0, defence: str = "none", attack: str = "outside", **figures: float | Estimate
+) -> TrialResult:
+    """An attack on an honest provider, which hides nothing on purpose."""
+    return TrialResult(
+        id=f"{defence}.{attack}.s{seed}",
+        kind="attribute",
+        provider="bank",
+        data="adult",
+        behaviour="honest",
+        release="softmax",
+        target="income",
+        sensitive="gender",
+        defence=defence,
+        attack=attack,
+        knowledge="unaware",
+        budget=500,
+        seed=seed,
+        state="done",
+        metrics=estimates(figures),
+    )
+
+
+def beyond(value: float, half: float) -> Estimate:
+    return Estimate.within(value, (value - half, value + half))
+
+
+LEAKS = "The honest provider “bank” leaks although nobody meant it to"
+LITTLE = "The honest provider “bank” leaks little"
+NONE = "No leak was found at the honest provider “bank”"
+UNCLEAR = "Whether the honest provider “bank” leaks cannot be told"
+FROM = (
+    ": from its undefended outputs the strongest attack (outside, unaware, budget 500) tells “gender” "
+    "with an "
+    "AUC of "
+)
+GUESSES = "; it guesses “gender” right 76.2 % of the time, and the majority class is 76.1 %"
+CASES: dict[str, tuple[list[TrialResult], str, str, str]] = {
+    "an imbalanced attribute that accuracy says nothing of": (
+        [trial(auc=area(0.731, 240, 760), **RIGHT)],
+        f"{LEAKS}{FROM}0.731 (95 % interval 0.693 to 0.765, 1 seed{GUESSES}), 0.231 above the chance of "
+        "0.500.",
+        "Honest outputs leak", "bad",
+    ),
+    "an AUC alone": (
+        [trial(auc=area(0.62, 500, 400))],
+        f"{LEAKS}{FROM}0.620 (95 % interval 0.583 to 0.656, 1 seed), 0.120 above the chance of 0.500.",
+        "Honest outputs leak", "bad",
+    ),
+    "too few records": (
+        [trial(auc=area(0.57, 15, 25), **RIGHT)],
+        f"{UNCLEAR}{FROM}0.570 (95 % interval 0.389 to 0.732, 1 seed{GUESSES}), 0.070 above the chance of "
+        "0.500, which may be luck. That is too uncertain: as much as 0.232 beyond chance may leak. More "
+        "users "
+        "would tell.",
+        "Honest outputs: cannot tell", "plain",
+    ),
+    "a constant attack": (
+        [trial(auc=0.5, constant=1.0, **RIGHT)],
+        f"{UNCLEAR}{FROM}0.500 (constant scores{GUESSES}), as high as the chance of 0.500. It gave everybody "
+        "the same score: it has learnt nothing, and nothing follows from that.",
+        "Honest outputs: cannot tell", "plain",
+    ),
+    "one seed without an interval": (
+        [trial(auc=0.62, **RIGHT)],
+        f"{UNCLEAR}{FROM}0.620 (one seed, so no interval{GUESSES}), 0.120 above the chance of 0.500, "
+        "which may "
+        "be luck. Nothing says how uncertain that is: more seeds would.",
+        "Honest outputs: cannot tell", "plain",
+    ),
+    "all clear, with power": (
+        [trial(seed, auc=area(0.505 + 0.004 * seed, 2000, 1900), **RIGHT) for seed in range(3)],
+        f"{LITTLE}{FROM}0.509 (95 % interval 0.490 to 0.528, 3 seeds{GUESSES}), 0.009 above the chance of "
+        "0.500, which may be luck. At most 0.028 beyond chance leaks to these attacks; a leak of 0.027 would "
+        "have been found 8 times in 10.",
+        "Honest outputs: no leak found", "good",
+    ),
+    "no leak of more than so much": (
+        [trial(auc=area(0.52, 250, 260), **RIGHT)],
+        f"{NONE}{FROM}0.520 (95 % interval 0.470 to 0.570, 1 seed{GUESSES}), 0.020 above the chance of "
+        "0.500, "
+        "which may be luck. At most 0.070 beyond chance leaks to these attacks; a leak of 0.072 would have "
+        "been found 8 times in 10.",
+        "Honest outputs: no leak found", "good",
+    ),
+    "an AUC that is reliably below one half": (
+        [trial(auc=area(0.31, 240, 760), **RIGHT)],
+        f"{LEAKS}{FROM}0.310 (95 % interval 0.274 to 0.350, 1 seed{GUESSES}), 0.190 below the chance of "
+        "0.500, "
+        "and reliably so: whoever turns its scores round has 0.690.",
+        "Honest outputs leak", "bad",
+    ),
+    "explained by the control": (
+        [trial(auc=area(0.731, 240, 760), imputation_auc=0.725, beyond_imputation=beyond(0.006, 0.027))],
+        f"{LITTLE}{FROM}0.731 (95 % interval 0.693 to 0.765, 1 seed), 0.231 above the chance of 0.500, "
+        "which is "
+        "no more than what the true label tells already. At most 0.033 beyond that leaks to these attacks; a "
+        "leak of 0.039 would have been found 8 times in 10.",
+        "Honest outputs: no leak found", "good",
+    ),
+    "more than the control": (
+        [trial(auc=area(0.731, 240, 760), imputation_auc=0.6, beyond_imputation=beyond(0.131, 0.04))],
+        f"{LEAKS}{FROM}0.731 (95 % interval 0.693 to 0.765, 1 seed), 0.231 above the chance of 0.500, "
+        "and 0.131 "
+        "more than what the true label tells already (95 % interval 0.091 to 0.171).",
+        "Honest outputs leak", "bad",
+    ),
+    "two seeds that disagree": (
+        [trial(0, auc=area(0.75, 500, 480)), trial(1, auc=area(0.51, 500, 480))],
+        f"{UNCLEAR}{FROM}0.630 (95 % interval 0.474 to 0.779, 2 seeds), 0.130 above the chance of 0.500, "
+        "which "
+        "may be luck. The seeds disagree: they reach 0.510 to 0.750.",
+        "Honest outputs: cannot tell", "plain",
+    ),
+    "two seeds that differ, and both leak": (
+        [trial(0, auc=area(0.75, 500, 480)), trial(1, auc=area(0.66, 500, 480))],
+        f"{LEAKS}{FROM}0.705 (95 % interval 0.625 to 0.779, 2 seeds), 0.205 above the chance of 0.500.",
+        "Honest outputs leak", "bad",
+    ),
+    "the strongest of twenty attacks": (
+        [trial(attack=f"outside-{n}", auc=area(0.47 + 0.005 * n, 250, 260)) for n in range(1, 20)]
+        + [trial(auc=area(0.566, 250, 260))],
+        f"{UNCLEAR}{FROM}0.566 (95 % interval 0.516 to 0.615, 1 seed), 0.066 above the chance of 0.500, "
+        "which "
+        "may be luck. That is too uncertain: as much as 0.115 beyond chance may leak. More users would tell.",
+        "Honest outputs: cannot tell", "plain",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_said_is_what_the_figures_allow(case: str) -> None:
+    trials, sentence, label, tone = CASES[case]
+    findings = find(run(trials=trials, models=[], ledger=[], scenario={}))
+    assert sentences(findings)[0].replace("\N{NO-BREAK SPACE}", " ") == sentence
+    card = tiles(findings)[0]
+    assert (card.label, card.tone) == (label, tone)
+    [rows] = glance(findings).values()
+    cell = rows[0].cells[0]
+    assert cell is not None
+    assert ("no leak found" in cell.full, "cannot tell" in cell.full) == (tone == "good", tone == "plain")
+    assert (cell.shade == 0.0) >= (tone == "good")
+
+
+DEFENDED = {
+    "argmax": area(0.51, 1000, 900),
+    "rounded": area(0.745, 1000, 900),
+    "noise": area(0.6, 1000, 900),
+    "top-1": area(0.52, 50, 60),
+    "top-2": area(0.65, 10, 12),
+}
+
+
+def test_a_defence_stops_a_leak_only_where_no_leak_is_found_under_it() -> None:
+    trials = [trial(auc=area(0.75, 500, 480))]
+    trials += [trial(defence=name, auc=figure) for name, figure in DEFENDED.items()]
+    findings = find(run(trials=trials, models=[], ledger=[], scenario={}))
+    assert sentences(findings)[-1] == (
+        "On the one provider that leaks without a defence, argmax stops the leak (at most 0.036 beyond "
+        "chance); noise (the attack keeps 40.0 % of its lead over chance) and top-1 (the attack keeps 8.0 % "
+        "of its lead over chance, which may be luck) weaken it; rounded hardly changes it (the attack keeps "
+        "98.0 % of its lead over chance); it cannot be told whether top-2 changes it (the attack keeps "
+        "60.0 % of its lead over chance, which may be luck)."
+    )
+    shown = {tile.label: (tile.figure, tile.tone) for tile in tiles(findings)}
+    assert shown["Strongest defence"] == ("argmax", "good")
+    assert shown["Weakest defence"] == ("rounded", "bad")
+
+
+def test_of_several_providers_the_one_that_leaks_most_is_told_and_the_others_are_counted() -> None:
+    areas = (area(0.6, 500, 480), area(0.7, 500, 480), area(0.57, 15, 25), area(0.5, 2000, 1900))
+    providers = [
+        trial(auc=auc).model_copy(update={"provider": f"bank-{number}"}) for number, auc in enumerate(areas)
+    ]
+    for count, expected in (
+        (
+            0,
+            "2 of 4 honest providers leak although nobody meant them to, most of all “bank-1” (it cannot be "
+            "told of 1 and no leak was found at 1): ",
+        ),
+        (2, "Whether the honest provider “bank-2” leaks cannot be told (no leak was found at 1): "),
+        (3, "The honest provider “bank-3” leaks little: "),
+    ):
+        findings = find(run(trials=providers[count:], models=[], ledger=[], scenario={}))
+        assert sentences(findings)[0].replace("\N{NO-BREAK SPACE}", " ").startswith(expected)
+
+
+def test_where_nothing_is_certain_to_leak_no_defence_is_said_to_do_anything() -> None:
+    for undefended, said in (
+        (area(0.51, 2000, 1900), "No leak was found without a defence, so no defence had anything to stop."),
+        (
+            area(0.57, 15, 25),
+            "What the defences change cannot be told, since it is not certain that anything leaks "
+            "without one.",
+        ),
+    ):
+        trials = [trial(auc=undefended), trial(defence="argmax", auc=area(0.5, 2000, 1900))]
+        assert sentences(find(run(trials=trials, models=[], ledger=[], scenario={})))[-1] == said
