@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakrange.metrics.differences import difference_of_means
+from leakrange.metrics.differences import difference_of_means, holm
 
 ONE = {0: 0.61, 1: 0.68, 2: 0.55, 5: 0.72}
 TWO = {0: 0.66, 1: 0.70, 2: 0.63, 5: 0.73}
@@ -70,3 +70,19 @@ def test_figures_without_any_spread_differ_for_certain_or_not_at_all() -> None:
 def test_nothing_cannot_be_compared() -> None:
     with pytest.raises(ValueError, match="no figures"):
         difference_of_means({}, ONE)
+
+
+def test_the_chance_of_a_difference_is_that_of_the_paired_test() -> None:
+    for true in (0.0, 0.04):
+        expected = stats.ttest_1samp([TWO[seed] - ONE[seed] for seed in ONE], true).pvalue
+        assert difference_of_means(ONE, TWO).chance(true) == pytest.approx(expected)
+    assert difference_of_means({0: 0.1}, {0: 0.2}).chance() is None
+    # Two seeds that differ alike, but for rounding, say nothing of how others would.
+    assert difference_of_means({0: 0.1, 1: 0.2}, {0: 0.3, 1: 0.4}).chance() is None
+
+
+def test_holm_rejects_in_steps() -> None:
+    """Worked: .01 ≤ .05/4, .013 ≤ .05/3, .04 > .05/2, and then nothing more."""
+    assert holm([0.04, 0.01, 0.045, 0.013]) == [False, True, False, True]
+    assert holm([0.02]) == [True]
+    assert holm([]) == []

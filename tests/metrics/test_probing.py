@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
 from leakrange.metrics import measured
 from leakrange.metrics.information import information_bound
-from leakrange.metrics.probing import Probed, ProbedAttribute, gain
+from leakrange.metrics.intervals import wilson_interval
+from leakrange.metrics.probing import Probed, ProbedAttribute, gain, noise_of
 
 PRINTED = [
     # accuracy, majority and undefended accuracy, and the NAG that stands beside them (PASS, Tables 7 and 14)
@@ -36,6 +39,13 @@ def test_a_gain_is_not_negative_and_may_exceed_one() -> None:
 def test_nothing_is_gained_where_samples_tell_nothing() -> None:
     assert gain(0.7, 0.5, 0.5) is None
     assert gain(0.7, 0.5, 0.4) is None
+
+
+def test_a_lead_that_may_be_luck_is_not_shared_out() -> None:
+    """Three points above the commonest class, and an interval that reaches below it: 2 or 7 points of another
+    accuracy would be a gain of .67 or 2.3."""
+    assert gain(0.52, 0.5, 0.53, at_least=0.499) is None
+    assert gain(0.52, 0.5, 0.53, at_least=0.501) == pytest.approx(2 / 3)
 
 
 def attribute(name: str, role: str, accuracy: float, **more: float) -> ProbedAttribute:
@@ -101,3 +111,12 @@ def test_who_is_surely_right_tells_the_entropy_and_who_is_surely_wrong_nothing()
 def test_classes_that_do_not_fit_are_refused(truth: np.ndarray) -> None:
     with pytest.raises(ValueError, match="classes"):
         information_bound(np.full((2, 2), 0.5), truth)
+
+
+@pytest.mark.parametrize(("successes", "others"), [(180, 120), (30, 250), (299, 100)])
+def test_the_noise_of_an_accuracy_follows_from_the_interval_of_another(successes: int, others: int) -> None:
+    """Against the interval that the same number of samples gives it by itself."""
+    low, high = wilson_interval(others, 300)
+    wanted = 1.96 * math.sqrt(successes / 300 * (1 - successes / 300) / 300)
+    assert noise_of(successes / 300, others / 300, low, high) == pytest.approx(wanted, rel=0.05)
+    assert noise_of(0.5, 1.0, 0.96, 1.0) == pytest.approx(0.02)

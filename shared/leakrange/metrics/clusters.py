@@ -1,14 +1,35 @@
-"""Intervals of figures of samples that resemble each other, as several pictures of one person do."""
+"""Intervals of figures of samples that resemble each other, as several pictures of one person do.
+
+Groups are drawn, not samples, so that a figure's variance is that of leaving out one group after another
+(the jackknife; of equal groups it is the common one between groups). Its degrees of freedom are
+Satterthwaite's: of C equal groups C − 1, and fewer where some groups have most of the samples (Bell and
+McCaffrey, Survey Methodology 28, 2002; Imbens and Kolesár, Review of Economics and Statistics 98, 2016).
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakrange.metrics.intervals import Z95, student_interval, wilson_interval
+from leakrange.metrics.intervals import Z95, auc_interval, student_interval, wilson_interval
 
-__all__ = ["WILSON", "cluster_count", "effective_counts", "mean_interval", "share_interval", "share_of"]
+__all__ = [
+    "FEW",
+    "WILSON",
+    "area_interval",
+    "cluster_count",
+    "effective_count_of_mean",
+    "effective_counts",
+    "effective_groups",
+    "mean_interval",
+    "placements_apart",
+    "share_interval",
+    "share_of",
+    "spread",
+]
 
+FEW = 10
+"""Below as many groups an interval rests on so few that its 95 % are approximate."""
 WILSON = "over samples, or over groups of them (Wilson; Korn and Graubard)"
 """How the interval of a share is made: see `share_interval`."""
 Groups = NDArray[np.integer]
@@ -19,6 +40,25 @@ def cluster_count(group: Groups) -> int:
     return len(np.unique(group))
 
 
+def effective_groups(group: Groups | None) -> float | None:
+    """How many groups of one size say as much of the error of a figure as those of ``group`` (N,), or (N, 2)
+    of pairs: one more than its degrees of freedom. None where each sample is independent of all others.
+
+    Group g has a part w of all samples. Where samples had nothing in common, leaving groups out would give a
+    variance with the degrees of freedom (Σ w/(1 − w))² / ((Σ a)² + Σ a²(1 − 2w)/w²), a = (w/(1 − w))². A
+    person who is in every sample, or in every pair, leaves nothing to compare with: that counts as one group.
+    """
+    if group is None or (group.ndim == 1 and cluster_count(group) == len(group)):
+        return None
+    counts = np.unique(group, return_counts=True)[1]
+    if _present(group)[1].max() == len(group):
+        return 1.0
+    weight = counts / counts.sum()
+    left = (weight / (1.0 - weight)) ** 2
+    error = left.sum() ** 2 + (left**2 * (1.0 - 2.0 * weight) / weight**2).sum()
+    return 1.0 + float((weight / (1.0 - weight)).sum() ** 2 / error)
+
+
 def share_of(right: NDArray[np.bool_] | NDArray[np.floating], group: Groups | None) -> tuple[float, float]:
     """The share of samples that are ``right`` (N,), or the mean of the right part of each, and of how many
     independent samples it tells as much.
@@ -26,23 +66,18 @@ def share_of(right: NDArray[np.bool_] | NDArray[np.floating], group: Groups | No
     Without a ``group`` (N,) all N are independent. With (N, 2) each sample is a pair, and pairs that have a
     group in common resemble each other. N is divided by the design effect, the variance of the share when
     groups are drawn over that when samples are (Kish 1965, Section 5.4), and, where a group has several
-    samples, by the square of t/z, since C groups give a variance of C − 1 degrees of freedom (Korn and
-    Graubard, Survey Methodology 24, 1998). Where all samples are right, or none is, a group counts as one.
-    Raises `ValueError` for no samples, or groups that do not fit.
+    samples, by the square of t/z, of as many degrees of freedom as that variance has (Korn and Graubard,
+    Survey Methodology 24, 1998; `effective_groups`). Where all samples are right, or none is, an effective
+    group counts as one; of a single one the number is 0. Raises `ValueError` for no samples, or groups that
+    do not fit.
     """
     if not len(right) or (group is not None and len(group) != len(right)):
         raise ValueError("a share is of one sample or more, each with its group")
-    share = float(np.mean(right))
-    if group is None:
+    share, groups = float(np.mean(right)), effective_groups(group)
+    if group is None or groups is None:
         return share, float(len(right))
-    count, groups = float(len(right)), cluster_count(group)
-    if groups == len(right) and group.ndim == 1:
-        return share, count
-    from scipy.special import stdtrit  # here, since not all who import this module have SciPy
-
     effective = _effective(np.asarray(right, dtype=np.float64) - share, group)
-    freedom = groups - 1
-    return share, effective * float(Z95 / stdtrit(freedom, 0.975)) ** 2 if freedom else 0.0
+    return share, effective * _factor(groups - 1.0)
 
 
 def share_interval(
@@ -55,19 +90,37 @@ def share_interval(
 
 
 def mean_interval(values: NDArray[np.floating], group: Groups | None = None) -> tuple[float, float] | None:
-    """The 95 % interval of the mean of ``values`` (N,) by Student's t, of one sample or group the less than
-    there are; None where there is but one. ``group`` as in `share_of`; where groups vary less than samples
-    would, they count as such."""
+    """The 95 % interval of the mean of ``values`` (N,) by Student's t, of one sample or effective group the
+    less than there are; None where there is but one. ``group`` as in `share_of`; where groups vary less than
+    samples would, they count as such."""
     mean, samples = float(np.mean(values)), len(values)
-    groups = samples if group is None else cluster_count(group)
-    if min(groups, samples) < 2:
+    groups = effective_groups(group)
+    if samples < 2 or groups == 1.0:
         return None
     deviation = float(np.std(values, ddof=1))
-    if group is None or groups == samples:
+    if group is None or groups is None:
         return student_interval(mean, deviation, samples)
     effective = _effective(np.asarray(values, dtype=np.float64) - mean, group)
     # The deviation of as many groups whose mean has the same error.
     return student_interval(mean, deviation * float(np.sqrt(groups / effective)), groups)
+
+
+def area_interval(
+    area: float,
+    scores: NDArray[np.floating],
+    positive: NDArray[np.bool_],
+    group: Groups | None = None,
+    fold: NDArray[np.integer] | None = None,
+) -> tuple[float, float]:
+    """The 95 % interval of an AUC ``area`` of samples (N,): Newcombe's, of as many positives and negatives as
+    `effective_counts` says, and wider by t/z of its degrees of freedom; 0 to 1 where all of a side are of one
+    group. Raises as `effective_counts`, of which it has the ``group`` and ``fold``."""
+    if group is None or effective_groups(group) is None:
+        return auc_interval(area, float(positive.sum()), float((~positive).sum()))
+    ahead, behind, freedom = effective_counts(scores, positive, group, fold)
+    if not freedom:
+        return 0.0, 1.0
+    return auc_interval(area, ahead * _factor(freedom), behind * _factor(freedom))
 
 
 def effective_counts(
@@ -75,44 +128,92 @@ def effective_counts(
     positive: NDArray[np.bool_],
     group: Groups,
     fold: NDArray[np.integer] | None = None,
-) -> tuple[float, float]:
+) -> tuple[float, float, float]:
     """How many independent positives and negatives say as much of an AUC as these samples (N,) do, where
-    those of one ``group`` (N,) resemble each other; (N, 2) of pairs, as in `share_of`.
+    those of one ``group`` (N,) resemble each other, (N, 2) of pairs, as in `share_of`; and how many degrees
+    of freedom that is known with, 0 where all of a side are of one group.
 
     Either side's number is divided by its design effect: how much more of the AUC's variance the side makes
-    when its groups are drawn, instead of its samples (Obuchowski, Biometrics 53, 1997; with groups of one it
-    is DeLong's variance). Groups with samples on both sides add the covariance of the sides; it is never
-    counted in the attacker's favour beyond independent samples. Where all of a side stand alike to the
-    other, as at an AUC of 1, nothing is known of that, and a group counts as one sample. With a ``fold``
-    (N,) the AUC is the mean of the folds', each with scores on a scale of its own. Raises `ValueError` where
-    a side has no samples (in a fold), or arrays do not fit.
+    when its groups are drawn, instead of its samples (Obuchowski, Biometrics 53, 1997, of equal groups; with
+    groups of one it is DeLong's variance). Groups with samples on both sides add the covariance of the sides;
+    it is never counted in the attacker's favour beyond independent samples. Where all of a side stand alike
+    to the other, as at an AUC of 1, nothing is known of that, and an effective group counts as one sample.
+    Freedoms of the sides are joined as Welch does, or where they have groups in common as those of one error.
+    With a ``fold`` (N,) the AUC is the mean of the folds', each with scores on a scale of its own. Raises
+    `ValueError` where a side has no samples (in a fold), or arrays do not fit.
     """
     if not len(scores) == len(positive) == len(group) or not 0 < positive.sum() < len(positive):
         raise ValueError("samples of both classes are needed, each with its class and its group")
-    apart = _apart(scores, positive, np.zeros(len(scores), dtype=int) if fold is None else fold)
-    ahead, behind = (_effective(apart[side], group[side]) for side in (positive, ~positive))
-    if not len(np.intersect1d(group[positive], group[~positive])):
-        return ahead, behind
-    sides = [np.where(side, apart, 0.0) for side in (positive, ~positive)]
-    groups = cluster_count(group)
-    if groups == 1 or not apart.any():
-        return ahead, behind
-    both = _spread(apart, group) - sum(_spread(side, group) for side in sides)
-    alone = sum(
-        float((side**2).sum()) * count / (count - 1) * count / effective
-        for side, count, effective in zip(
-            sides, (int(positive.sum()), int((~positive).sum())), (ahead, behind), strict=True
-        )
-        if count > 1
-    )
-    more = max(1.0 + both * groups / (groups - 1) / alone, 1e-9) if alone else 1.0
-    return (
-        min(max(ahead / more, 1.0), float(positive.sum())),
-        min(max(behind / more, 1.0), float((~positive).sum())),
-    )
+    apart = placements_apart(scores, positive, np.zeros(len(scores), dtype=int) if fold is None else fold)
+    sides = (positive, ~positive)
+    count = np.array([float(side.sum()) for side in sides])
+    free = np.array([(effective_groups(group[side]) or float(side.sum())) - 1.0 for side in sides])
+    if not free.all():
+        return 1.0, 1.0, 0.0
+    effective = np.array([_effective(apart[side], group[side]) for side in sides])
+    # A side of one sample has no free error, and was handed back above.
+    variance = np.array([_alone(apart[side]) for side in sides]) * count / effective
+    shared = len(np.intersect1d(group[positive], group[~positive])) > 0
+    weight = variance / variance.sum() if variance.any() else np.array([0.5, 0.5])
+    freedom = (weight / np.sqrt(free)).sum() ** -2 if shared else 1.0 / (weight**2 / free).sum()
+    if shared and variance.any():
+        left = np.empty(group.shape)
+        for side in sides:
+            left[side] = _left(group[side])
+        parts = sum(spread(np.where(side, apart, 0.0), group, left) for side in sides)
+        both = (spread(apart, group, left) - parts) * (1.0 - 1.0 / cluster_count(group))
+        effective = effective / max(1.0 + both / float(variance.sum()), 1e-9)
+    ahead, behind = np.clip(effective, 1.0, count)
+    return float(ahead), float(behind), float(freedom)
 
 
-def _apart(
+def effective_count_of_mean(
+    scores: NDArray[np.floating], labels: NDArray[np.integer], group: Groups | None = None
+) -> float:
+    """Of how many independent positives, and of as many negatives, an AUC varies as much as the mean AUC of
+    one class against the rest of ``scores`` (N, S) for ``labels`` (N,), at the value that it has.
+
+    The variance is that of the samples' shares in the mean (DeLong et al., Biometrics 44, 1988), summed over
+    each ``group`` (N,), whose number is smaller by the square of t/z as in `share_of`. A class of one sample
+    or group adds what the place of a single one varies by where nothing is told. At a mean of 0 or 1, where
+    no share varies, it is the samples of the smallest class. It is 0 where all are of one group. Raises
+    `ValueError` where fewer than two classes have samples.
+    """
+    sides = [labels == each for each in np.unique(labels)]
+    if len(sides) < 2:
+        raise ValueError("samples of two classes or more are needed")
+    groups = effective_groups(group)
+    each = np.arange(len(labels)) if group is None or groups is None else group
+    shares, alone, area = np.zeros(len(labels)), 0.0, 0.0
+    single = np.zeros(len(labels), dtype=int)
+    for number, positive in zip(np.unique(labels), sides, strict=True):
+        apart = placements_apart(scores[:, number], positive, single)
+        for side in (positive, ~positive):
+            if (effective_groups(each[side]) or float(side.sum())) > 1.0:
+                left = _left(each[side])
+                known = left if left.ndim == 1 else np.sqrt(left.prod(axis=1))
+                apart[side] *= known * np.sqrt(1.0 - 1.0 / cluster_count(each[side]))
+            else:
+                alone += 1 / 12 / len(sides) ** 2
+        shares += apart / len(sides)
+        area += _area(scores[:, number], positive) / len(sides)
+    fewer = 1.0 if groups is None else _factor(groups - 1.0)
+    variance = spread(shares, each, np.ones(each.shape)) + alone
+    product = area * (1 - area)
+    if variance <= 0.0 or product <= 0.0:
+        return fewer * float(min(side.sum() for side in sides))
+    inner = product * ((1 - area) / (2 - area) + area / (1 + area))
+    found = (inner + np.sqrt(inner**2 + 4 * variance * (product - inner))) / (2 * variance)
+    return float(max(found, 1.0)) * fewer
+
+
+def _area(scores: NDArray[np.floating], positive: NDArray[np.bool_]) -> float:
+    others = np.sort(scores[~positive])
+    left, right = (np.searchsorted(others, scores[positive], end) for end in ("left", "right"))
+    return float((left + right).mean() / (2 * len(others)))
+
+
+def placements_apart(
     scores: NDArray[np.floating], positive: NDArray[np.bool_], fold: NDArray[np.integer]
 ) -> NDArray[np.float64]:
     """What each sample adds to the AUC (N,), 0 on the average of a side: its placement among the other side,
@@ -130,28 +231,57 @@ def _apart(
     return found
 
 
+def _factor(freedom: float) -> float:
+    """(z/t)²: what part of the samples is left where a variance has that ``freedom``; 0 of none."""
+    from scipy.special import stdtrit  # here, since not all who import this module have SciPy
+
+    return float(Z95 / stdtrit(freedom, 0.975)) ** 2 if freedom else 0.0
+
+
+def _alone(apart: NDArray[np.float64]) -> float:
+    """The variance of the sum of so many independent samples (N,) whose sum of ``apart`` is 0."""
+    return float((apart**2).sum()) * len(apart) / (len(apart) - 1)
+
+
 def _effective(apart: NDArray[np.float64], group: Groups) -> float:
     """How many independent samples are worth as much as these (N,), whose sum of ``apart`` is 0."""
-    samples, groups = len(apart), cluster_count(group)
-    single = float((apart**2).sum())
-    if groups == 1 or samples == 1 or single == 0.0:
-        return float(min(groups, samples))
-    effect = _spread(apart, group) * groups / (groups - 1) / (single * samples / (samples - 1))
+    samples, groups = len(apart), effective_groups(group) or float(len(apart))
+    if groups == 1.0 or not apart.any():
+        return min(groups, float(samples))
+    effect = spread(apart, group, _left(group)) * (1.0 - 1.0 / cluster_count(group)) / _alone(apart)
     return max(samples / max(effect, 1.0), 1.0)
 
 
-def _spread(apart: NDArray[np.float64], group: Groups) -> float:
-    """The sum of the products of ``apart`` (N,) of any two samples that have a group in common, each with
-    itself among them: of pairs the dyadic variance (Aronow, Samii and Assenova, Political Analysis 23,
-    2015)."""
+def _present(group: Groups) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The place of each group (N,) or (N, 2), and in how many samples each group is (C,)."""
+    found, index = np.unique(group, return_inverse=True)
+    index = index.reshape(group.shape)
+    counts = np.bincount(index.ravel(), minlength=len(found))
+    if group.ndim == 2:
+        counts -= np.bincount(index[index[:, 0] == index[:, 1], 0], minlength=len(found))
+    return index, counts
+
+
+def _left(group: Groups) -> NDArray[np.float64]:
+    """Of each sample, by how much a figure's change is the greater when its group is left out, since fewer
+    are left: N over the samples without the group, in the shape of ``group``."""
+    index, counts = _present(group)
+    return np.asarray((len(group) / (len(group) - counts))[index], dtype=np.float64)
+
+
+def spread(apart: NDArray[np.float64], group: Groups, left: NDArray[np.float64]) -> float:
+    """The sum of the squares of what leaving out each group changes: of the products of ``apart`` (N,) times
+    ``left`` of any two samples that have a group in common, each with itself among them; of pairs the dyadic
+    variance (Aronow, Samii and Assenova, Political Analysis 23, 2015)."""
     _, index = np.unique(group, return_inverse=True)
     if group.ndim == 1:
-        return float((np.bincount(index, weights=apart) ** 2).sum())
+        return float((np.bincount(index, weights=apart * left) ** 2).sum())
     first, second = index.reshape(group.shape).T
     mixed = first != second
-    sums = np.bincount(first, weights=apart, minlength=index.max() + 1)
-    sums += np.bincount(second[mixed], weights=apart[mixed], minlength=len(sums))
+    sums = np.bincount(first, weights=apart * left[:, 0], minlength=index.max() + 1)
+    sums += np.bincount(second[mixed], weights=(apart * left[:, 1])[mixed], minlength=len(sums))
     # Two pairs of the same two groups have both in common, and were counted twice.
     low, high = np.minimum(first, second)[mixed], np.maximum(first, second)[mixed]
     _, same = np.unique(low * len(sums) + high, return_inverse=True)
-    return float((sums**2).sum() - (np.bincount(same, weights=apart[mixed]) ** 2).sum())
+    twice = (apart * np.sqrt(left.prod(axis=1)))[mixed]
+    return float((sums**2).sum() - (np.bincount(same, weights=twice) ** 2).sum())

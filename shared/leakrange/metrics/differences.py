@@ -1,17 +1,19 @@
-"""The difference of two means over seeds, with its 95 % interval: paired by seed, or Welch's."""
+"""Differences of two means over seeds, with 95 % intervals: paired by seed, or Welch's; many at once."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from leakrange.metrics.intervals import student_interval, summarise
 
-__all__ = ["Difference", "Method", "difference_of_means"]
+__all__ = ["Difference", "Method", "difference_of_means", "holm"]
 
 Method = Literal["paired", "welch", "none"]
+ALIKE = 1e-9
+"""Deviations up to this part of the values are those of their rounding."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,18 @@ class Difference:
     def clear(self) -> bool:
         """Whether the interval holds no zero."""
         return self.interval is not None and (self.interval[0] > 0 or self.interval[1] < 0)
+
+    def chance(self, true: float = 0.0) -> float | None:
+        """The two-sided p-value of a ``true`` difference (Student's t); None where there are too few seeds,
+        or all differ alike, which says nothing of the noise."""
+        from scipy.special import stdtr, stdtrit  # here, since not all who import this module have SciPy
+
+        if self.interval is None or self.freedom is None:
+            return None
+        error = (self.interval[1] - self.interval[0]) / 2 / stdtrit(self.freedom, 0.975)
+        if error <= ALIKE * max(abs(self.value), 1.0):
+            return None
+        return float(2 * stdtr(self.freedom, -abs(self.value - true) / error))
 
 
 def difference_of_means(first: Mapping[int, float], second: Mapping[int, float]) -> Difference:
@@ -53,3 +67,15 @@ def difference_of_means(first: Mapping[int, float], second: Mapping[int, float])
     # A mean of freedom + 1 values whose standard error is that of the difference.
     spread = math.sqrt(a + b) * math.sqrt(freedom + 1)
     return Difference(value, student_interval(value, spread, freedom + 1), "welch", freedom)
+
+
+def holm(chances: Sequence[float], level: float = 0.05) -> list[bool]:
+    """Which hypotheses with the p-values ``chances`` are rejected, so that with a probability of at most
+    ``level`` any of the true ones is (Holm, Scandinavian Journal of Statistics 6, 1979): of m the smallest
+    is held to level/m, the next to level/(m − 1), up to the first that is not rejected."""
+    rejected = [False] * len(chances)
+    for place, each in enumerate(sorted(range(len(chances)), key=chances.__getitem__)):
+        if chances[each] > level / (len(chances) - place):
+            break
+        rejected[each] = True
+    return rejected

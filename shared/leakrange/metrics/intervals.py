@@ -50,13 +50,13 @@ def wilson_interval(successes: float, trials: float) -> tuple[float, float]:
 
 def auc_interval(area: float, positives: float, negatives: float) -> tuple[float, float]:
     """The 95 % interval of an AUC measured on so many ``positives`` and ``negatives``, each independent of
-    all others; of samples that are not, see `leakrange.metrics.clusters.effective_counts`. Within [0, 1].
+    all others; of samples that are not, see `leakrange.metrics.clusters.area_interval`. Within [0, 1].
 
     Newcombe's method 5 (Statistics in Medicine 25, 2006): as in Wilson's interval, the AUCs from which
     ``area`` is no further away than 1.96 of the deviations that they would have themselves. So it has a width
     at 0 and 1, too, and holds for a handful of samples.
     """
-    if not 0.0 <= area <= 1.0 or positives < 1 or negatives < 1:
+    if not 0.0 <= area <= 1.0 or positives <= 0 or negatives <= 0:
         raise ValueError("an AUC lies in 0..1, and both classes have samples")
 
     def distance(candidate: float) -> float:

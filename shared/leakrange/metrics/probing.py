@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +11,7 @@ import numpy as np
 
 from leakrange.metrics.registry import metric
 
-__all__ = ["AttributeRole", "Probed", "ProbedAttribute", "gain", "mean_gain"]
+__all__ = ["AttributeRole", "Probed", "ProbedAttribute", "gain", "mean_gain", "noise_of"]
 
 AttributeRole = Literal["private", "useful", "general"]
 """``general``: a useful attribute that the protector did not know of (PASS: hidden useful)."""
@@ -22,7 +23,8 @@ class ProbedAttribute:
 
     accuracy: of a classifier that learned from obfuscated samples, on obfuscated ones. undefended: of one
     that learned from samples as they are, on such. unfinetuned: of the latter on obfuscated samples.
-    majority: the share of the commonest class. protector: of the adversary that an obfuscator was trained
+    at_least: the lower end of the 95 % interval of ``undefended``; None where that is not known. majority:
+    the share of the commonest class. protector: of the adversary that an obfuscator was trained
     against. bits: what a classifier's probabilities tell at least, I(X'; S), as `information_bound` says.
     """
 
@@ -31,13 +33,14 @@ class ProbedAttribute:
     accuracy: float
     undefended: float
     majority: float
+    at_least: float | None = None
     unfinetuned: float | None = None
     protector: float | None = None
     bits: float | None = None
 
     def gain(self, accuracy: float | None) -> float | None:
         """The NAG of another accuracy for this attribute."""
-        return None if accuracy is None else gain(accuracy, self.majority, self.undefended)
+        return None if accuracy is None else gain(accuracy, self.majority, self.undefended, self.at_least)
 
     @property
     def nag(self) -> float | None:
@@ -56,16 +59,28 @@ class Probed:
         return [each for each in self.attributes if each.role in roles]
 
 
-def gain(accuracy: float, majority: float, undefended: float) -> float | None:
+def gain(accuracy: float, majority: float, undefended: float, at_least: float | None = None) -> float | None:
     """Normalised accuracy gain: (accuracy − majority) / (undefended − majority), 0 where negative (PASS,
     Eq. 13).
 
     All in [0, 1]; more than 1 where obfuscation helps. None where undefended samples tell no more than the
-    commonest class: then nothing can be gained.
+    commonest class, or, where the lower end of the interval ``at_least`` of that is known, not with
+    certainty: then there is no lead to share, and a ratio to it would be noise.
     """
-    if undefended <= majority:
+    if (undefended if at_least is None else at_least) <= majority:
         return None
     return max(0.0, (accuracy - majority) / (undefended - majority))
+
+
+def noise_of(share: float, beside: float, low: float, high: float) -> float:
+    """Half the 95 % interval of an accuracy ``share``, by the interval from ``low`` to ``high`` of another
+    accuracy, ``beside``, over the same samples. All in [0, 1].
+
+    It is scaled as binomial errors are, √(p(1 − p)), so that samples that resemble each other count as in
+    the given interval. An accuracy of 0 or 1 has no such error: then the given interval is taken as it is.
+    """
+    half, error = (high - low) / 2.0, beside * (1.0 - beside)
+    return half * math.sqrt(share * (1.0 - share) / error) if error > 0.0 else half
 
 
 def mean_gain(gains: Sequence[float | None]) -> float | None:
