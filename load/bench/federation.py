@@ -1,7 +1,8 @@
 """How long a federation's rounds take, in one process and in Flower's simulation, and how that grows.
 
 .venv-federation/bin/python -m load.bench.federation [--data adult] [--private gender] [--rounds 20]
-    [--engines in-process simulation] [--cases 100:0.1 1000:0.1 1000:0.01] [--processes 2]
+    [--engines in-process simulation] [--cases 100:0.1 1000:0.1 1000:0.01]
+    [--processes 2] [--participation all]
 
 A case is a number of devices and the share of them that takes part in a round. The samples are always the
 same: of more devices, each has fewer. What is not rounds is the start: loading the samples, sharing them out,
@@ -29,7 +30,13 @@ __all__ = ["main"]
 
 def recipe(options: argparse.Namespace, devices: int, share: float) -> TrainingRecipe:
     """A federation as TAPPFL has it, with the devices of a case."""
-    federation = {"devices": devices, "share": share, "rounds": options.rounds, "pretraining": 0}
+    federation = {
+        "devices": devices,
+        "share": share,
+        "participation": options.participation,
+        "rounds": options.rounds,
+        "pretraining": 0,
+    }
     given = {"private": options.private, "strength": 0.5, "federation": federation}
     return Tappfl(TappflParameters.model_validate(given)).recipe(DataSpec(name=options.data), 0)
 
@@ -52,6 +59,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--engines", nargs="+", default=["in-process", "simulation"])
     parser.add_argument("--cases", nargs="+", default=["100:0.1", "1000:0.1", "1000:0.01"])
+    parser.add_argument("--participation", choices=["all", "chosen"], default="all")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
     torch.set_num_threads(1)

@@ -10,7 +10,7 @@ from flwr.app import ConfigRecord, Context, Error, Message, MetricRecord, Record
 from flwr.clientapp import ClientApp
 from flwr.common.constant import ErrorCode
 
-from leakrange.federation.updates import Arrays
+from leakrange.federation.updates import Arrays, Update
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.wire.errors import Conflict
 from services.federation.messages import arrays_of, asked, record_of, update_message
@@ -47,14 +47,16 @@ def trained(message: Message, context: Context) -> Message:
     import torch
 
     torch.set_num_threads(1)
-    recipe, shared, device, at = asked(message)
+    recipe, shared, device, at, chosen = asked(message)
     own = context.node_config.get(PARTITION, device)
     if int(own) != device:
         raise Conflict(f"this node is device {own}, and was asked to train as device {device}")
-    update, kept = _devices(recipe.model_dump_json()).train(shared, _kept(context, device), device, at)
+    update, kept = _devices(recipe.model_dump_json()).train(shared, {device: _kept(context, device)}, at)[
+        device
+    ]
     context.state["kept"] = record_of(kept)
     context.state["of"] = ConfigRecord({"run": str(context.run_id), "device": device})
-    return update_message(update, message)
+    return update_message(update if chosen else Update(device, 0, {}), message)
 
 
 def _kept(context: Context, device: int) -> Arrays | None:

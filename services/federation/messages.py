@@ -32,18 +32,22 @@ def question(node: int, ttl: float) -> Message:
     return Message(RecordDict(), node, "query", ttl=ttl)
 
 
-def task(recipe: TrainingRecipe, shared: Arrays, node: int, device: int, number: int, ttl: float) -> Message:
-    """Asks a node to train as ``device`` in the round of that ``number``."""
-    told = {"recipe": recipe.model_dump_json(), "device": device, "round": number}
+def task(
+    recipe: TrainingRecipe, shared: Arrays, node: int, device: int, number: int, chosen: bool, ttl: float
+) -> Message:
+    """Asks a node to train as ``device`` in the round of that ``number``, and to send its update where it is
+    ``chosen``."""
+    told = {"recipe": recipe.model_dump_json(), "device": device, "round": number, "chosen": chosen}
     content = RecordDict({"shared": record_of(shared), "task": ConfigRecord(told)})
     return Message(content, node, "train", ttl=ttl, group_id=str(number + 1))
 
 
-def asked(message: Message) -> tuple[TrainingRecipe, Arrays, int, int]:
-    """What a `task` asks for: recipe, shared parameters, device, number of the round."""
+def asked(message: Message) -> tuple[TrainingRecipe, Arrays, int, int, bool]:
+    """What a `task` asks for: recipe, shared parameters, device, the round's number, if it is chosen."""
     told = message.content["task"]
     recipe = TrainingRecipe.model_validate_json(told["recipe"])
-    return recipe, arrays_of(message.content["shared"]), int(told["device"]), int(told["round"])
+    shared = arrays_of(message.content["shared"])
+    return recipe, shared, int(told["device"]), int(told["round"]), bool(told["chosen"])
 
 
 def update_message(update: Update, message: Message) -> Message:

@@ -57,8 +57,9 @@ def federation_of(recipe: TrainingRecipe) -> Federation:
 def federate(grid: Grid, recipe: TrainingRecipe, patience: Patience) -> TrainedDefence:
     """Train the extractor of ``recipe`` by all rounds of its federation.
 
-    The server draws who takes part. A device that is not there, dies, or does not answer in time is lost for
-    the round. Raises as `federation_of` and `leakrange.defences.federated.Devices` do.
+    The server draws whose updates it takes; the others of those that train say that they are through, and
+    nothing else. A device that is not there, dies, or does not answer in time is lost for the round. Raises
+    as `federation_of` and `leakrange.defences.federated.Devices` do.
     """
     import torch
 
@@ -122,13 +123,15 @@ class _Server:
         self.seats.deal()
         answers: list[Update | Lost] = []
         waiting: dict[str, int] = {}
-        for device in self.rounds.chosen():
+        chosen = set(self.rounds.chosen())
+        for device in self.rounds.training():
             node = self.seats.node(device)
             if node is None:
                 answers.append(Lost(device, "it is not there"))
                 continue
             number, patience = self.rounds.number, self.patience.answer
-            sent = self._push(task(self.recipe, self.rounds.shared, node, device, number, patience))
+            wanted = task(self.recipe, self.rounds.shared, node, device, number, device in chosen, patience)
+            sent = self._push(wanted)
             if sent is None:
                 answers.append(Lost(device, "its task could not be sent"))
             else:
@@ -139,7 +142,7 @@ class _Server:
             if not waiting:
                 break
         answers += [Lost(each, f"no answer in {self.patience.answer:g} s") for each in waiting.values()]
-        entry = self.rounds.close(answers)
+        entry = self.rounds.close([answer for answer in answers if answer.device in chosen])
         entry["seconds"] = time.perf_counter() - began
         return entry
 

@@ -7,11 +7,13 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from leakrange.defences.outcome import TrainedDefence
 from leakrange.jobs.recipe import TrainingRecipe
 
-__all__ = ["ROOT", "needs_flower", "python", "ran", "recipe"]
+__all__ = ["ROOT", "needs_flower", "python", "ran", "recipe", "same_extractor"]
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,6 +41,17 @@ def ran(arguments: Sequence[str], home: Path) -> tuple[str, str]:
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout, done.stderr
+
+
+def same_extractor(folder: Path, here: TrainedDefence) -> bool:
+    """Whether a stored extractor is the one of this process, but for the rounding of sums: here devices are
+    trained side by side, there one by one."""
+    from safetensors.numpy import load_file
+
+    found = load_file(folder / "defence.safetensors")
+    wanted = here.module.state_dict()
+    assert found.keys() == wanted.keys()
+    return all(np.allclose(found[name], wanted[name].numpy(), atol=1e-5) for name in found)
 
 
 def recipe(**federation: object) -> TrainingRecipe:

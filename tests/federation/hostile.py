@@ -23,7 +23,7 @@ from services.federation.server import Patience
 
 
 def train(message: Message, context: Context) -> Message:
-    _, shared, device, number = asked(message)
+    _, shared, device, number, _ = asked(message)
     if device == 0:
         del message.content["task"]
         return client_app.train(message, context)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from pydantic import ValidationError
 
+from leakrange.federation import secure
 from leakrange.federation.in_process import States, one_round
-from leakrange.federation.masking import BITS
+from leakrange.federation.masking import BITS, Masked, masked
 from leakrange.federation.rounds import Rounds
 from leakrange.federation.secure import close_secretly
 from leakrange.federation.settings import Federation
@@ -25,17 +29,27 @@ class Drawn:
     def initial(self) -> Arrays:
         return SHARED
 
-    def train(self, shared: Arrays, _: Arrays | None, device: int, number: int) -> tuple[Update, Arrays]:
-        draw = np.random.default_rng([device, number])
-        found = {
-            name: (array + draw.normal(size=array.shape)).astype(array.dtype) if array.ndim else array + 1
-            for name, array in shared.items()
-        }
-        return Update(device, 3 + 7 * device, found, {"loss": float(draw.random())}), {}
+    def train(
+        self,
+        shared: Arrays,
+        states: Mapping[int, Arrays | None],
+        number: int,
+        after: Callable[[float], None] | None = None,  # noqa: ARG002
+    ) -> dict[int, tuple[Update, Arrays]]:
+        return {device: (drawn(shared, device, number), {}) for device in states}
+
+
+def drawn(shared: Arrays, device: int, number: int) -> Update:
+    draw = np.random.default_rng([device, number])
+    found = {
+        name: (array + draw.normal(size=array.shape)).astype(array.dtype) if array.ndim else array + 1
+        for name, array in shared.items()
+    }
+    return Update(device, 3 + 7 * device, found, {"loss": float(draw.random())})
 
 
 def some(count: int) -> list[Update | Lost]:
-    return [Drawn().train(SHARED, None, device, 0)[0] for device in range(count)]
+    return [drawn(SHARED, device, 0) for device in range(count)]
 
 
 def test_a_secure_federation_learns_what_a_plain_one_does() -> None:
@@ -49,6 +63,24 @@ def test_a_secure_federation_learns_what_a_plain_one_does() -> None:
         assert secure.shared[name].dtype == wanted.dtype
         np.testing.assert_allclose(secure.shared[name], wanted, rtol=1e-6, atol=1e-6)
     assert secure.shared["steps"] == 7
+
+
+def test_no_round_is_masked_as_another_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who knows a pair's secret reads both: each is drawn anew, also for the same updates again."""
+    sent: list[dict[int, NDArray[np.generic]]] = []
+
+    def watched(words: NDArray[np.uint64], device: int, seeds: Mapping[int, bytes]) -> Masked:
+        found = masked(words, device, seeds)
+        sent[-1][device] = found.words
+        return found
+
+    monkeypatch.setattr(secure, "masked", watched)
+    for _ in range(2):
+        sent.append({})
+        close_secretly(Rounds(SECURE, SHARED, 0), some(4))
+    assert sorted(sent[0]) == [0, 1, 2, 3]
+    for device, words in sent[0].items():
+        assert (words != sent[1][device]).all()
 
 
 def test_lost_devices_count_for_nothing() -> None:

@@ -93,6 +93,7 @@ def test_the_page_tells_both_adversaries_and_what_they_stand_against(tmp_path: P
     cell = {
         "honesty": 0.815,
         "curiosity": 0.71,
+        "auc": 0.7312,
         "local_curiosity": 0.66,
         "majority": 0.67,
         "majority_target": 0.75,
@@ -107,7 +108,60 @@ def test_the_page_tells_both_adversaries_and_what_they_stand_against(tmp_path: P
     cells.put(PAPER.cell(PAPER.trial(row, 0)), cell)
     page = markdown(PAPER.document([row], 1, cells, "x"))
     assert "| 72.5 | 81.5 | +9.0 | 55.0 | 71.0 | +16.0 | 55.0 | 66.0 | +11.0 |" in page
-    assert "| 67.0, 75.0 | 12.5, 0.0 | 20.0 | 74.0, 84.0 | – | 1 |" in page
+    assert "| 73.1 | 67.0, 75.0 | 12.5, 0.0 | 20.0 | 74.0, 84.0 | – | 1 |" in page
+
+
+@pytest.mark.parametrize(
+    ("hidden", "outcome"),
+    [
+        ((0.64, 0.63, 0.65), "does not hold"),
+        ((0.58, 0.57, 0.59), "holds"),
+        ((0.61, 0.56, 0.62), "unclear"),
+    ],
+    ids=["tells more", "tells less", "either"],
+)
+def test_what_is_said_of_a_fresh_attacker_follows_from_its_auc(
+    hidden: tuple[float, ...], outcome: str, tmp_path: Path
+) -> None:
+    rows, cells = [one(f"2:set=adult,private=gender,level={level}") for level in (0, 0.75)], Cells(tmp_path)
+    for row, areas in zip(rows, ((0.611, 0.6, 0.62), hidden), strict=True):
+        for seed, area in enumerate(areas):
+            cells.put(PAPER.cell(PAPER.trial(row, seed)), {"honesty": 0.8, "majority": 0.67, "auc": area})
+    page = markdown(PAPER.document(rows, 3, cells, "x"))
+    mean = f"{100 * sum(hidden) / 3:.1f}"
+    assert f"| {mean} (" in page
+    [line] = [line for line in page.splitlines() if line.startswith("| λ of .75 hides") and "adult" in line]
+    assert "fresh attacker, by AUC" in line
+    assert "61.0" in line
+    assert mean in line
+    assert line.endswith(f"| {outcome} |")
+
+
+def test_a_rival_is_held_against_the_level_that_the_paper_compares(tmp_path: Path) -> None:
+    cells = Cells(tmp_path)
+    areas = {"TAPPFL": (0.70, 0.711, 0.719), "DPFE": (0.60, 0.61, 0.62), "AT": (0.74, 0.75, 0.76)}
+    rows = [
+        one(f"tasks:set=adult,method={name},level={level}")
+        for name, level in zip(areas, (0.75, 0.5, 0.5), strict=True)
+    ]
+    for row in rows:
+        for seed, area in enumerate(areas[row["method"]]):
+            cells.put(PAPER.cell(PAPER.trial(row, seed)), {"auc": area, "honesty": area})
+    lines = markdown(PAPER.document(rows, 3, cells, "x")).splitlines()
+    said = {line.split(" | ")[0]: line.rpartition(" | ")[2] for line in lines if "tasks |" in line}
+    assert said == {
+        "| DPFE tells a fresh attacker more than λ of .75, by AUC": "does not hold |",
+        "| AT keeps more accuracy than λ of .75": "holds |",
+    }
+
+
+def test_all_devices_train_but_in_the_table_of_the_others() -> None:
+    settings: dict[str, Any] = {"devices": 20, "share": 0.5}
+    _, own = defence("2:set=adult,private=gender,level=0.5", **settings)
+    _, other = defence("chosen:set=adult,private=gender,level=0.5", **settings)
+    assert (own["federation"]["devices"], own["federation"]["share"]) == (20, 0.5)
+    assert "participation" not in own["federation"]
+    assert other["federation"] == {**own["federation"], "participation": "chosen"}
 
 
 @pytest.mark.parametrize("limit", [None, 500])

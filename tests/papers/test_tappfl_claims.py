@@ -12,12 +12,20 @@ from leakrange.papers.representation.paper import RepresentationLearning, Repres
 from tests.embedded import leakrange
 
 BESIDE = Path(__file__).parents[3] / "shared" / "data"
-SETTINGS = {"critics": "small", "lr": 0.1}
+SETTINGS = {
+    "critics": "small",
+    "lr": 0.1,
+    "devices": 20,
+    "share": 0.5,
+    "rounds": 10,
+    "pretraining": 2,
+    "local_epochs": 1,
+}
 
 
 @pytest.mark.slow
 def test_devices_own_adversaries_are_defeated_and_new_ones_are_not(tmp_path: Path) -> None:
-    """Table 2, Adult, gender private."""
+    """Table 2, Adult, gender private, where no device's adversary is out of date."""
     root = Path(os.environ.get("LEAKRANGE_DATA") or BESIDE)
     if not (root / "adult").is_dir():
         pytest.skip("real data set adult is not here: set LEAKRANGE_DATA to the folder that has adult/")
@@ -35,9 +43,10 @@ def test_devices_own_adversaries_are_defeated_and_new_ones_are_not(tmp_path: Pat
     assert kept is not None
     assert hidden is not None
     assert min(kept["honesty"], hidden["honesty"]) > 0.8
-    assert kept["local_nag"] > 0.03
-    assert hidden["local_nag"] < 0.01
-    assert hidden["curiosity"] > hidden["local_curiosity"] + 0.03
+    assert kept["local_nag"] > 0.1
+    assert hidden["local_nag"] < 0.03
+    assert hidden["curiosity"] > hidden["local_curiosity"] + 0.02
     assert hidden["nag"] > 0.08
+    assert hidden["auc"] > 0.7
     for cell in (kept, hidden):
         assert cell["curiosity"] < cell["accuracy_bound"] < cell["loose_accuracy_bound"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor, nn, vmap
+from torch.func import functional_call
 
 from leakrange.data.samples import Samples, names
 from leakrange.data.splits import shuffled, stream
@@ -25,6 +29,9 @@ from leakrange.wire.errors import InvalidInput
 
 __all__ = ["Devices", "Part", "arrays_of", "load_arrays"]
 
+STACKED = 4_000_000
+"""Parameters of devices that are trained side by side, at most; one device's at least."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -40,6 +47,28 @@ class Part:
     def batch(self, chosen: Tensor, others: Tensor) -> Batch:
         """Those at the places ``chosen`` (B,), with the samples at the places ``others`` (B,)."""
         return Batch(self.samples[chosen], self.private[chosen], self.useful[chosen], self.samples[others])
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """Parameters of devices' nets by name, each with an axis in front for the devices."""
+
+    extractor: dict[str, Tensor]
+    game: dict[str, Tensor]
+
+    def part(self, places: slice) -> Stacked:
+        """Views of those of some devices, which take gradients of their own."""
+        return Stacked(
+            *(
+                {name: value.detach()[places] for name, value in each.items()}
+                for each in (self.extractor, self.game)
+            )
+        )
+
+    @staticmethod
+    def of(stacked: Mapping[str, Tensor], place: int) -> dict[str, np.ndarray[Any, Any]]:
+        """A copy of the parameters of one device."""
+        return {name: value[place].detach().cpu().numpy().copy() for name, value in stacked.items()}
 
 
 class Devices:
@@ -96,18 +125,47 @@ class Devices:
         """See `leakrange.federation.learner.Learner.initial`."""
         return self._initial
 
-    def train(self, shared: Arrays, state: Arrays | None, device: int, number: int) -> tuple[Update, Arrays]:
-        """See `leakrange.federation.learner.Learner.train`."""
-        own = self.part(self.parts[device])
-        load_arrays(self.extractor, shared)
-        load_arrays(self.game, self._fresh(device) if state is None else state)
+    def train(
+        self,
+        shared: Arrays,
+        states: Mapping[int, Arrays | None],
+        number: int,
+        after: Callable[[float], None] | None = None,
+    ) -> dict[int, tuple[Update, Arrays]]:
+        """See `leakrange.federation.learner.Learner.train`. Devices are trained side by side, so many at a
+        time that their parameters stay below `STACKED`; each takes the steps that it would take alone."""
+        modules = (self.extractor, self.game)
+        size = sum(value.numel() for module in modules for value in module.parameters())
+        # A step is for devices that have batches of one size: those with more samples stand before others.
+        order = sorted(states, key=lambda device: (-len(self.parts[device]), device))
+        trained: dict[int, tuple[Update, Arrays]] = {}
+        at_once = max(1, STACKED // size)
+        for begin in range(0, len(order), at_once):
+            devices = {device: states[device] for device in order[begin : begin + at_once]}
+            trained.update(self._side_by_side(shared, devices, number))
+            if after:
+                after(len(trained) / len(order))
+        return trained
+
+    def _side_by_side(
+        self, shared: Arrays, states: Mapping[int, Arrays | None], number: int
+    ) -> dict[int, tuple[Update, Arrays]]:
+        """`train` for devices in descending order of their samples."""
+        nets = Stacked(
+            self._stacked([shared] * len(states)),
+            self._stacked([self._fresh(each) if state is None else state for each, state in states.items()]),
+        )
+        parts = [self.part(self.parts[device]) for device in states]
+        draws = [stream(self.recipe.seed, f"device {device} in round {number}") for device in states]
         against = 0.0 if number < self.federation.pretraining else self.game.against
-        draw = stream(self.recipe.seed, f"device {device} in round {number}")
-        told: dict[str, float] = {}
         for _ in range(self.federation.local_epochs):
-            told = self._epoch(own, against, draw)
-        trained = self.link.sent(shared, arrays_of(self.extractor), draw)
-        return Update(device, len(own), trained, told), arrays_of(self.game)
+            losses = self._epoch(nets, parts, against, draws)
+        trained: dict[int, tuple[Update, Arrays]] = {}
+        for place, device in enumerate(states):
+            sent = self.link.sent(shared, nets.of(nets.extractor, place), draws[place])
+            told = {"adversary_loss": float(losses[place, 0]), "loss": float(losses[place, 1])}
+            trained[device] = Update(device, len(parts[place]), sent, told), nets.of(nets.game, place)
+        return trained
 
     def part(self, places: np.ndarray[Any, Any]) -> Part:
         """The samples at these places."""
@@ -134,39 +192,67 @@ class Devices:
         with seeded(int(digest([self.recipe.seed, "game", device])[:12], 16)):
             return arrays_of(self.link.game(self.sizes))
 
-    def _epoch(self, own: Part, against: float, draw: np.random.Generator) -> dict[str, float]:
-        """One pass through a device's samples; the mean losses of the adversary and of what keeps the
-        features useful."""
+    def _stacked(self, arrays: Sequence[Arrays]) -> dict[str, Tensor]:
+        return {
+            name: torch.from_numpy(np.stack([each[name] for each in arrays])).to(self.device)
+            for name in arrays[0]
+        }
+
+    def _epoch(
+        self, nets: Stacked, parts: Sequence[Part], against: float, draws: Sequence[np.random.Generator]
+    ) -> Tensor:
+        """One pass of each device through its samples, in batches; the mean losses (D, 2) of the adversaries
+        and of what keeps the features useful."""
         self.extractor.train()
         self.game.train()
-        order, others = (torch.from_numpy(shuffled(draw, len(own))).to(self.device) for _ in range(2))
         size = self.recipe.schedule.batch
-        batches = zip(torch.split(order, size), torch.split(others, size), strict=True)
-        inferring = keeping = 0.0
-        for chosen, apart in batches:
-            found = self._step(own.batch(chosen, apart), against)
-            inferring += found[0] * len(chosen)
-            keeping += found[1] * len(chosen)
-        return {"adversary_loss": inferring / len(own), "loss": keeping / len(own)}
+        drawn = [
+            part.batch(*(torch.from_numpy(shuffled(draw, len(part))).to(self.device) for _ in range(2)))
+            for part, draw in zip(parts, draws, strict=True)
+        ]
+        counts = torch.tensor([len(part) for part in parts])
+        losses = torch.zeros(len(parts), 2)
+        for begin in range(0, int(counts.max()), size):
+            batches = (counts - begin).clamp(0, size).tolist()
+            for length, group in groupby(range(len(parts)), key=batches.__getitem__):
+                if not length:
+                    continue
+                places = list(group)
+                columns = zip(*(drawn[place].columns(begin, begin + length) for place in places), strict=True)
+                batch = Batch(*map(torch.stack, columns))
+                found = self._step(nets.part(slice(places[0], places[-1] + 1)), batch, against)
+                losses[places[0] : places[-1] + 1] += length * found.cpu()
+        return losses / counts[:, None]
 
-    def _step(self, batch: Batch, against: float) -> tuple[float, float]:
+    def _step(self, nets: Stacked, batch: Batch, against: float) -> Tensor:
         """Every net moves by the gradient of its own loss; the extractor by that of
-        ``against * revealing + (1 - against) * keeping`` (TAPPFL, Algorithm 1). One pass through each net."""
-        features = self.extractor(batch.samples)
+        ``against * revealing + (1 - against) * keeping`` (TAPPFL, Algorithm 1). One pass through each net.
+
+        All have one more axis in front, of the devices; gives the losses (D, 2) before the step."""
+        for value in (*nets.extractor.values(), *nets.game.values()):
+            value.requires_grad_()
+        features = vmap(partial(functional_call, self.extractor))(nets.extractor, batch.samples)
         seen = features.detach().requires_grad_()
-        inferring = self.game.inferring(seen, batch)
-        keeping = self.game.keeping(seen, batch)
-        revealing = self.game.revealing(seen, batch, inferring)
-        own = list(self.game.parameters())
-        moves = torch.autograd.grad(inferring + keeping, own, retain_graph=True, allow_unused=True)
-        total = against * revealing + (1.0 - against) * keeping
-        (pull,) = torch.autograd.grad(total, seen)
-        shared = list(self.extractor.parameters())
-        moves += torch.autograd.grad(features, shared, pull)
+        # Devices share nothing, so the gradient of the sum is each one's own.
+        inferring, keeping, revealing = vmap(self._losses)(nets.game, seen, *batch.columns())
+        own, shared = list(nets.game.values()), list(nets.extractor.values())
+        (pull,) = torch.autograd.grad(revealing.sum(), seen, retain_graph=True)
+        pull = against * pull
+        moves = []
+        for loss, weight in ((inferring, 0.0), (keeping, 1.0 - against)):
+            *found, towards = torch.autograd.grad(loss.sum(), [*own, seen], allow_unused=True)
+            moves += [(value, move) for value, move in zip(own, found, strict=True) if move is not None]
+            pull = pull + weight * towards
+        moves += zip(shared, torch.autograd.grad(features, shared, pull), strict=True)
         with torch.no_grad():
-            pairs = [(p, g) for p, g in zip([*own, *shared], moves, strict=True) if g is not None]
-            torch._foreach_add_([p for p, _ in pairs], [g for _, g in pairs], alpha=-self.recipe.schedule.lr)
-        return float(inferring.detach()), float(keeping.detach())
+            values, gradients = zip(*moves, strict=True)
+            torch._foreach_add_(values, gradients, alpha=-self.recipe.schedule.lr)
+        return torch.stack([inferring, keeping], dim=1).detach()
+
+    def _losses(self, game: dict[str, Tensor], features: Tensor, *batch: Tensor) -> tuple[Tensor, ...]:
+        """Those of one device's batch (`Game.forward`)."""
+        losses: tuple[Tensor, ...] = functional_call(self.game, game, (features, Batch(*batch)))
+        return losses
 
 
 def arrays_of(module: nn.Module) -> dict[str, np.ndarray[Any, Any]]:

@@ -1,4 +1,4 @@
-"""A federation in one process: the devices take their turns. For studies on one machine."""
+"""A federation in one process: the devices train together. For studies on one machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from leakrange.federation.learner import Learner
 from leakrange.federation.rounds import Rounds
 from leakrange.federation.secure import close_secretly
-from leakrange.federation.updates import Arrays, Update
+from leakrange.federation.updates import Arrays
 
 __all__ = ["States", "one_round"]
 
@@ -23,15 +23,12 @@ def one_round(
     after: Callable[[float], None] | None = None,
 ) -> dict[str, float]:
     """Go through the next round; gives its entry of the history, with its ``seconds``. ``states`` is what the
-    devices keep, and is changed. ``after`` is told after each device which share of them is through."""
+    devices keep, and is changed. ``after`` is told which share of the devices is through."""
     began = time.perf_counter()
-    chosen = rounds.chosen()
-    updates: list[Update] = []
-    for done, device in enumerate(chosen, 1):
-        update, states[device] = learner.train(rounds.shared, states.get(device), device, rounds.number)
-        updates.append(update)
-        if after:
-            after(done / len(chosen))
+    before = {device: states.get(device) for device in rounds.training()}
+    trained = learner.train(rounds.shared, before, rounds.number, after)
+    states.update({device: state for device, (_, state) in trained.items()})
+    updates = [trained[device][0] for device in rounds.chosen()]
     close = close_secretly if rounds.federation.secure else Rounds.close
     entry = close(rounds, updates)
     entry["seconds"] = time.perf_counter() - began

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from leakrange.federation.updates import Arrays, Update
@@ -10,17 +11,24 @@ __all__ = ["Learner"]
 
 
 class Learner(Protocol):
-    """Trains for any device of a federation. It holds nothing of one device when it trains for the next."""
+    """Trains for any devices of a federation. It holds nothing of them from one call to the next."""
 
     def initial(self) -> Arrays:
         """The shared parameters before the first round; the same each time."""
         ...
 
-    def train(self, shared: Arrays, state: Arrays | None, device: int, number: int) -> tuple[Update, Arrays]:
-        """What ``device`` makes of the ``shared`` parameters in the round of that ``number``.
+    def train(
+        self,
+        shared: Arrays,
+        states: Mapping[int, Arrays | None],
+        number: int,
+        after: Callable[[float], None] | None = None,
+    ) -> dict[int, tuple[Update, Arrays]]:
+        """What each of some devices makes of the ``shared`` parameters in the round of that ``number``.
 
-        ``state`` is what the device alone has kept of the last round in which it took part, None in its
-        first; what it is to keep now is given back beside the update. The result depends on these arguments
-        and the recipe alone.
+        ``states`` is, by their numbers, what each device alone has kept of the last round in which it
+        trained, None in its first; what it is to keep now is given back beside its update. The result of a
+        device depends on its own state, the other arguments and the recipe; not on the other devices, but for
+        the rounding of sums. ``after`` is told now and then which share of the devices is through.
         """
         ...

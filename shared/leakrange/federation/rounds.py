@@ -43,14 +43,19 @@ class Rounds:
         return self.number >= self.federation.all_rounds
 
     def chosen(self, number: int | None = None) -> list[int]:
-        """The devices that take part in the round of that ``number`` (None: the next), ascending; the same
-        for the same seed."""
+        """The devices whose updates the server takes in the round of that ``number`` (None: the next),
+        ascending; the same for the same seed."""
         number = self.number if number is None else number
         order = shuffled(stream(self.seed, f"round {number}"), self.federation.devices)
         return sorted(int(device) for device in order[: self.federation.participants])
 
+    def training(self) -> list[int]:
+        """The devices that train in the next round, ascending: the chosen ones among them."""
+        everybody = self.federation.participation == "all"
+        return list(range(self.federation.devices)) if everybody else self.chosen()
+
     def turns(self) -> list[int]:
-        """In how many past rounds each device was to take part."""
+        """In how many past rounds each device was to send an update."""
         turns = [0] * self.federation.devices
         for number in range(self.number):
             for device in self.chosen(number):

@@ -20,8 +20,12 @@ class Dirichlet(BaseModel):
 
 
 class Federation(BaseModel):
-    """So many ``devices`` share the training samples out between them, and a ``share`` of them takes part in
-    each of the ``rounds``. A device that takes part goes ``local_epochs`` times through its samples.
+    """So many ``devices`` share the training samples out between them. In each of the ``rounds`` the server
+    averages what a ``share`` of them, drawn anew, has learned.
+
+    ``participation``: "all" devices train in every round, and those that are not drawn keep their nets and
+    send nothing (TAPPFL, Algorithm 1, lines 3 to 5 and 22); or those that are "chosen" train alone, and what
+    the others keep is out of date. A device that trains goes ``local_epochs`` times through its samples.
 
     ``split``: "iid" deals the samples out at random in equal parts, see `Dirichlet` for the other way. Before
     the rounds come ``pretraining`` rounds, in which nothing is hidden yet. The server refuses an update that
@@ -33,6 +37,7 @@ class Federation(BaseModel):
 
     devices: Annotated[int, Field(ge=2, le=10_000)] = 100
     share: Annotated[float, Field(gt=0.0, le=1.0)] = 0.1
+    participation: Literal["all", "chosen"] = "all"
     rounds: Annotated[int, Field(ge=1, le=1_000)] = 20
     pretraining: Annotated[int, Field(ge=0, le=1_000)] = 10
     local_epochs: Annotated[int, Field(ge=1, le=1_000)] = 10
@@ -48,7 +53,7 @@ class Federation(BaseModel):
 
     @property
     def participants(self) -> int:
-        """How many devices take part in a round; one at least."""
+        """Of how many devices the server takes updates in a round; one at least."""
         return max(1, round(self.share * self.devices))
 
     @property

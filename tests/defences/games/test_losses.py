@@ -89,7 +89,7 @@ def test_the_gaussian_estimate_is_the_closed_form_where_features_are_gaussian(sh
     features = torch.from_numpy(drawn.normal(size=(len(private), 2)) * deviations)
     mixture = share * 9.0 + (1 - share)
     wanted = 0.5 * (np.log(mixture) - share * np.log(9.0))
-    found = float(gaussian_information(features, torch.from_numpy(private), floor=0.0))
+    found = float(gaussian_information(features, torch.from_numpy(private), 2, floor=0.0))
     assert found == pytest.approx(wanted, abs=0.01)
 
 
@@ -99,8 +99,17 @@ def test_the_gaussian_estimate_sees_classes_of_different_means_and_counts_consta
     features = drawn.normal(size=(len(private), 2)) * [1.0, 0.0]
     features[:, 0] += 2.0 * private
     wanted = 0.5 * np.log(1.0 + 4.0 * 2.0 / 3.0)
-    found = gaussian_information(torch.from_numpy(features), torch.from_numpy(private), floor=1e-3)
+    found = gaussian_information(torch.from_numpy(features), torch.from_numpy(private), 3, floor=1e-3)
     assert float(found) == pytest.approx(wanted, abs=0.01)
+
+
+def test_the_gaussian_estimate_of_a_small_batch_has_the_variances_of_maximum_likelihood() -> None:
+    features = np.array([[1.0, 4.0], [3.0, -2.0], [0.0, 1.0], [7.0, 2.5], [-1.0, 9.0]])
+    private = np.array([0, 0, 1, 1, 1])
+    at_large, one, other = (np.log(part.var(axis=0)).sum() for part in (features, features[:2], features[2:]))
+    wanted = 0.5 * (at_large - 0.4 * one - 0.6 * other)
+    found = gaussian_information(torch.from_numpy(features), torch.from_numpy(private), 2, floor=0.0)
+    assert float(found) == pytest.approx(wanted, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +117,7 @@ def test_the_gaussian_estimate_sees_classes_of_different_means_and_counts_consta
 )
 def test_the_gaussian_estimate_is_zero_without_two_classes_of_two(private: list[int]) -> None:
     features = torch.tensor([[1.0], [2.0], [9.0]], requires_grad=True)
-    found = gaussian_information(features, torch.tensor(private))
+    found = gaussian_information(features, torch.tensor(private), 3)
     found.backward()
     assert float(found.detach()) == 0.0
     assert features.grad is not None

@@ -11,7 +11,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.special import softmax
+from scipy.special import rel_entr, softmax
 from scipy.stats import chisquare
 
 from leakrange.attacks import attacks
@@ -68,7 +68,7 @@ def test_a_fresh_classifier_finds_the_useful_attribute_and_not_the_private_one(r
 def test_its_record_tells_what_was_known_before_and_what_came_of_it(ready: Ready) -> None:
     history, told = ready.trained.history, ready.trained.told
     assert [entry["epoch"] for entry in history] == list(range(1, 31))
-    before, privacy = told["estimates"], told["privacy"]["s"]
+    before, privacy = told["estimates"], told["privacy"]["train"]["s"]
     assert (before["lambda"], before["mu"]) == (1.0, 0.2)
     assert before["constant"] == pytest.approx(0.8 * math.log(64) - before["entropy"]["y"] + 1.0)
     assert before["entropy"]["y"] == pytest.approx(math.log(2), abs=1e-3)
@@ -92,6 +92,26 @@ def test_its_record_tells_what_was_known_before_and_what_came_of_it(ready: Ready
     assert rows[0] == pytest.approx(rows[1], abs=0.1)
     chosen = given.where("train")[told["substitutes"]]
     np.testing.assert_array_equal(given.values[chosen], ready.trained.module.get_buffer("substitutes"))
+
+
+def test_what_substitutes_tell_is_told_of_held_out_samples_as_well(ready: Ready) -> None:
+    """Beside that of the training samples, of which they were made to tell little; against a count of what
+    each class of samples is replaced by."""
+    given, module = ready.samples, ready.trained.module
+    found = {}
+    for split in ("train", "test"):
+        rows = given.where(split)
+        with torch.inference_mode():
+            chances = (
+                module(to_input(torch.from_numpy(given.values[rows]), given.spec)).exp().double().numpy()
+            )
+        hidden = given.labels["s"][rows]
+        of_class = np.stack([chances[hidden == one].mean(axis=0) for one in (0, 1)])
+        shares = np.bincount(hidden) / len(hidden)
+        found[split] = float((shares[:, None] * rel_entr(of_class, shares @ of_class)).sum())
+    told = {split: of["s"]["information"] for split, of in ready.trained.told["privacy"].items()}
+    assert {split: told[split] for split in found} == pytest.approx(found, rel=1e-3)
+    assert abs(found["test"] / found["train"] - 1.0) > 0.1  # so that the two are not confused
 
 
 def test_the_same_recipe_gives_the_same_obfuscator_and_the_one_of_its_version(ready: Ready) -> None:
@@ -177,8 +197,11 @@ def test_any_number_of_attributes_can_be_hidden_or_kept(private: Any, useful: An
     link = {"private": private, "useful": useful, "net": "conv-1d", "epochs": 2, "batch": 64, "embedding": 8}
     _, (recipe,) = DefenceChain.parse([{"pass": link}]).planned(data, 0)
     trained = train_defence(recipe, load(data))
-    assert set(trained.told["privacy"]) == set([private] if isinstance(private, str) else private)
-    assert trained.module.get_buffer("gammas").shape == (len(trained.told["privacy"]), 180)
+    hidden = [private] if isinstance(private, str) else private
+    assert {split: set(of) for split, of in trained.told["privacy"].items()} == {
+        split: {*hidden} for split in ("train", "validation", "test")
+    }
+    assert trained.module.get_buffer("gammas").shape == (len(hidden), 180)
     assert all(math.isfinite(value) for entry in trained.history for value in entry.values())
 
 
@@ -257,6 +280,11 @@ def test_a_sticky_link_gives_a_sample_the_same_substitute_and_another_key_anothe
     np.testing.assert_array_equal(shown(b"one", 1), first)
     np.testing.assert_array_equal(shown(b"one", 2, samples[::-1]), first[::-1])
     assert (shown(b"two", 0) != first).any(axis=1).mean() > 0.5
+    # Nor can uploads under two artifacts be linked, even where these hold the same weights.
+    renamed = DefenceChain.parse([{"pass": chain.spec()[0]["pass"] | {"artifact": "f" * 64}}])
+    bound = renamed.bound(lambda _: ready.load(str(chain.spec()[0]["pass"]["artifact"])), b"one")
+    linked = bound.obfuscate(samples, given.spec, np.random.default_rng(0))
+    assert (linked != first).any(axis=1).mean() > 0.5
     fresh = [
         ready.planned.bound(ready.load).obfuscate(samples, given.spec, np.random.default_rng(seed))
         for seed in (0, 1)

@@ -22,7 +22,7 @@ from leakrange.defences.trained import DefenceConfig
 from leakrange.defences.training import DefenceTraining, train_defence
 from leakrange.jobs.recipe import DataSpec, NetSpec, OptimiserSpec, TrainingRecipe
 from leakrange.nets.classifier import to_input
-from leakrange.providers.loop import seeded
+from leakrange.providers.loop import Lessons, seeded
 from leakrange.wire.samples import SampleSpec
 from tests.defences.input.conftest import DATA, SPECS, Ready, some
 
@@ -148,6 +148,25 @@ def test_adversaries_of_ppdar_begin_anew_by_turns_but_for_the_last_epochs(ready:
     learners = {id(each) for one in training.trainee.optimisers() for each in one.parameters}
     assert learners >= {id(each) for net in after for each in net.parameters()}
     assert not learners & {id(each) for each in before[1].parameters()}
+
+
+def test_the_adversary_that_is_told_is_the_one_that_does_best_on_training_samples(ready: Ready) -> None:
+    _, recipe = planned("ppdar", adversaries=2)
+    with seeded(3):
+        training: Any = DefenceTraining(recipe, ready.samples)
+    for constant, adversary in enumerate(training.trainee.adversaries):
+        adversary.head[-1].weight.data.zero_()
+        adversary.head[-1].bias.data.copy_(torch.eye(2)[constant])
+    samples = torch.from_numpy(ready.samples.values[:10].copy())
+    useful = torch.zeros(10, 1, dtype=torch.int64)
+    ones = {"train": 6, "validation": 3, "test": 2}
+    parts = {
+        split: Lessons(samples, useful, (torch.arange(10) < count).long()[:, None])
+        for split, count in ones.items()
+    }
+    figures = training.trainee.outcome(parts).figures
+    told = {split: figures[split]["adversary s"] for split in ones}
+    assert told == pytest.approx({"train": 0.6, "validation": 0.3, "test": 0.2})
 
 
 @pytest.mark.parametrize("name", ["adv", "bdq", "ppdar", "spact"])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from leakrange.data import Samples
+from leakrange.defences.extractor_training import finished
 from leakrange.defences.federated import Devices
 from leakrange.defences.representation import representation_defences
 from leakrange.federation.in_process import States, one_round
@@ -38,8 +39,35 @@ def test_a_round_moves_every_parameter_and_every_net_that_a_device_keeps(name: s
         assert np.isfinite(found).all()
     for device, state in states.items():
         assert not same(state, devices._fresh(device))
-    for entry in server.history:
-        assert {"adversary_loss", "loss"} <= set(entry)
+    first, last = server.history
+    updates = [each for each, _ in devices.train(devices.initial(), dict.fromkeys(states), 0).values()]
+    chosen = [each for each in updates if each.device in server.chosen(0)]
+    for figure in ("adversary_loss", "loss"):
+        told = np.average(
+            [each.figures[figure] for each in chosen], weights=[each.samples for each in chosen]
+        )
+        assert first[figure] == pytest.approx(told, rel=1e-4)
+        assert last[figure] != first[figure]
+
+
+def test_pretraining_rounds_do_not_hide_and_the_first_after_them_does(points: Samples) -> None:
+    sent: dict[int, list[Arrays]] = {0: [], 1: []}
+    for strength in (0.0, 0.9):
+        devices = Devices(recipe_of("tappfl", strength=strength), points)
+        assert devices.federation.pretraining == 1
+        for number, shared in sent.items():
+            update, _ = devices.train(devices.initial(), {2: None}, number)[2]
+            shared.append(update.shared)
+    assert same(*sent[0])
+    assert not same(*sent[1])
+
+
+def test_adversaries_of_devices_are_judged_on_test_samples(points: Samples) -> None:
+    server, states, devices = after("tappfl", points, 1)
+    figures = finished(devices, server, states, 0.0).figures["test"]
+    hidden = points.labels["s"][points.where("test")]
+    assert figures["samples"] == len(hidden)
+    assert figures["majority s"] == pytest.approx(np.bincount(hidden).max() / len(hidden))
 
 
 @pytest.mark.parametrize("name", sorted(representation_defences))
@@ -50,6 +78,6 @@ def test_the_same_seed_gives_the_same_extractor(name: str, points: Samples) -> N
     assert all(same(states[device], again[device]) for device in states)
     # and a device goes on from what it kept
     device = next(iter(states))
-    kept, _ = devices.train(first.shared, states[device], device, 2)
-    fresh, _ = devices.train(first.shared, None, device, 2)
+    kept, _ = devices.train(first.shared, {device: states[device]}, 2)[device]
+    fresh, _ = devices.train(first.shared, {device: None}, 2)[device]
     assert not same(kept.shared, fresh.shared)

@@ -26,6 +26,12 @@ def test_draws_have_the_mean_and_covariance_of_probabilistic_pca(rank: int) -> N
     np.testing.assert_allclose(np.cov(drawn.T), expected, atol=0.02 * size)
 
 
+def test_draws_of_fewer_samples_than_values_vary_as_much_as_the_samples_do() -> None:
+    samples = correlated(9, 40)
+    drawn = principal_normal(samples, rank=3)(20_000, np.random.default_rng(1))
+    assert drawn.var(axis=0).sum() == pytest.approx(samples.var(axis=0, ddof=1).sum(), rel=0.03)
+
+
 def test_draws_lie_in_no_subspace_that_few_samples_span() -> None:
     """Whoever saw that subspace would tell exactly which records lie in it."""
     samples = correlated(9, 40)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import adaptive_avg_pool2d, interpolate, one_hot
+from torch.nn.functional import adaptive_avg_pool2d, interpolate
 
 from leakrange.defences.games import CriticSize
 from leakrange.defences.games.game import Sizes
@@ -68,7 +68,8 @@ class Critic(nn.Module):
 
     def forward(self, samples: Tensor, features: Tensor, private: Tensor) -> Tensor:
         """Samples (B, ...), features (B, N) and classes (B,) to (B,)."""
-        classes = one_hot(private, self.classes).to(features.dtype)
+        known = torch.arange(self.classes, device=private.device)
+        classes = (private[:, None] == known).to(features.dtype)  # one_hot looks at values: no vmap over it
         if self.maps is None:
             if self.shrunk:
                 samples = adaptive_avg_pool2d(samples, SIDE)

@@ -34,6 +34,10 @@ class Batch:
     useful: Tensor
     others: Tensor
 
+    def columns(self, begin: int = 0, end: int | None = None) -> tuple[Tensor, ...]:
+        """All four, of the samples from ``begin`` up to ``end``."""
+        return tuple(each[begin:end] for each in (self.samples, self.private, self.useful, self.others))
+
 
 class Game(nn.Module, ABC):
     """The nets that one device keeps to itself.
@@ -56,6 +60,14 @@ class Game(nn.Module, ABC):
         """What the extractor makes as small as it can, so that the private attribute stays hidden: the
         adversary's loss with the other sign."""
         return -inferring
+
+    def forward(self, features: Tensor, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """The losses of a batch: of the adversary, of what keeps the features useful, and what the
+        extractor makes small so that the attribute stays hidden. `torch.vmap` goes over it: no loss may
+        depend on values by branches or by shapes."""
+        inferring = self.inferring(features, batch)
+        revealing = self.revealing(features, batch, inferring)
+        return inferring, self.keeping(features, batch), revealing
 
     @abstractmethod
     def keeping(self, features: Tensor, batch: Batch) -> Tensor:

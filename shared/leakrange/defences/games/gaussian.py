@@ -6,7 +6,8 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from leakrange.defences.games.game import Batch
+from leakrange.defences.games import CriticSize
+from leakrange.defences.games.game import Batch, Sizes
 from leakrange.defences.games.task import TaskGame
 
 __all__ = ["GaussianGame", "gaussian_information"]
@@ -20,15 +21,19 @@ class GaussianGame(TaskGame):
     attribute from the features as they come, and tells how well that goes; the extractor does not feel it.
     """
 
+    def __init__(self, sizes: Sizes, against: float, size: CriticSize) -> None:
+        super().__init__(sizes, against, size)
+        self.classes = sizes.private
+
     @override
     def revealing(self, features: Tensor, batch: Batch, inferring: Tensor) -> Tensor:
         """See `Game.revealing`: the estimate, in nats."""
-        return gaussian_information(features, batch.private)
+        return gaussian_information(features, batch.private, self.classes)
 
 
-def gaussian_information(features: Tensor, private: Tensor, floor: float = FLOOR) -> Tensor:
-    """An estimate of I(r; u) in nats for features r (B, N) and classes u (B,), as if each feature were
-    Gaussian, given the class and at large, and independent of the others:
+def gaussian_information(features: Tensor, private: Tensor, classes: int, floor: float = FLOOR) -> Tensor:
+    """An estimate of I(r; u) in nats for features r (B, N) and u (B,) of so many ``classes``, as if
+    each feature were Gaussian, given the class and at large, and independent of the others:
     ½·Σ log var(r) - Σ_u p(u)·½·Σ log var(r|u).
 
     ``floor`` is added to every variance, so that a constant feature counts nothing. A class with fewer than
@@ -36,17 +41,18 @@ def gaussian_information(features: Tensor, private: Tensor, floor: float = FLOOR
     classes the estimate is 0. Few samples of a class make it too high. It can also exceed the entropy of u,
     which I(r; u) cannot.
     """
-    classes, numbers = torch.unique(private, return_counts=True)
-    classes = classes[numbers > 1]
-    if len(classes) < 2:
-        return features.sum() * 0.0
-    kept = features[torch.isin(private, classes)]
-    spread = _log_variances(kept, floor)
-    for each in classes:
-        own = features[private == each]
-        spread = spread - len(own) / len(kept) * _log_variances(own, floor)
-    return spread / 2.0
+    member = (private[:, None] == torch.arange(classes, device=private.device)).to(features.dtype)
+    member = member * (member.sum(dim=0) > 1)
+    numbers = member.sum(dim=0)
+    shares = numbers / numbers.sum().clamp(min=1.0)
+    spread = _log_variances(features, member.sum(dim=1), floor)
+    for each in range(classes):
+        spread = spread - shares[each] * _log_variances(features, member[:, each], floor)
+    return torch.where((numbers > 0).sum() > 1, spread / 2.0, 0.0)
 
 
-def _log_variances(features: Tensor, floor: float) -> Tensor:
-    return torch.log(features.var(dim=0, correction=0) + floor).sum()
+def _log_variances(features: Tensor, weights: Tensor, floor: float) -> Tensor:
+    """Of the features (B, N) of samples whose weight (B,) is 1, and not 0."""
+    shares = (weights / weights.sum().clamp(min=1.0))[:, None]
+    apart = features - (shares * features).sum(dim=0)
+    return torch.log((shares * apart.square()).sum(dim=0) + floor).sum()

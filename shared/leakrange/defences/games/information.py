@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from leakrange.defences.games import CriticSize
@@ -20,6 +21,6 @@ class InformationGame(Game):
 
     def keeping(self, features: Tensor, batch: Batch) -> Tensor:
         """The JSD loss: pairs that do not belong together are made with independent samples."""
-        joint = self.critic(batch.samples, features, batch.private)
-        apart = self.critic(batch.others, features, batch.private)
+        shown, classes = features.repeat(2, 1), batch.private.repeat(2)
+        joint, apart = self.critic(torch.cat([batch.samples, batch.others]), shown, classes).chunk(2)
         return -mutual_information(joint, apart)

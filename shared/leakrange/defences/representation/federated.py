@@ -64,6 +64,7 @@ class FederatedRepresentation(Trained[T], RepresentationDefence[T]):
     docstring for how to write one."""
 
     paper: ClassVar[str] = "TAPPFL"
+    version: ClassVar[int] = 2
 
     @abstractmethod
     def game(self, sizes: Sizes) -> Game:

@@ -54,10 +54,10 @@ def class_joint(joint: Values, theirs: NDArray[np.int64]) -> Values:
     return found
 
 
-def sample_deltas(module: Substitution, inputs: Tensor) -> Values:
-    """δ of each sample and private attribute (N, M), by the ``gammas`` of ``module``: the mean over the
-    sample's substitutes (see `deltas`)."""
-    each = torch.from_numpy(deltas(module.gammas.double().numpy())).float().T
+def sample_deltas(module: Substitution, inputs: Tensor, gammas: Values) -> Values:
+    """δ of each sample and private attribute (N, M), by the ``gammas`` (M, K) of substitutes: the mean over
+    the sample's substitutes (see `deltas`)."""
+    each = torch.from_numpy(deltas(gammas)).float().T
     found = torch.cat([p @ each for _, p in _chances(module, inputs)])
     mean: Values = found.double().clamp_max(1.0).numpy()  # rounding can lead beyond 1
     return mean

@@ -1,4 +1,4 @@
-"""In which order the paper finds TAPPFL's levels of privacy."""
+"""In which order the paper finds TAPPFL's levels of privacy, and TAPPFL and its rivals."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from leakrange.papers.orderings import Claim
 
 __all__ = ["CLAIMS"]
 
-STALE = "a device trains in two or three rounds of all: its adversary is out of date (docs/representation.md)"
+KEPT = {"level": "0", "method": "TAPPFL"}
+HIDDEN = {"level": "0.75", "method": "TAPPFL"}
 
 CLAIMS = (
+    Claim("λ of .75 hides more than 0 from the devices' own adversaries", KEPT, HIDDEN, "local_curiosity"),
+    Claim("λ of .75 hides more than 0 from a fresh attacker", KEPT, HIDDEN, "curiosity"),
+    Claim("λ of .75 hides more than 0 from a fresh attacker, by AUC", KEPT, HIDDEN, "auc"),
+    Claim("λ of .75 costs accuracy against 0", KEPT, HIDDEN, "honesty"),
     Claim(
-        "λ of .75 hides more than 0 from the devices' own adversaries",
-        {"level": "0", "method": "TAPPFL"},
-        {"level": "0.75"},
-        "local_curiosity",
-    ),
-    Claim(
-        "λ of .75 hides more than 0 from a fresh attacker",
-        {"level": "0", "method": "TAPPFL"},
-        {"level": "0.75"},
+        "DPFE tells a fresh attacker more than λ of .75",
+        {"method": "DPFE"},
+        HIDDEN,
         "curiosity",
-        why=STALE,
+        apart=("level",),
     ),
     Claim(
-        "λ of .75 costs accuracy against 0",
-        {"level": "0", "method": "TAPPFL"},
-        {"level": "0.75"},
-        "honesty",
-        why="the small net is far below the accuracy that there is to lose",
+        "DPFE tells a fresh attacker more than λ of .75, by AUC",
+        {"method": "DPFE"},
+        HIDDEN,
+        "auc",
+        apart=("level",),
     ),
+    Claim("AT keeps more accuracy than λ of .75", {"method": "AT"}, HIDDEN, "honesty", apart=("level",)),
 )
