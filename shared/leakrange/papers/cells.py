@@ -1,7 +1,8 @@
 """Measured cells: one file for each paper, beside the models that they were measured on.
 
-A cell is named by all that decides it, the versions of what trains and measures among it, so that a
-reproduction that is interrupted, extended or repeated measures only what is new. The files of
+A cell is named by all that decides it, the versions of what trains and attacks among it, and says which
+metrics it holds in a later version than the first. So a reproduction that is interrupted, extended or
+repeated measures only what is new, and never shows what today's code would not make. The files of
 ``docs/results`` are such files: copied into a store, they count as measured there.
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from leakrange.metrics import described
 from leakrange.wire.digests import digest
 from leakrange.wire.disk import room_in
 from leakrange.wire.errors import InvalidArtifact
@@ -32,10 +34,10 @@ class Cells:
         self.root = root
 
     def get(self, identity: list[Any]) -> Cell | None:
-        """The cell of an identity (JSON values), or None where it was not measured yet. Raises
-        `InvalidArtifact` for a file that is damaged."""
+        """The cell of an identity (JSON values), or None where it was not measured yet, or by another version
+        of a metric that it holds. Raises `InvalidArtifact` for a file that is damaged."""
         entry = _entries(self._file(identity)).get(digest(identity))
-        return None if entry is None else entry["cell"]
+        return entry["cell"] if entry and entry.get("metrics", {}) == _raised(entry["cell"]) else None
 
     def put(self, identity: list[Any], cell: Cell) -> None:
         """Keep a cell: whole, or not at all."""
@@ -44,13 +46,21 @@ class Cells:
             self.root.mkdir(parents=True, exist_ok=True)
             with file.with_suffix(".lock").open("ab") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
-                kept = _entries(file) | {digest(identity): {"identity": identity, "cell": cell}}
+                versions = _raised(cell)
+                entry = {"identity": identity, "cell": cell} | ({"metrics": versions} if versions else {})
+                kept = _entries(file) | {digest(identity): entry}
                 new = file.with_suffix(".new")
                 new.write_bytes(_written(kept))
                 new.replace(file)
 
     def _file(self, identity: list[Any]) -> Path:
         return self.root / f"{identity[0]}.json"
+
+
+def _raised(cell: Cell) -> dict[str, int]:
+    """The versions above 1 of the metrics that a cell holds."""
+    declared = {name: described(name).version for name in cell}
+    return {name: version for name, version in declared.items() if version > 1}
 
 
 def _written(entries: dict[str, Any]) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -22,8 +23,10 @@ from leakrange.scenario.results import TrialResult
 
 __all__ = ["Measured", "Paper", "PaperSettings"]
 
+NOT_MEASURED = "not measured with this version"
+
 Measured = Mapping[Row, Sequence[Cell]]
-"""The cells of each row, one for each seed that was measured."""
+"""The cells of each row, one for each seed that was measured, and that ``seed`` in each."""
 
 
 class PaperSettings(BaseModel):
@@ -123,6 +126,10 @@ class Paper(ABC):
         scale = 100.0 if self.percent and described(figure).unit == "share" else 1.0
         return scale * cell[figure] if figure in cell else None
 
+    def read(self, row: Row, cells: list[Cell]) -> list[Cell]:  # noqa: ARG002
+        """The cells of a row as the page shows them, without what their noise does not let them tell."""
+        return cells
+
     def shown(self, table: str, rows: Sequence[Row]) -> list[str]:  # noqa: ARG002
         """The figures of a table: those that it prints."""
         return [name for name in self.figures if any(name in row.figures for row in rows)]
@@ -162,22 +169,27 @@ class Paper(ABC):
         """The page of those rows; what was not measured is left open."""
         measured: dict[Row, list[Cell]] = {}
         for row in (each for shown in rows for each in (shown, *self.beside(shown))):
-            found = (cells.get(self.cell(self.trial(row, seed))) for seed in range(self.most(row, seeds)))
-            measured[row] = [cell for cell in found if cell is not None]
+            found = (
+                (seed, cells.get(self.cell(self.trial(row, seed)))) for seed in range(self.most(row, seeds))
+            )
+            measured[row] = self.read(
+                row, [cell | {"seed": seed} for seed, cell in found if cell is not None]
+            )
         sections = [
             self._section(table, [row for row in rows if row.table == table], measured)
             for table in self.tables
             if any(row.table == table for row in rows)
         ]
         sections += self.conclusions(measured)
-        return Document(self.title, command, self.about, self.differences(measured), sections)
+        differences = [*self.differences(measured), *_elsewhere(measured)]
+        return Document(self.title, command, self.about, differences, sections)
 
     def _section(self, table: str, rows: Sequence[Row], measured: Measured) -> Section:
         figures = self.shown(table, rows)
         lines = [
             Line(
                 self.label(row),
-                [self._column(row, name, measured[row]) for name in figures],
+                self._columns(row, figures, measured[row]),
                 [*self.note(row, measured), str(len(measured[row]))],
             )
             for row in rows
@@ -187,6 +199,15 @@ class Paper(ABC):
         drawn = self.pictures(table, {row: measured[row] for row in rows})
         return Section(self.tables[table], self.labels, names, notes, lines, self.remark(table), drawn)
 
+    def _columns(self, row: Row, figures: Sequence[str], cells: Sequence[Cell]) -> list[Column]:
+        if cells:
+            return [self._column(row, name, cells) for name in figures]
+        told = (NOT_MEASURED, *(MISSING for _ in figures[1:]))
+        return [
+            Column(row.figures.get(name), (), self.decimals, nothing)
+            for name, nothing in zip(figures, told, strict=False)
+        ]
+
     def _column(self, row: Row, name: str, cells: Sequence[Cell]) -> Column:
         found = (self.value(row, name, cell) for cell in cells)
         ours, too_few = (
@@ -194,6 +215,14 @@ class Paper(ABC):
             any(unmeasurable(name, cell) for cell in cells),
         )
         return Column(row.figures.get(name), ours, self.decimals, NOT_MEASURABLE if too_few else MISSING)
+
+
+def _elsewhere(measured: Measured) -> list[str]:
+    """On which devices trials were measured, where it was not on a CPU alone: a GPU rounds otherwise."""
+    devices = Counter(str(cell.get("device", "cpu")) for cells in measured.values() for cell in cells)
+    if not devices.keys() - {"cpu"}:
+        return []
+    return ["measured on: " + ", ".join(f"{name} {count:,} trials" for name, count in devices.most_common())]
 
 
 @lru_cache(maxsize=16)

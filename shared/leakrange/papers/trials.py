@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict
 
 from leakrange.defences.registered import is_trained
 from leakrange.defences.stages import name_of
-from leakrange.jobs.recipe import NetSpec
-from leakrange.jobs.versions import DEFENCE, Versions
+from leakrange.jobs.recipe import Crowd, NetSpec
+from leakrange.jobs.versions import DEFENCE, Versions, raised
 from leakrange.scenario.results import RunResults, TrialResult
 
 __all__ = ["Batch", "PaperTrial", "batches"]
@@ -42,10 +42,14 @@ class PaperTrial(BaseModel):
     defence: list[Any] = []
 
     def identity(self) -> dict[str, Any]:
-        """All that decides the figures: the trial, and the declared versions of what trains its model."""
+        """All that decides the figures: the trial, and the declared versions of what trains its model, of the
+        attack and its kind (see `raised`), and of how a crowd is drawn."""
         behaviour = "/".join(self.provider[part] for part in ("behaviour", "method") if part in self.provider)
         net = self.provider.get("net", {}).get("name", NetSpec().name)
         versions = Versions.declared(self.data["name"], net, behaviour).model_dump()
+        versions |= raised(self.attack["kind"])
+        if "crowd" in self.data:
+            versions["crowd"] = Crowd().version
         told = {**self.model_dump(mode="json", exclude_defaults=True), "versions": versions}
         # of a defence that nothing is trained for, the parameters say it all
         trained = [name for link in self.defence if (name := name_of(link)) and is_trained(name)]

@@ -244,10 +244,9 @@ class FaceLeaks(Paper):
             if self.settings.tested < fewest
         ]
 
-    def differences(self, measured: Measured) -> list[str]:
-        """The teacher, the people, how they are asked, and what was measured when others were asked."""
+    def differences(self, measured: Measured) -> list[str]:  # noqa: ARG002
+        """The teacher, the people, and how they are asked."""
         chosen = self.settings
-        earlier = any("earlier" in cell for cells in measured.values() for cell in cells)
         return [
             f"teacher: net 'residual', width {chosen.width:g}, {chosen.epochs} epochs on {chosen.data}; "
             "the paper's: Inception-ResNet-v1 at 160×160, 512 features, 8,631 people of VGGFace2",
@@ -257,14 +256,9 @@ class FaceLeaks(Paper):
             f"verification: {chosen.pairs} pairs of each person are asked; the paper asks all of 1,225",
             *self._unmeasurable(),
             "noise η: a standard deviation of η·|x|, then features to length 1 and softmax to sum 1",
-            *([_EARLIER] if earlier else []),
         ]
 
 
-_EARLIER = (
-    "Section 6, Figure 8, deduced labels and the honesty of services were measured with other pictures "
-    "of the same people than a range draws now: measured again, they differ by chance"
-)
 _SAID = MappingProxyType(
     {"attack": "{}", "method": "{}", "folds_by": "folds by {}", "logarithm": "of logarithms"}
     | {"knowledge": "{}", "revealed": "the {} highest", "labels": "{} labels", "sure": "the surest {}"}

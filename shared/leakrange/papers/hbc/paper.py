@@ -14,7 +14,7 @@ from leakrange.papers import papers
 from leakrange.papers.cells import Cell
 from leakrange.papers.hbc.claims import CLAIMS
 from leakrange.papers.hbc.frontier import frontiers
-from leakrange.papers.hbc.rows import REFIT, extended, refit
+from leakrange.papers.hbc.rows import PANEL, REFIT, again, extended
 from leakrange.papers.paper import Measured, Paper, PaperSettings
 from leakrange.papers.targets import Row
 from leakrange.papers.trials import PaperTrial
@@ -45,6 +45,8 @@ POINTS = 40_000
 PAPER_IMAGES = {"celeba": "more than 115,000 (the hair filter applied)", "utkface": "23,705"}
 ALIKE = 0.4
 """The β^x of models that were trained to be sure of their outputs."""
+
+READ_AGAIN = ("curiosity of five nets on its releases", "of the panel", "AUC of the panel")
 
 WARM_SHARE = 1 / 3
 """Of the epochs, those of a warm start."""
@@ -129,9 +131,8 @@ class HonestButCurious(Paper):
         return extended(super().rows())
 
     def beside(self, row: Row) -> Sequence[Row]:
-        """What five nets fitted on the same model's releases read."""
-        found = refit(row)
-        return () if found is None else (found,)
+        """What five nets and the panel read that are fitted on the same model's releases."""
+        return again(row)
 
     def trial(self, row: Row, seed: int) -> PaperTrial:
         """A provider, what users do to its model, and who reads the outputs."""
@@ -217,9 +218,10 @@ class HonestButCurious(Paper):
                 "lr": 0.001,
                 **({"more": more} if (more := OTHER_HAIR.get(self.settings.celeba)) else {}),
             }
-        if row["classifier"] == "honest" or row["role"] == REFIT:
+        if row["classifier"] == "honest" or row["role"] in (REFIT, PANEL):
             return {
-                "kind": "attribute-inference",
+                # the paper's nets alone, or all learners, which may find more
+                "kind": "attribute-inference" if row["role"] == PANEL else "attribute-nets",
                 "sensitive": row["s"],
                 "records": "train",
                 "auxiliary": EVERYTHING,
@@ -259,7 +261,7 @@ class HonestButCurious(Paper):
             return (*told, "AUC of s")
         if table == "fig9":
             return told
-        return (*told, "curiosity of five nets on its releases", "of the better")
+        return (*told, *READ_AGAIN)
 
     def note(self, row: Row, measured: Measured) -> list[str]:
         """The same of one row."""
@@ -273,16 +275,21 @@ class HonestButCurious(Paper):
         if row.table == "6":
             areas = [cell["auc"] for cell in cells if "auc" in cell]
             return [*told, f"{np.mean(areas):.3f}" if areas else ""]
-        return told if row.table == "fig9" else [*told, *self._refitted(row, measured)]
+        if row.table == "fig9":
+            return told
+        nets, panel = (self._read_again(row, role, measured) for role in (REFIT, PANEL))
+        return [
+            *told,
+            _over_seeds(nets, "curiosity"),
+            _over_seeds(panel, "curiosity"),
+            _over_seeds(panel, "auc"),
+        ]
 
-    def _refitted(self, row: Row, measured: Measured) -> list[str]:
-        """What the attack of the baseline reads in a curious model's releases, and the better of both."""
-        again = [cell for beside in self.beside(row) for cell in measured[beside]]
-        if not again or len(again) != len(measured[row]):
-            return ["", ""]
-        own, theirs = ([100 * cell["curiosity"] for cell in cells] for cells in (measured[row], again))
-        better = max(own, theirs, key=np.mean)
-        return [Column(None, theirs).cells()[1], Column(None, better).cells()[1]]
+    def _read_again(self, row: Row, role: str, measured: Measured) -> Sequence[Cell]:
+        """What another attack reads in a model's releases, where it was measured as often as the row. It
+        stands beside the row: which of them is better is not chosen by test figures."""
+        cells = [cell for each in self.beside(row) if each["role"] == role for cell in measured[each]]
+        return cells if len(cells) == len(measured[row]) else ()
 
     def pictures(self, table: str, measured: Measured) -> list[Picture]:
         """The frontiers."""
@@ -342,6 +349,12 @@ class HonestButCurious(Paper):
                 + "; the paper's: 20% of the training images"
             )
         return said
+
+
+def _over_seeds(cells: Sequence[Cell], figure: str) -> str:
+    """Mean and deviation in percent; empty where a cell lacks the figure."""
+    values = [100 * cell[figure] for cell in cells if figure in cell]
+    return Column(None, values).cells()[1] if values and len(values) == len(cells) else ""
 
 
 def _told_apart(row: Row, measured: Measured) -> list[str]:

@@ -8,13 +8,15 @@ from functools import cache
 
 from leakrange.papers.targets import Row
 
-__all__ = ["RECIPES", "REFIT", "extended", "refit"]
+__all__ = ["PANEL", "RECIPES", "REFIT", "again", "extended"]
 
 RECIPES = ("published", "warm", "logarithm")
 """How the parameterized attack is trained: as published; with a warm start and a quicker G; or as published,
 with a G that reads logarithms."""
 REFIT = "refit"
 """The role of a row in which the five nets of the overlearning baseline read a curious model's releases."""
+PANEL = "panel"
+"""The role of a row in which the panel of learners reads a model's releases."""
 FRONTIER = "frontier"
 FRONTIERS = (("4", "race-2", "gender"), ("1", "smiling", "male"))
 """Table, target and hidden attribute: both of two classes."""
@@ -57,11 +59,12 @@ def _along(rows: Sequence[Row], table: str, y: str, s: str) -> list[Row]:
     return found
 
 
-@cache  # rows are told apart by identity, so that each must have one such row for good
-def refit(row: Row) -> Row | None:
-    """The row in which five nets read the releases of this row's model: fitted on those for its training
-    samples, judged on those for the test samples. None for honest and pruned models, students, and points."""
-    curious = row["attack"] in ("parameterized", "regularized")
-    if not curious or row["role"] or row["prune"] or row["data"] not in ("celeba", "utkface"):
-        return None
-    return replace(row, fields={**row.fields, "role": REFIT})
+@cache  # rows are told apart by identity, so that each must have such rows for good
+def again(row: Row) -> tuple[Row, ...]:
+    """The rows in which others read the releases of this row's model: fitted on those for its training
+    samples, judged on those for the test samples. The panel reads all models, five nets the curious ones:
+    honest models have these as their own attack. None for pruned models, students, and points."""
+    if row["role"] or row["prune"] or row["data"] not in ("celeba", "utkface"):
+        return ()
+    roles = (REFIT, PANEL) if row["attack"] in ("parameterized", "regularized") else (PANEL,)
+    return tuple(replace(row, fields={**row.fields, "role": role}) for role in roles)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from leakrange.data import datasets
+from leakrange.metrics.probing import mean_gain, noise_of
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
 from leakrange.papers.paper import Measured, Paper, PaperSettings
@@ -16,6 +18,7 @@ from leakrange.papers.substitution.attributes import PLAYED, played, skewed
 from leakrange.papers.substitution.claims import CLAIMS
 from leakrange.papers.targets import Row
 from leakrange.papers.trials import PaperTrial
+from leakrange.report.document import Section
 from leakrange.scenario.results import TrialResult
 
 __all__ = ["StochasticSubstitution", "SubstitutionSettings"]
@@ -33,6 +36,8 @@ FIGURES = MappingProxyType(
     }
 )
 """What the figures about an attribute are called, by how their names begin: in cells, and on the page."""
+GAINS = ("nag", "unfinetuned_nag", "protector_nag")
+"""The NAGs of an attribute in cells."""
 RIVALS = MappingProxyType(
     {name: name.lower() for name in ("ADV", "GAP", "MSDA", "BDQ", "PPDAR", "MaSS", "SPAct")}
 )
@@ -106,7 +111,8 @@ class StochasticSubstitution(Paper):
         "of the samples, trains on obfuscated training samples and tries on obfuscated test samples; its "
         "upper end is a classifier of the same kind on samples as they are, its lower end the commonest "
         "class. The paper’s figures are means and deviations of 3 seeds, ours of as many as each row tells. "
-        "Where samples as they are tell no more of an attribute than the commonest class, there is no NAG."
+        "Where samples as they are do not tell more of an attribute than the commonest class under every "
+        "seed, by more than the 95 % interval of that accuracy, there is no NAG, and the mNAG is without it."
     )
     figures = (*NAGS, "unfinetuned_activity", *PROTECTORS, "mnag", *ACCURACIES)
     tables: ClassVar[Mapping[str, str]] = MappingProxyType(
@@ -261,6 +267,23 @@ class StochasticSubstitution(Paper):
             }
         return cell
 
+    def read(self, row: Row, cells: list[Cell]) -> list[Cell]:
+        """Without the NAGs of attributes that samples as they are do not tell clearly under every seed."""
+        lost, kept = self._played(row, "private"), self._played(row, "useful") + self._played(row, "general")
+        unclear = {name for name in (*lost, *kept) if not all(_leads(cell, name) for cell in cells)}
+        if not unclear:
+            return cells
+        dropped = {f"{figure} {name}" for figure in GAINS for name in unclear} | {"mnag"}
+        found = []
+        for cell in cells:
+            useful, private = (
+                mean_gain([cell.get(f"nag {name}") for name in side if name not in unclear])
+                for side in (kept, lost)
+            )
+            mnag = {} if useful is None or private is None else {"mnag": useful - private}
+            found.append({name: value for name, value in cell.items() if name not in dropped} | mnag)
+        return found
+
     def label(self, row: Row) -> list[str]:
         """Data, method, and whatever the table is about."""
         about = {
@@ -314,10 +337,28 @@ class StochasticSubstitution(Paper):
         return [
             ", ".join(
                 f"{name} {100 * cell[f'majority {name}']:.1f} to {100 * cell[f'undefended {name}']:.1f}"
+                f"{'' if f'nag {name}' in cell else ': no lead to share'}"
                 for name in asked
                 if f"majority {name}" in cell
             )
         ]
+
+    def _section(self, table: str, rows: Sequence[Row], measured: Measured) -> Section:
+        section = super()._section(table, rows, measured)
+        return replace(section, remark=" ".join(filter(None, (section.remark, self._rivals(rows)))))
+
+    def _rivals(self, rows: Sequence[Row]) -> str:
+        """How long rivals of the rows train, as a share of PASS's epochs; empty where there are none."""
+        trained = (row for row in rows if row["method"] in (*RIVALS, "DP-Image"))
+        shares = {
+            self._set(row): (self._own(row, "rival_epochs") or self._own(row, "epochs"))
+            / self._own(row, "epochs")
+            for row in trained
+        }
+        if not shares:
+            return ""
+        told = ", ".join(f"{share:.0%} of PASS’s epochs on {name}" for name, share in shares.items())
+        return f"Rivals train for {told}; no rival was tuned."
 
     def remark(self, table: str) -> str:
         """What plays the paper’s attributes, and what is ours."""
@@ -359,6 +400,16 @@ class StochasticSubstitution(Paper):
         said.append("parameters of noise are ours: the paper states none")
         said.append("mNAG is a mean over those attributes that the set has")
         return said
+
+
+def _leads(cell: Cell, name: str) -> bool:
+    """Whether samples as they are tell more of that attribute than the commonest class, and not by chance;
+    also where the cell has no such attribute."""
+    undefended = cell.get(f"undefended {name}")
+    if undefended is None:
+        return True
+    noise = noise_of(undefended, cell["curiosity"], cell["curiosity_low"], cell["curiosity_high"])
+    return bool(undefended - cell[f"majority {name}"] > noise)
 
 
 def _one(found: Sequence[str]) -> str | list[str]:
