@@ -33,7 +33,7 @@ endif
 # takes several times as long as importing them: it is made at install, and for our own code at the first start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types contracts deploy-lint docs unit test-slow federation-env peers-env reproduce reproduce-quick compose-env kubernetes-env clean help
+.PHONY: demo test lint types contracts deploy-lint docs unit test-slow mutants federation-env peers-env reproduce reproduce-quick compose-env kubernetes-env clean help
 
 help:
 	@echo "make demo       start a range, run scenarios/demo.yaml, stop, show the report"
@@ -42,6 +42,7 @@ help:
 	@echo "make reproduce-quick  a few rows of every paper, under 20 minutes on 2 cores (needs LEAKRANGE_DATA)"
 	@echo "make reproduce  every table of every paper, as printed (needs LEAKRANGE_DATA; days, may be interrupted)"
 	@echo "make test-slow  what the papers claim, on real data (needs LEAKRANGE_DATA)"
+	@echo "make mutants    break the code in one place at a time: a test must notice each (not part of make test)"
 	@echo "make federation-env  install Flower into $(FEDERATION_VENV), for federations of several processes"
 	@echo "make peers-env  install LitServe and BentoML into $(PEERS_VENV), to compare providers with"
 	@echo "make compose-env  write .env with fresh random secrets for docker compose"
@@ -81,6 +82,9 @@ unit: $(TEST_READY) $(FEDERATION_READY)
 
 test-slow: $(TEST_READY) $(FEDERATION_READY)
 	LEAKRANGE_FEDERATION_PYTHON=$(abspath $(FEDERATION_VENV))/bin/python $(BIN)/pytest -m slow --timeout 0 $(PYTEST_ARGS)
+
+mutants: $(TEST_READY)
+	$(BIN)/python -m tests.mutants
 
 reproduce: $(DEMO_READY)
 	$(BIN)/leakrange reproduce hbc --page .leakrange/reproduce/hbc.html

@@ -116,10 +116,11 @@ def learnt(given: argparse.Namespace, setting: tuple[int, int, int], seed: int) 
     plain, secure = [], []
     while not rounds.over:
         sent, number, chosen = rounds.shared, rounds.number, rounds.chosen()
-        updates = []
-        for device in chosen:
-            update, states[device] = devices.train(sent, states.get(device), device, number)
-            updates.append(update)
+        before = {device: states.get(device) for device in rounds.training()}
+        trained = devices.train(sent, before, number)
+        states.update({device: state for device, (_, state) in trained.items()})
+        updates = [trained[device][0] for device in chosen]
+        for device, update in zip(chosen, updates, strict=True):
             plain.append(Seen(number, (device,), sent, filled(sent, update.shared)))
         rounds.close(updates)
         secure.append(Seen(number, tuple(chosen), sent, rounds.shared))

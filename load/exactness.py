@@ -10,7 +10,7 @@ import asyncio
 import random
 import secrets
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -128,6 +128,18 @@ class Line:
     exact: bool
 
 
+def exactly_paid(
+    accounts: Sequence[Mapping[str, Any]], answered: Mapping[str, int], statuses: Collection[int]
+) -> bool:
+    """Whether each account has spent what its key had ``answered``, none holds anything, and nothing went
+    wrong that is not foreseen."""
+    return (
+        all(each["spent"] == answered.get(each["id"], 0) for each in accounts)
+        and not any(each["held"] or each["reserved"] for each in accounts)
+        and set(statuses) <= {200, 429, 502}
+    )
+
+
 async def spend(place: Place, case: Case, *, clients: int, keys: int, bound: int, seed: int = 0) -> Line:
     """Have ``clients`` ask at once under ``case`` until ``keys`` have nothing left, and compare."""
     storm = _Storm(place, case, bound, seed)
@@ -225,10 +237,7 @@ class _Storm:
             await asyncio.sleep(0.05)
         total = sum(self.answered.values())
         spent = {account["id"]: account["spent"] for account in accounts}
-        own = _by(self.answered, lambda key, *_: key)
-        exact = all(spent[id_] == own[id_] for id_ in ids)
-        exact &= not any(account["held"] or account["reserved"] for account in accounts)
-        exact &= set(self.statuses) <= {200, 429, 502}
+        exact = exactly_paid(accounts, _by(self.answered, lambda key, *_: key), self.statuses)
         counted = sum(spent.values())
         if self.case.counted is not None:
             used = (await self.admin("GET", f"/limits/{self.run}"))["used"]

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.mutants import Mutant, mutants
 from tests.sharing_out import FIRST, RANGE, group
 
 ROOT = Path(__file__).parents[1]
@@ -87,9 +91,35 @@ def test_what_is_skipped_elsewhere_fails_in_ci(
 
 
 def test_one_process_has_all_tests_that_use_the_range(request: pytest.FixtureRequest) -> None:
-    for item in request.session.items:
-        if "embedded_range" in item.fixturenames:  # type: ignore[attr-defined]
-            assert group(item.nodeid) == RANGE, item.nodeid
+    assert astray(request.session.items) == []
+    items = {
+        name: SimpleNamespace(nodeid=f"tests/{name}::test", fixturenames=fixtures)
+        for name, fixtures in (
+            ("wire/test_names.py", ["tmp_path", "embedded_range"]),
+            ("wire/test_tensors.py", ["tmp_path"]),
+            ("range/test_run.py", ["embedded_range"]),
+        )
+    }
+    assert astray(items.values()) == ["tests/wire/test_names.py::test"]
+
+
+def astray(items: Iterable[Any]) -> list[str]:
+    """Those that use the range, and would run in another process than its other tests."""
+    using = (item.nodeid for item in items if "embedded_range" in item.fixturenames)
+    return [nodeid for nodeid in using if group(nodeid) != RANGE]
+
+
+def test_every_mutant_can_be_made_and_its_test_is_there(tmp_path: Path) -> None:
+    for name, mutant in mutants().items():
+        assert (ROOT / mutant.file).read_text().count(mutant.old) == 1, name
+        assert mutant.old != mutant.new, name
+        path, _, test = mutant.test.partition("::")
+        assert f"def {test}(" in (ROOT / path).read_text(), name
+    (tmp_path / "sum.py").write_text("a + b\n")
+    assert Mutant("sum.py", "+", "-", "").apply(tmp_path) == "a + b\n"
+    assert (tmp_path / "sum.py").read_text() == "a - b\n"
+    with pytest.raises(ValueError, match="0 times, not once"):
+        Mutant("sum.py", "+", "-", "").apply(tmp_path)
 
 
 def test_what_takes_longest_is_there_and_goes_first(request: pytest.FixtureRequest) -> None:

@@ -79,6 +79,12 @@ def carried_out(made: Range, document: str) -> tuple[int, float]:
     return len(made.ask("GET", f"{runs}/{run}/results")["trials"]), seconds
 
 
+def an_hour(first: tuple[int, float], second: tuple[int, float]) -> dict[str, float]:
+    """Trials an hour of two runs, each with its trials and seconds; the second on trained models."""
+    (trials, seconds), (again, later) = first, second
+    return {"trials": trials, "an_hour": trials / seconds * 3600, "trained": again / later * 3600}
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -95,9 +101,7 @@ def main() -> None:
                 with embedded_range(workers) as made:
                     trials, first = carried_out(made, scenario("first", 300))
                     again, second = carried_out(made, scenario("second", 301))
-                figures[workers].append(
-                    {"trials": trials, "an_hour": trials / first * 3600, "trained": again / second * 3600}
-                )
+                figures[workers].append(an_hour((trials, first), (again, second)))
     middle = {
         workers: {name: statistics.median(each[name] for each in rounds) for name in rounds[0]}
         for workers, rounds in figures.items()

@@ -137,6 +137,13 @@ class Figures:
     p50: float
     p99: float
 
+    @classmethod
+    def of(cls, times: Sequence[float], seconds: float, cpu: float) -> Figures:
+        """Those of requests that took so many ``times``, within ``seconds`` in which the server used so many
+        of ``cpu``."""
+        p50, p99 = np.percentile(times, [50, 99]) * 1e3
+        return cls(len(times) / seconds, cpu / len(times) * 1e3, p50, p99)
+
 
 async def measure(
     url: str, headers: dict[str, str], body: bytes, connections: int, seconds: float, server: int
@@ -145,9 +152,7 @@ async def measure(
     await drive(url, body, headers, connections, seconds / 10)
     before = cpu_seconds(server)
     times = await drive(url, body, headers, connections, seconds)
-    spent = (cpu_seconds(server) - before) / len(times)
-    median, last = np.percentile(times, [50, 99])
-    return Figures(len(times) / seconds, spent * 1e3, median * 1e3, last * 1e3)
+    return Figures.of(times, seconds, cpu_seconds(server) - before)
 
 
 def with_allocator(module: str) -> None:

@@ -61,11 +61,22 @@ def _executed(block: Block) -> bool:
     return (block.page, None) in EXECUTED or (block.page, block.heading) in EXECUTED
 
 
-@pytest.mark.parametrize("block", _of("sh"))
+def _run_by_a_test(block: Block) -> bool:
+    return _executed(block) or block.page in TESTED_ELSEWHERE
+
+
+NOT_RUN = [each for each in _of("sh") if not _run_by_a_test(each.values[0])]
+
+
+@pytest.mark.parametrize("block", NOT_RUN)
 def test_commands_would_be_taken(block: Block, tmp_path: Path) -> None:
-    if _executed(block) or block.page in TESTED_ELSEWHERE:
-        return  # a test runs them
-    for words in commands(block.text):
+    said = list(commands(block.text))
+    if not said:  # settings alone, for `.env`
+        names = re.findall(r"(?m)^([A-Z_]+)=", block.text)
+        compose = (ROOT / "docker-compose.yml").read_text()
+        assert names
+        assert [name for name in names if name not in compose] == []
+    for words in said:
         check(words)
         if words[:2] == ["leakrange", "reproduce"] and "--show" in words:
             _show(words, tmp_path)
@@ -76,6 +87,27 @@ def _show(words: list[str], tmp_path: Path) -> None:
     done = run_leakrange(*words[1:], "--store", str(tmp_path), "--out", str(tmp_path / "page.md"))
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "page.md").read_text().startswith("# ")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "leakrange up --detached",
+        "leakrange run scenarios/nowhere.yaml",
+        "make nothing",
+        "python -m load.bench.proxy --fast",
+        "python load/nothing.py",
+        "docker compose up postgresql",
+        "kubectl apply -k infra/kubernetes/nowhere",
+        "pip install leakrange[everything]",
+        "curl http://127.0.0.1:8700/v1/nothing",
+        "wget http://127.0.0.1:8700/",
+    ],
+)
+def test_commands_that_nothing_takes_are_found_out(command: str) -> None:
+    [words] = commands(command)
+    with pytest.raises(AssertionError):
+        check(words)
 
 
 def test_commands_in_texts_exist() -> None:

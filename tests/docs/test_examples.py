@@ -156,6 +156,8 @@ def test_an_endpoint_is_attacked(embedded_range: EmbeddedRange, place: Path, dig
     [majority] = map(float, re.findall(r"the most frequent class: ([\d.]+)%", said))
     assert low <= right <= high
     assert 50 <= majority < 60
+    [area, lowest, highest] = map(float, re.findall(r"AUC: ([\d.]+) \(95 %: ([\d.]+) to ([\d.]+)\)", said)[0])
+    assert 0 <= lowest < area < highest <= 1
 
 
 def test_python_talks_to_a_range(embedded_range: EmbeddedRange, place: Path, digest: str) -> None:

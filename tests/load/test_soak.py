@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from load.soak.processes import Held, look
-from load.soak.verdict import Soak, growth, mistakes
+from load.soak.verdict import Growth, Soak, growth, mistakes
 
 IDLE = {"proxy": Held(90.0, 46, 35), "provider": Held(300.0, 33, 19)}
 
@@ -46,6 +46,13 @@ def test_growth_compares_quarters_and_fits_a_line() -> None:
     assert found.flat
     with pytest.raises(ValueError, match="eight"):
         growth([0.0] * 7, [1.0] * 7)
+
+
+@pytest.mark.parametrize(
+    ("last", "slope", "flat"), [(94.0, 4.0, True), (100.0, 0.0, False), (90.0, 9.0, False)]
+)
+def test_neither_the_quarters_nor_the_line_may_grow(last: float, slope: float, flat: bool) -> None:
+    assert Growth(first=90.0, last=last, slope=slope, allowed=4.0).flat == flat
 
 
 def test_failures_lost_processes_and_open_connections_are_told() -> None:

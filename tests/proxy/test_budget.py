@@ -17,7 +17,7 @@ import aiohttp
 import httpx
 import pytest
 
-from leakrange.wire.tensors import NPY, encode_npy
+from leakrange.wire.tensors import JSON, NPY, encode_npy
 from services.proxy.main import proxy
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem, settings
 from tests.proxy.servers import Gate, serve
@@ -114,10 +114,18 @@ def test_nonsense_from_the_provider_is_refunded_and_not_passed_on(
         return answer
 
     live.provider.before = nonsense
-    if answer[2] == b'{"values": [[1, 2], [3]]}' and not defended:
-        return  # two rows for two pictures: without a policy nobody looks into them
     problem(live.post(key, "logits", encode_npy(pictures(2))), 502, "upstream-failed")
     assert live.account()["spent"] == live.account()["reserved"] == 0
+
+
+def test_rows_in_json_are_counted_and_not_looked_into_where_no_policy_changes_them(live: Range) -> None:
+    async def ragged(path: str) -> Any:
+        return 200, JSON, b'{"values": [[1, 2], [3]]}'
+
+    live.provider.before = ragged
+    told = live.post(live.key(10), "logits", encode_npy(pictures(2)), accept=JSON)
+    assert (told.status_code, told.json()["values"]) == (200, [[1, 2], [3]])
+    assert live.account()["spent"] == 2
 
 
 def test_a_provider_that_is_down_is_refunded(live: Range) -> None:

@@ -43,6 +43,13 @@ def test_similar_samples_have_similar_sketches_and_others_do_not() -> None:
     assert sketches(images, b"another secret") != first
 
 
+@pytest.mark.parametrize("along", [1, 2], ids=["rows", "columns"])
+def test_pictures_that_differ_along_one_axis_alone_are_told_apart(along: int) -> None:
+    stripes = smooth(40, 3).take([0], axis=3 - along).repeat(32, axis=3 - along)
+    told = sketches(stripes, SECRET)
+    assert 25 < np.mean([apart(a, b) for number, a in enumerate(told) for b in told[:number]]) < 39
+
+
 @pytest.mark.parametrize(
     ("shape", "equal_alone"), [((3,), True), ((400,), False), ((20, 30), False), ((28, 28, 1), False)]
 )

@@ -58,6 +58,14 @@ def test_another_request_under_the_same_idempotency_key_is_refused(live: Range, 
     assert live.account()["spent"] == 2
 
 
+def test_an_upload_of_another_release_under_the_same_idempotency_key_is_refused(live: Range) -> None:
+    key, body = live.key(10), encode_npy(np.full((2, 4), 0.25, dtype=np.float32))
+    assert live.post(key, "outputs", body, X_Release="softmax", Idempotency_Key="k").status_code == 200
+    told = live.post(key, "outputs", body, X_Release="logits", Idempotency_Key="k")
+    problem(told, 422, "invalid-input")
+    assert live.account()["spent"] == 2
+
+
 def test_an_idempotency_key_belongs_to_its_api_key(live: Range) -> None:
     first, second, body = live.key(5), live.key(5, id="second"), encode_npy(pictures(5))
     for key in (first, second):

@@ -7,6 +7,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import aiohttp
 import httpx
@@ -15,10 +16,10 @@ import redis
 from redis.asyncio import Redis
 
 from leakrange.wire.tensors import NPY, encode_npy
-from services.proxy.leases import LEASE
+from services.proxy.leases import LEASE, VALID_SECONDS, Leases
 from services.proxy.pipe import Pipe
 from services.proxy.redis_client import PREFIX
-from services.proxy.script_runner import ScriptRunner
+from services.proxy.script_runner import Script, ScriptRunner
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem
 from tests.proxy.test_budget import until
 from tests.serving import proxy_process
@@ -198,6 +199,31 @@ def test_changes_of_a_key_take_effect_within_a_second(live: Range) -> None:
     while (answer := ask(live, key, 1)).status_code == 200:
         assert time.monotonic() - begun < 1.5
     problem(answer, 401, "unauthenticated")
+
+
+async def test_a_lease_is_valid_from_when_it_was_asked_for(live: Range) -> None:
+    """However long Redis takes: a change of the key that was made meanwhile is not in its answer."""
+    live.key(100, counting="leased")
+
+    class Noting(ScriptRunner):
+        asked = 0.0
+
+        async def run(self, script: Script, *arguments: Any) -> Any:
+            self.asked = time.monotonic()
+            return await super().run(script, *arguments)
+
+    async with Redis.from_url(live.redis_url) as store:
+        version = (await store.get(PREFIX + "version")).decode()
+    pipe = Pipe(live.redis_url, 5)
+    scripts = Noting(pipe)
+    leases = Leases(scripts, "a-proxy", 60)
+    try:
+        lease = await leases.charge("key", version, 5)
+        assert lease.valid_until <= scripts.asked + VALID_SECONDS
+    finally:
+        await leases.close()
+        await pipe.close()
+    assert live.account()["spent"] == 5
 
 
 def test_an_idempotency_key_is_counted_exactly(live: Range) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from typing import Any
 
@@ -13,6 +14,7 @@ import redis
 
 from leakrange.wire.tensors import NPY, encode_npy
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem
+from tests.proxy.servers import Gate
 from tests.proxy.test_budget import a_late_answer, until
 
 
@@ -87,6 +89,32 @@ def test_a_window_slides(live: Range) -> None:
     refused(ask(live, key, 2), "brief", 1)  # the four are still in the window
     with redis.Redis.from_url(live.redis_url) as store:
         assert store.zcard("leakrange:proxy:limit:brief:key") == 2
+        # Of a key that asks no more, nothing stays.
+        assert 0 < store.pttl("leakrange:proxy:limit:brief:key") <= 3000
+
+
+def test_what_a_window_has_forgotten_is_not_given_back_to_it(live: Range) -> None:
+    put(live, "brief", "window", samples=10, seconds=0.2)
+    key, gate, answers = live.key(100, limits=["brief"]), Gate(), list[httpx.Response]()
+
+    async def fail_late(path: str) -> int:
+        await gate(path)
+        return 500
+
+    live.provider.before = fail_late
+    asking = threading.Thread(target=lambda: answers.append(ask(live, key, 4)))
+    asking.start()
+    assert gate.waiting.acquire(timeout=20)
+    live.provider.before = None
+    charged = time.monotonic()
+    assert used(live, "brief") == {"key": 4}
+    until(lambda: time.monotonic() > charged + 0.2)
+    assert ask(live, key, 1).status_code == 200
+    assert used(live, "brief") == {"key": 1}
+    gate.open()
+    asking.join()
+    problem(answers[0], 502, "upstream-failed")
+    assert (used(live, "brief"), live.account()["refunded"]) == ({"key": 1}, 4)
 
 
 @pytest.mark.parametrize("headers", [{}, {"Idempotency_Key": "k"}], ids=["charged", "reserved"])

@@ -176,6 +176,16 @@ def test_fresh_noise_is_fresh_and_sticky_uploads_are_not(live: Range) -> None:
     assert not np.allclose(sent[0], 1.0)
 
 
+def test_sticky_noise_differs_between_endpoints(live: Range) -> None:
+    """Else the difference of a picture's logits and soft outputs would be free of noise."""
+    live.policy({"noise": {"scale": 1.0, "sticky": True}})
+    key, image = live.key(), pictures(1)
+    logits, soft = (
+        live.query(key, image, endpoint) - clean(endpoint, image) for endpoint in ("logits", "softmax")
+    )
+    assert np.abs(soft - logits).min() > 1e-3
+
+
 def test_sticky_noise_differs_between_models(live: Range) -> None:
     """The stub answers the same for both: with the same noise, one would tell what the other is."""
     live.policy({"noise": {"scale": 1.0, "sticky": True}})
