@@ -10,7 +10,9 @@ from leakrange.attacks import Evidence, attacks
 from leakrange.attacks.attribute_inference import AttributeInference, AttributeInferenceParameters
 from leakrange.attacks.kinds import kind_of
 from leakrange.attacks.kinds.panel import PANEL, held_out, viewed_panel
-from leakrange.attacks.panel.panel import LEARNERS, Chosen, apply, dealt, panel, tell_apart
+from leakrange.attacks.panel.learners import telling
+from leakrange.attacks.panel.panel import LEARNERS, Chosen, apply, dealt, every_learner, panel, tell_apart
+from leakrange.attacks.panel.trees import BoostedTrees
 from leakrange.jobs.job import FitJob
 from leakrange.metrics import auc, measured
 from leakrange.wire.errors import InvalidInput
@@ -74,7 +76,9 @@ def three() -> tuple[Evidence, list[Chosen], np.ndarray]:
     told = Evidence(
         releases[:300].astype(np.float32), labels[:300], releases[300:].astype(np.float32), 3, "softmax", 9
     )
-    best = panel(told.auxiliary, told.auxiliary_labels, 3, soft=True, group=None, parameters=GIVEN, seed=9)
+    best = panel(
+        told.auxiliary, told.auxiliary_labels, 3, every_learner(GIVEN), soft=True, group=None, seed=9
+    )
     return told, best, labels[300:]
 
 
@@ -90,6 +94,25 @@ def test_every_learner_says_the_same_again_from_its_arrays(
         np.testing.assert_allclose(scores.sum(axis=1), 1, rtol=1e-4)
         assert np.mean(scores.argmax(axis=1) == truth) > 0.5, one.learner.name
         assert not any(array.dtype == object for array in one.arrays().values())
+
+
+@pytest.mark.parametrize("power", [1, 2])
+def test_of_long_releases_the_numbers_are_read_that_tell_most_by_the_records_learned_from(power: int) -> None:
+    """One of 300 numbers differs between classes, or its spread does; ten are read."""
+    rng = np.random.default_rng(6)
+    labels = np.resize([0, 1], 400)
+    rows = rng.normal(size=(400, 300)).astype(np.float32)
+    rows[:, 123] = rows[:, 123] + 2 * labels if power == 1 else rows[:, 123] * (1 + 3 * labels)
+    fold = dealt(labels, None, 0)
+    [chosen] = panel(rows, labels, 2, [BoostedTrees(10)], soft=False, group=None, seed=0)
+    assert chosen.area > 0.75
+    for number, state in enumerate(chosen.states):
+        assert 123 in state["columns"]
+        learnt = chosen.view(rows[fold != number])
+        np.testing.assert_array_equal(state["columns"], telling(learnt, labels[fold != number], 10))
+    assert len({tuple(state["columns"]) for state in chosen.states}) > 1
+    again = apply(chosen.arrays(), rows)
+    np.testing.assert_allclose(again, chosen.scores(rows), atol=1e-6)
 
 
 def test_trees_say_what_the_library_says_that_grew_them() -> None:

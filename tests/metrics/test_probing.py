@@ -61,8 +61,8 @@ def attribute(name: str, role: str, accuracy: float, **more: float) -> ProbedAtt
 
 PROBED = Probed(
     [
-        attribute("s", "private", 0.6, protector=0.52, bits=0.3),
-        attribute("t", "private", 0.7, protector=0.56, bits=0.1),
+        attribute("s", "private", 0.6, protector=0.52, bits=0.3, panel_auc=0.6),
+        attribute("t", "private", 0.7, protector=0.56, bits=0.1, panel_auc=0.8),
         attribute("u", "useful", 0.88, unfinetuned=0.66),
         attribute("g", "general", 0.58),
         attribute("h", "general", 0.5, undefended=0.5),
@@ -81,13 +81,14 @@ def test_roles_have_gains_of_their_own() -> None:
             "unfinetuned_nag": 0.4,
             "protector_nag": 0.1,
             "private_bits": 0.2,
+            "private_panel_auc": 0.7,
         }
     )
 
 
 def test_without_useful_attributes_there_is_no_mean_over_them() -> None:
     found = measured(Probed(PROBED.of("private")))
-    assert set(found) == {"private_nag", "protector_nag", "private_bits"}
+    assert set(found) == {"private_nag", "protector_nag", "private_bits", "private_panel_auc"}
 
 
 def test_the_bound_is_the_entropy_less_the_cross_entropy() -> None:

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import AttributeAttack, Evidence, Inference, Knowledge
 from leakrange.attacks.attribute_nets import AttributeInferenceParameters, check_evidence
-from leakrange.attacks.panel.panel import Chosen, apply, dealt, panel, ranks_in_folds
+from leakrange.attacks.panel.panel import Chosen, apply, dealt, every_learner, panel, ranks_in_folds
 from leakrange.wire.errors import InvalidInput
 
 __all__ = ["AttributeInference", "AttributeInferenceParameters", "check_evidence"]
@@ -53,9 +53,9 @@ class AttributeInference(AttributeAttack):
             rows,
             evidence.auxiliary_labels,
             evidence.classes,
+            every_learner(self.parameters),
             soft=evidence.release == "softmax",
             group=evidence.auxiliary_group,
-            parameters=self.parameters,
             seed=evidence.seed,
         )
         scores = [each.scores(observed) for each in best]

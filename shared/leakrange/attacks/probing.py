@@ -13,7 +13,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from leakrange.attacks import attacks
 from leakrange.attacks.attack import Attack, Inference, Knowledge
-from leakrange.attacks.panel.panel import dealt
+from leakrange.attacks.panel.learners import (
+    Learner,
+    LogisticRegression,
+    NearestMean,
+    NearestNeighbours,
+)
+from leakrange.attacks.panel.nets import Perceptron
+from leakrange.attacks.panel.panel import dealt, panel, ranks_in_folds, tell_apart
+from leakrange.attacks.panel.trees import BoostedTrees
 from leakrange.data import Names
 from leakrange.jobs.recipe import NetSpec
 from leakrange.wire.errors import InvalidInput
@@ -30,6 +38,10 @@ FEWEST = 50
 WEIGHT_DECAY = 1e-4
 MEDIUM = MappingProxyType({"picture": "conv-2d", "series": "conv-1d", "table": "mlp", "vector": "mlp"})
 """The net by the encoding of samples, where none is named."""
+NET = "the paper’s net"
+"""What the net is called among the learners of the panel."""
+WIDEST = 512
+"""Of longer samples logistic regression and boosted trees read so many numbers."""
 TOGETHER = "together"
 """The name beside the weights of how draws are put together: 0 by classifying their mean, 1 by multiplying
 what is said of each."""
@@ -69,10 +81,18 @@ class Probing(Attack):
     several draws of a sample one net learns from the mean, which serves against noise, and another from each
     in turn, whose answers are multiplied, since the mean of several substitutes is nobody's sample. The one
     that does better on the held-out fifth is kept.
+
+    A net that slides over a sample misses what one number of it tells. Beside it a panel of learners reads
+    samples as rows of numbers (the mean of several draws): logistic regression, the nearest class mean,
+    boosted trees, nearest neighbours and a tuned MLP, as of `attribute-inference`. Samples may have thousands
+    of numbers. There logistic regression and trees read the 512 in which classes differ most, chosen anew by
+    the records of each fold that is learned from; projections and averages would hide one number among
+    thousands. The others read all. The nets of `attribute-nets` are not among them: they are made for the
+    outputs of models, and take as long as all others together.
     """
 
     name: ClassVar[str] = "probing"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     summary: ClassVar[str] = "classifiers that learn attributes from obfuscated samples"
     paper: ClassVar[str] = "PASS"
     equation: ClassVar[str] = "Section 3.2, Eqs. 13 and 14"
@@ -115,8 +135,7 @@ class Probing(Attack):
         from leakrange.providers.loop import seeded
 
         _check(draws, labels, classes, spec)
-        fold = dealt(labels, group, seed)
-        held_out = torch.from_numpy(fold == np.bincount(fold).argmin())
+        held_out = torch.from_numpy(_held_out(dealt(labels, group, seed), labels))
         held, own = torch.nonzero(held_out).flatten(), torch.nonzero(~held_out).flatten()
         with seeded(seed):
             mean = _mean(draws)
@@ -188,6 +207,48 @@ class Probing(Attack):
         scores = _said_together(net, way).exp().numpy()
         return Inference(scores.argmax(axis=1).astype(np.int64), scores)
 
+    def panel(
+        self,
+        state: Mapping[str, NDArray[Any]],
+        observed: Sequence[NDArray[np.float32]],
+        draws: Sequence[NDArray[np.float32]],
+        labels: NDArray[np.int64],
+        classes: int,
+        spec: SampleSpec,
+        seed: int,
+        group: NDArray[np.int64] | None = None,
+    ) -> dict[str, NDArray[Any]]:
+        """See `Inference.panel`: the net of that ``state``, which `fit` made of the same lessons, and the
+        other learners of the panel, about the ``observed`` draws (V, *shape).
+
+        Of the others the best on all records, each held out once, is compared with the net on the fifth that
+        this has not learned from. The first is whoever ranks it better (AUC).
+        """
+        rows = _mean(draws).reshape(len(labels), -1)
+        others = panel(rows, labels, classes, _learners(), soft=False, group=group, seed=seed)
+        fold = dealt(labels, group, seed)
+        held = _held_out(fold, labels)
+        truth, at_once = labels[held], np.zeros(int(held.sum()), dtype=np.int64)
+        shares = self.infer(state, [draw[held] for draw in draws], classes, spec).scores
+        net = np.log(np.maximum(shares.astype(np.float64), 1e-12))
+        area = tell_apart(net, truth, at_once)
+        first = area >= tell_apart(others[0].held_out[held], truth, at_once)
+        place = 0 if first else len(others)
+        victims = _mean(observed).reshape(len(observed[0]), -1)
+        scores = [each.scores(victims) for each in others]
+        scores.insert(place, self.infer(state, observed, classes, spec).scores)
+        loss = -net[np.arange(len(truth)), truth].mean()
+        told = {
+            "learner": np.insert(np.array([each.learner.name for each in others], dtype="U64"), place, NET),
+            "view": np.insert(np.array([each.view.name for each in others], dtype="U64"), place, "raw"),
+            "area": np.insert([each.area for each in others], place, area),
+            "loss": np.insert([each.loss for each in others], place, loss),
+            "scores": np.stack(scores),
+            "ranks": ranks_in_folds(net, at_once) if first else ranks_in_folds(others[0].held_out, fold),
+            "truth": truth if first else labels,
+        }
+        return told if group is None else told | {"group": group[held] if first else group}
+
     def classifier(self, state: Mapping[str, NDArray[Any]], classes: int, spec: SampleSpec) -> Classifier:
         """The classifier of that ``state``, in eval mode."""
         import torch
@@ -203,6 +264,23 @@ class Probing(Attack):
 
         chosen = self.net(spec)
         return nets[chosen.name].build(spec, classes, chosen.width)
+
+
+def _learners() -> list[Learner]:
+    """The panel beside the net."""
+    return [
+        LogisticRegression(WIDEST),
+        NearestMean(),
+        BoostedTrees(WIDEST),
+        NearestNeighbours(),
+        Perceptron(),
+    ]
+
+
+def _held_out(fold: NDArray[np.int64], labels: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """The records (A,) of the fold that no net learns from: of those with most classes, the smallest."""
+    parts = [fold == number for number in range(int(fold.max()) + 1)]
+    return min(parts, key=lambda part: (-len(np.unique(labels[part])), int(part.sum())))
 
 
 def _mean(draws: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:

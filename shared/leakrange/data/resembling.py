@@ -9,7 +9,7 @@ from leakrange.data.catalogue import datasets
 from leakrange.data.samples import Labelled, Names, names
 from leakrange.data.splits import connected
 
-__all__ = ["NEAR_COPIES", "groups_of", "whose"]
+__all__ = ["NEAR_COPIES", "apart_as_users", "groups_of", "whose"]
 
 NEAR_COPIES = "near copies"
 """What the groups of near-copies are called where they stand among labels; no attribute is called so."""
@@ -23,6 +23,24 @@ def groups_of(data: Labelled, about: Names = "") -> NDArray[np.int64]:
     """
     person = whose(data.name, about)
     return data.group if person not in data.labels else connected(data.group, data.labels[person])
+
+
+def apart_as_users(
+    data: Labelled, chosen: NDArray[np.integer] | slice, about: Names = ""
+) -> NDArray[np.int64]:
+    """A number for each of the ``chosen`` samples, equal for those that must be held out together so that
+    held-out ones are as far from the others as users' samples, those of the split "test", are.
+
+    Where users are people of whom there are chosen samples, it is near-copies, such as windows of one
+    recording: whoever held out whole people would choose for strangers. Else it is `groups_of`.
+    """
+    person = whose(data.name, about)
+    if person in data.labels:
+        people = data.labels[person]
+        known = {*people[chosen].tolist()} & {*people[data.where("test")].tolist()} - {-1}
+        if known:
+            return data.group[chosen]
+    return groups_of(data, about)[chosen]
 
 
 def whose(data: str, about: Names = "") -> str:

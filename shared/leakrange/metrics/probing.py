@@ -26,6 +26,7 @@ class ProbedAttribute:
     at_least: the lower end of the 95 % interval of ``undefended``; None where that is not known. majority:
     the share of the commonest class. protector: of the adversary that an obfuscator was trained
     against. bits: what a classifier's probabilities tell at least, I(X'; S), as `information_bound` says.
+    panel_auc: the AUC of the best of a panel, chosen by records that were not learned from.
     """
 
     name: str
@@ -37,6 +38,7 @@ class ProbedAttribute:
     unfinetuned: float | None = None
     protector: float | None = None
     bits: float | None = None
+    panel_auc: float | None = None
 
     def gain(self, accuracy: float | None) -> float | None:
         """The NAG of another accuracy for this attribute."""
@@ -148,4 +150,15 @@ def _protector(probed: Probed) -> float | None:
 )  # fmt: skip
 def _private_bits(probed: Probed) -> float | None:
     found = [each.bits for each in probed.of("private") if each.bits is not None]
+    return float(np.mean(found)) if found else None
+
+
+@metric(
+    "private_panel_auc", measures=Probed, title="AUC of private attributes", unit="score", role="leakage",
+    rank=37, chance=0.5,
+    equation="mean over private attributes of the AUC (of more than two classes the mean of one against the "
+    "rest) of whoever is best on records that were not learned from, the paper’s net or another learner",
+)  # fmt: skip
+def _private_panel_auc(probed: Probed) -> float | None:
+    found = [each.panel_auc for each in probed.of("private") if each.panel_auc is not None]
     return float(np.mean(found)) if found else None

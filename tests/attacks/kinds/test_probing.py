@@ -13,13 +13,14 @@ from pydantic import BaseModel
 
 from leakrange.attacks.kinds.cell import Needs
 from leakrange.attacks.kinds.kind import Releases
+from leakrange.attacks.kinds.panel import PANEL, held_out
 from leakrange.attacks.kinds.probing import Classified, ProbingKind
 from leakrange.attacks.kinds.trial import Fitted, Uploaded
-from leakrange.attacks.probing import Probing, ProbingParameters
+from leakrange.attacks.probing import NET, Probing, ProbingParameters
 from leakrange.data import load
 from leakrange.jobs.job import FitJob, Span
 from leakrange.jobs.recipe import DataSpec, NetSpec
-from leakrange.metrics import wilson_interval
+from leakrange.metrics import mean_auc, wilson_interval
 from leakrange.scenario.attacks import targets_of
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
@@ -160,6 +161,38 @@ def test_lessons_that_are_too_few_or_unequal_are_refused(store: FolderStore, rel
             ProbingKind().infer(Probing(), evidence, job, releases)
 
 
+def test_one_faint_number_of_a_sample_that_tells_the_attribute_is_found_though_the_net_misses_it(
+    store: FolderStore, releases: Releases
+) -> None:
+    """Obfuscated samples are noise. One of 192 numbers is a tenth as loud, and higher for one hand: who knows
+    which has an AUC of .92."""
+    given = DataSpec(name="synthmotion", count=1500, auxiliary=0.4)
+    data = load(given)
+    own, users = (data.where(part) for part in ("auxiliary", "test"))
+    noise = np.random.default_rng(3).normal(size=data.values.shape).astype(np.float32)
+    noise[:, 17, 1] = 0.1 * (noise[:, 17, 1] + 2 * data.labels["hand"])
+    for name, chosen in (("own", own), ("users", users)):
+        put_array(store, f"{digest([name])}.npy", noise[chosen])
+    evidence = Classified(
+        attribute="hand",
+        span=Span(data=given, split="auxiliary", start=0, stop=len(own)),
+        lessons=[[digest(["own"])]],
+        observed=[[digest(["users"])]],
+        panel=True,
+    )
+    parameters = ProbingParameters(net=NetSpec(name="conv-1d", width=0.5), epochs=8)
+    job = FitJob(attack="probing", evidence=evidence.model_dump(mode="json"), seed=2)
+    found = ProbingKind().infer(Probing(parameters), evidence, job, releases)
+    truth = data.labels["hand"][users]
+    assert mean_auc(found["scores"], truth) < 0.65
+    assert mean_auc(found[f"{PANEL}scores"][0], truth) > 0.8
+    assert len(set(found[f"{PANEL}learner"])) == 6
+    [judged] = held_out(found)
+    assert len(judged.truth) == len(own)
+    without = evidence.model_copy(update={"panel": False})
+    assert ProbingKind().infer(Probing(parameters), without, job, releases).keys() == {"predicted", "scores"}
+
+
 TRUTH = {"s": [0, 0, 0, 1, 1], "u": [2, 1, 0, 0, -1], "y": [0, 0, 1, 1, 1]}
 SAID = {
     # by attribute, whose lessons, and what is classified
@@ -170,6 +203,12 @@ SAID = {
     ("u", "plain", "bare"): [2, 1, 0, 0, 0],
     ("u", "plain", "seen"): [2, 0, 0, 0, 0],
 }
+BEST = [0, 0, 0, 1, 1]
+"""What another learner than the net says of the private attribute, by obfuscated samples."""
+
+
+def shares(predicted: np.ndarray, classes: int) -> np.ndarray:
+    return np.eye(classes, dtype=np.float32)[predicted] * 0.9 + 0.05
 
 
 @dataclass
@@ -186,8 +225,20 @@ class Probed(MadeUp):
         self.asked.append(question)
         assert all(len(draws) == 1 for draws in evidence.observed) or question[1] == "own"
         predicted = np.tile(SAID[question], self.times)
-        scores = np.eye({"s": 2, "u": 3}[question[0]], dtype=np.float32)[predicted] * 0.9 + 0.05
-        return Fitted("f" * 64, {"predicted": predicted, "scores": scores})
+        scores = shares(predicted, {"s": 2, "u": 3}[question[0]])
+        arrays = {"predicted": predicted, "scores": scores}
+        assert evidence.panel == (question[:2] == ("s", "own"))
+        if evidence.panel:
+            best = shares(np.tile(BEST, self.times), 2)
+            arrays |= {
+                f"{PANEL}learner": np.array(["boosted trees", NET]),
+                f"{PANEL}view": np.array(["raw", "raw"]),
+                f"{PANEL}area": np.array([0.9, 0.6]),
+                f"{PANEL}scores": np.stack([best, scores]),
+                f"{PANEL}ranks": np.eye(2)[[0, 0, 1, 1]],
+                f"{PANEL}truth": np.array([0, 1, 0, 1]),
+            }
+        return Fitted("f" * 64, arrays)
 
     def obfuscators(self) -> list[Mapping[str, Any]]:
         return [{"figures": {"train": {"adversary s": 1.0}, "test": {"adversary s": 0.68}}}]
@@ -223,9 +274,17 @@ def test_every_attribute_is_judged_beside_what_there_was_to_gain() -> None:
     assert found["mnag"] == pytest.approx(-0.5)
     assert found["unfinetuned_nag"] == pytest.approx(0.5)
     assert found["protector_nag"] == pytest.approx(0.2)
-    assert (found["honesty"], found["curiosity"]) == pytest.approx((0.6, 0.8))
+    # the net alone gives gains; who did best on held-out records gives all that a report concludes from
+    assert found["honesty"] == pytest.approx(0.6)
+    assert found["auc"] == found["curiosity"] == found["private_panel_auc"] == 1.0
+    assert found["held_out_auc"] == 0.5
     assert (judged.victims, judged.spent) == (45, 120)
-    assert judged.views["confusion"] == [[27, 0], [9, 9]]
+    assert judged.views["confusion"] == [[27, 0], [0, 18]]
+    assert [(row["learner"], row["chosen"]) for row in judged.views["panel"]] == [
+        ("boosted trees", True),
+        (NET, False),
+    ]
+    assert judged.views["panel"][1]["auc"] == pytest.approx(0.75)
     first, second = judged.views["attributes"]
     assert (first["attribute"], first["role"], first["accuracy"], first["undefended"]) == (
         "s",
@@ -233,6 +292,7 @@ def test_every_attribute_is_judged_beside_what_there_was_to_gain() -> None:
         0.8,
         1.0,
     )
+    assert (first["panel_auc"], "panel_auc" in second) == (1.0, False)
     assert (second["majority"], second["unfinetuned"]) == (0.5, 0.75)
     assert "protector" not in second
 

@@ -14,15 +14,16 @@ from leakrange.attacks.kinds import kinds
 from leakrange.attacks.kinds.auxiliary import own_records, planned, spent
 from leakrange.attacks.kinds.cell import Cell, Needs, Offer
 from leakrange.attacks.kinds.kind import Chunks, Kind, Releases
+from leakrange.attacks.kinds.panel import PANEL, held_out, viewed_panel
 from leakrange.attacks.kinds.target import Target
-from leakrange.attacks.kinds.trial import Judged, Trial
+from leakrange.attacks.kinds.trial import Fitted, Judged, Trial
 from leakrange.attacks.kinds.users import decisions_of, imputation_of, user_groups
 from leakrange.attacks.probing import Probing, ProbingParameters
 from leakrange.data import names
-from leakrange.data.resembling import groups_of
+from leakrange.data.resembling import apart_as_users
 from leakrange.data.spans import span_of
 from leakrange.jobs.job import FitJob, Span
-from leakrange.metrics import Guesses, Ranking, measured, share_interval
+from leakrange.metrics import Guesses, Ranking, mean_auc, measured, share_interval
 from leakrange.metrics.accuracy import accuracy, majority_share
 from leakrange.metrics.controls import BesideImputation
 from leakrange.metrics.information import information_bound
@@ -38,7 +39,8 @@ ROLES: tuple[AttributeRole, ...] = ("private", "useful", "general")
 
 class Classified(BaseModel):
     """Answers about the first samples of ``span``, whose ``attribute`` the attacker knows and learns from
-    ``lessons``, and the ``observed`` releases of users."""
+    ``lessons``, and the ``observed`` releases of users. With ``panel`` other learners stand beside the net.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -46,6 +48,7 @@ class Classified(BaseModel):
     span: Span
     lessons: Annotated[Chunks, Field(min_length=1)]
     observed: Annotated[Chunks, Field(min_length=1)]
+    panel: bool = False
 
 
 @kinds.register("probing")
@@ -54,10 +57,14 @@ class ProbingKind(Kind):
 
     Every attribute has a classifier of its own. Another one learns from samples as they are: applied to such
     it tells what there is to gain, applied to obfuscated ones how a classifier fares that nobody adapted.
+
+    Gains are those of these nets alone, as in the paper. Beside the net of each private attribute stands a
+    panel of other learners: the AUC, by which a report concludes, is that of whoever did best on records
+    that were not learned from.
     """
 
     name: ClassVar[str] = "probing"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     leakage: ClassVar[str] = "auc"
     on_device: ClassVar[bool] = True
     Evidence: ClassVar[type[BaseModel]] = Classified
@@ -104,8 +111,8 @@ class ProbingKind(Kind):
     def infer(
         self, attack: Probing, evidence: Classified, job: FitJob, releases: Releases
     ) -> dict[str, NDArray[Any]]:
-        """``predicted`` int64 (V,) and ``scores`` float32 (V, S), probabilities. The same lessons are learned
-        once."""
+        """``predicted`` int64 (V,) and ``scores`` float32 (V, S), probabilities, of the net. The same lessons
+        are learned once. What a panel tells has names that begin with `PANEL`."""
         data, chosen = span_of(evidence.span)
         if evidence.attribute not in data.attributes:
             raise InvalidInput(
@@ -114,18 +121,25 @@ class ProbingKind(Kind):
         labels, classes = data.labels[evidence.attribute][chosen], data.attributes[evidence.attribute].classes
         known = labels >= 0
 
-        def learned() -> dict[str, NDArray[Any]]:
+        def lessons() -> tuple[Any, ...]:
             draws = _draws(evidence.lessons, releases)
             if any(len(draw) < len(labels) for draw in draws):
                 raise InvalidInput(f"{len(draws[0])} releases of {len(labels)} labelled samples")
             own = [draw[: len(labels)][known] for draw in draws]
-            group = groups_of(data, evidence.attribute)[chosen][known]
-            return attack.fit(own, labels[known], len(classes), data.spec, job.seed, group)
+            group = apart_as_users(data, chosen, evidence.attribute)[known]
+            return own, labels[known], len(classes), data.spec, job.seed, group
 
-        told = evidence.model_dump(mode="json", exclude={"observed"})
-        state = releases.once(digest(["probing", attack.training(), job.seed, told]), learned)
-        found = attack.infer(state, _draws(evidence.observed, releases), len(classes), data.spec)
-        return {"predicted": found.predicted, "scores": found.scores}
+        told = evidence.model_dump(mode="json", exclude={"observed", "panel"})
+        name = digest(["probing", attack.version, attack.training(), job.seed, told])
+        state = releases.once(name, lambda: attack.fit(*lessons()))
+        observed = _draws(evidence.observed, releases)
+        found = attack.infer(state, observed, len(classes), data.spec)
+        panel = attack.panel(state, observed, *lessons()) if evidence.panel else {}
+        return {
+            "predicted": found.predicted,
+            "scores": found.scores,
+            **{PANEL + name: array for name, array in panel.items()},
+        }
 
     async def judge(self, trial: Trial) -> Judged:
         """Compares what the classifiers say with the labels that the users' edge clients registered."""
@@ -135,18 +149,19 @@ class ProbingKind(Kind):
         for name, (role, classes) in roles.items():
             protector = _protector(records, name)
             found[name] = await _probed(trial, name, cast(AttributeRole, role), classes, protector)
-        _, guesses, ranking = found[trial.hidden]
-        probed = Probed([attribute for attribute, _, _ in found.values()])
+        _, fitted, guesses, ranking = found[trial.hidden]
+        probed = Probed([attribute for attribute, *_ in found.values()])
         views: dict[str, Any] = {"attributes": [_told(each) for each in probed.attributes]}
         if substituted := _substituted(records):
             views["substitution"] = substituted
         uploaded = trial.uploaded
-        known = np.flatnonzero(uploaded.truth(trial.hidden) >= 0)
+        truth = uploaded.truth(trial.hidden)
+        known = np.flatnonzero(truth >= 0)
         control = imputation_of(trial, uploaded, trial.hidden, guesses.classes, known)
         decided, beside = decisions_of(trial, uploaded), BesideImputation(ranking, control)
         return Judged(
-            metrics=measured(decided, guesses, ranking, beside, probed),
-            views=viewed(guesses, ranking) | views,
+            metrics=measured(decided, guesses, ranking, beside, probed, *held_out(fitted.arrays)),
+            views=viewed(guesses, ranking) | viewed_panel(fitted.arrays, truth) | views,
             victims=len(guesses.truth),
             spent=spent(trial),
         )
@@ -167,33 +182,40 @@ def _told(attribute: ProbedAttribute) -> dict[str, Any]:
         "protector": attribute.protector,
         "protector_nag": attribute.gain(attribute.protector),
         "bits": attribute.bits,
+        "panel_auc": attribute.panel_auc,
     }
     return {name: value for name, value in row.items() if value is not None}
 
 
 async def _probed(
     trial: Trial, name: str, role: AttributeRole, classes: int, protector: float | None
-) -> tuple[ProbedAttribute, Guesses, Ranking]:
+) -> tuple[ProbedAttribute, Fitted, Guesses, Ranking]:
+    """What was found of an attribute, by the net and its panel; guesses and ranking are the best one's."""
     truth = trial.uploaded.truth(name)
     known = np.flatnonzero(truth >= 0)
     if len(known) == 0:
         raise LeakrangeError(f"no user's {name!r} is known: there is nothing to judge by")
 
-    async def said(lessons: Chunks, observed: Chunks) -> Inference:
-        evidence = Classified(attribute=name, span=own_records(trial), lessons=lessons, observed=observed)
-        found = (await trial.fitted(evidence)).inference
+    async def said(lessons: Chunks, observed: Chunks, panel: bool = False) -> tuple[Fitted, Inference]:
+        evidence = Classified(
+            attribute=name, span=own_records(trial), lessons=lessons, observed=observed, panel=panel
+        )
+        fitted = await trial.fitted(evidence)
+        found = fitted.inference
         if found.scores.shape != (len(truth), classes):
             raise LeakrangeError(
                 f"{trial.attack} answered with scores of shape {found.scores.shape} about {len(truth)} users "
                 f"and {classes} classes of {name!r}"
             )
-        return Inference(found.predicted[known], found.scores[known])
+        return fitted, Inference(found.predicted[known], found.scores[known])
 
+    private = role == "private"
     lessons, plain = trial.answered("auxiliary"), trial.answered("plain")
-    reached = await said(lessons, trial.observed)
-    at_best = await said(plain, trial.undefended)
-    unadapted = await said(plain, [draws[:1] for draws in trial.observed])  # users send a sample once
+    fitted, reached = await said(lessons, trial.observed, panel=private)
+    _, at_best = await said(plain, trial.undefended)
+    _, unadapted = await said(plain, [draws[:1] for draws in trial.observed])  # users send a sample once
     group = user_groups(trial, trial.uploaded, name, known)
+    scores = fitted.arrays[f"{PANEL}scores"][0][known] if private else reached.scores
     attribute = ProbedAttribute(
         name=name,
         role=role,
@@ -203,10 +225,11 @@ async def _probed(
         majority=majority_share(truth[known], classes),
         unfinetuned=accuracy(unadapted.predicted, truth[known]),
         protector=protector,
-        bits=information_bound(reached.scores, truth[known]),
+        bits=information_bound(scores, truth[known]),
+        panel_auc=mean_auc(scores, truth[known]) if private else None,
     )
-    guesses = Guesses(reached.predicted, truth[known], classes, group)
-    return attribute, guesses, Ranking(reached.scores, truth[known], group)
+    guesses = Guesses(scores.argmax(axis=1), truth[known], classes, group)
+    return attribute, fitted, guesses, Ranking(scores, truth[known], group)
 
 
 def _protector(records: Sequence[Mapping[str, Any]], name: str) -> float | None:

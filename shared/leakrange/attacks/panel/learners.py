@@ -10,10 +10,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Foldwise", "Learner", "LogisticRegression", "NearestMean", "NearestNeighbours", "State", "capped"]
+__all__ = [
+    "COLUMNS",
+    "Foldwise",
+    "Learner",
+    "LogisticRegression",
+    "NearestMean",
+    "NearestNeighbours",
+    "State",
+    "capped",
+    "telling",
+]
 
 State = Mapping[str, NDArray[Any]]
-"""What a learner has learnt, arrays by name."""
+"""What a learner has learnt, arrays by name; with `COLUMNS` of some numbers of a row alone."""
+COLUMNS = "columns"
 Rows = NDArray[np.float32]
 
 
@@ -36,13 +47,21 @@ class Learner(ABC):
     @staticmethod
     @abstractmethod
     def logits(state: State, rows: Rows) -> NDArray[np.floating]:
-        """Scores (V, classes) of rows (V, M): logarithms of shares, up to a number for each row."""
+        """Scores (V, classes) of rows (V, M): logarithms of shares, up to a number for each row. Of the rows'
+        numbers these are the `COLUMNS` of the state, where it names some."""
 
 
 class Foldwise(Learner):
-    """A learner that learns from one fold after the other, of at most ``most`` values (records × numbers)."""
+    """A learner that learns from one fold after the other, of at most ``most`` values (records × numbers).
+
+    Of rows of more than ``widest`` numbers (None: of any length) it reads so many, by which classes differ
+    most among the records that it learns from: see `telling`.
+    """
 
     most: ClassVar[int] = 20_000_000
+
+    def __init__(self, widest: int | None = None) -> None:
+        self.widest = widest
 
     @abstractmethod
     def fit(self, rows: Rows, labels: NDArray[np.int64], classes: int, seed: int) -> list[State]:
@@ -52,11 +71,34 @@ class Foldwise(Learner):
         self, rows: Rows, labels: NDArray[np.int64], classes: int, fold: NDArray[np.int64], seed: int
     ) -> list[list[State]]:
         """See `Learner.crossfit`."""
-        fitted = []
+        fitted: list[list[State]] = []
         for number in range(int(fold.max()) + 1):
-            lessons = capped(np.flatnonzero(fold != number), rows.shape[1], self.most, seed)
-            fitted.append(self.fit(rows[lessons], labels[lessons], classes, seed))
+            lessons, columns = np.flatnonzero(fold != number), None
+            if self.widest is not None and rows.shape[1] > self.widest:
+                columns = telling(rows[lessons], labels[lessons], self.widest)
+            width = rows.shape[1] if columns is None else len(columns)
+            lessons = capped(lessons, width, self.most, seed)
+            if columns is None:
+                fitted.append(self.fit(rows[lessons], labels[lessons], classes, seed))
+            else:
+                states = self.fit(rows[np.ix_(lessons, columns)], labels[lessons], classes, seed)
+                fitted.append([{**state, COLUMNS: columns} for state in states])
         return [list(states) for states in zip(*fitted, strict=True)]
+
+
+def telling(rows: Rows, labels: NDArray[np.int64], count: int) -> NDArray[np.intp]:
+    """Which ``count`` numbers of rows (A, M) tell most of the classes by themselves, in their order: those
+    whose means, or the means of whose squares, differ most between classes, in deviations within classes."""
+    classes = np.eye(int(labels.max()) + 1, dtype=np.float32)[labels]
+    counts = np.maximum(classes.sum(axis=0), 1.0)[:, None]
+
+    def apart(values: Rows) -> NDArray[np.floating]:
+        centred = values - values.mean(axis=0)
+        between = (counts * (classes.T @ centred / counts) ** 2).sum(axis=0)
+        return np.asarray(between / ((centred**2).sum(axis=0) - between + 1e-3))
+
+    most = np.argsort(-np.maximum(apart(rows), apart(rows**2)), kind="stable")
+    return np.asarray(np.sort(most[:count]))
 
 
 def capped(records: NDArray[np.intp], width: int, most: int, seed: int) -> NDArray[np.intp]:

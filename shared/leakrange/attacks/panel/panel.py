@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from leakrange.attacks.attribute_nets import AttributeInferenceParameters
 from leakrange.attacks.panel.learners import (
+    COLUMNS,
     Learner,
     LogisticRegression,
     NearestMean,
@@ -24,7 +25,7 @@ from leakrange.attacks.panel.views import View
 from leakrange.metrics import softmax
 from leakrange.wire.errors import InvalidInput
 
-__all__ = ["LEARNERS", "Chosen", "apply", "dealt", "learners", "panel", "ranks_in_folds", "tell_apart"]
+__all__ = ["LEARNERS", "Chosen", "apply", "dealt", "every_learner", "panel", "ranks_in_folds", "tell_apart"]
 
 FOLDS = 5
 TEMPERATURES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
@@ -101,11 +102,13 @@ def _scores(
     rows: NDArray[np.float32],
 ) -> NDArray[np.float32]:
     read = view(rows)
-    shares = [softmax(temperature * _logs(learner.logits(state, read)) + bias) for state in states]
+    shares = [softmax(temperature * _logs(learner, state, read) + bias) for state in states]
     return np.asarray(np.mean(shares, axis=0), dtype=np.float32)
 
 
-def _logs(logits: NDArray[np.floating]) -> NDArray[np.float64]:
+def _logs(learner: type[Learner] | Learner, state: State, rows: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Logarithms of shares (V, classes)."""
+    logits = learner.logits(state, rows[:, state[COLUMNS]] if COLUMNS in state else rows)
     return np.asarray(np.log(np.maximum(softmax(logits), 1e-12)))
 
 
@@ -113,13 +116,13 @@ def panel(
     rows: NDArray[np.float32],
     labels: NDArray[np.int64],
     classes: int,
+    learners: Sequence[Learner],
     *,
     soft: bool,
     group: NDArray[np.int64] | None,
-    parameters: AttributeInferenceParameters,
     seed: int,
 ) -> list[Chosen]:
-    """Every learner at its best, the best of all first.
+    """Every one of the ``learners`` at its best, the best of all first.
 
     rows: releases (A, N), ``soft`` where they are probabilities. ``group`` (A,) is equal for records that
     resemble each other, which are held out together. Where all records are of one class there is one learner,
@@ -132,14 +135,12 @@ def panel(
         return [_best(NearestMean(), {}, rows, labels, classes, fold, seed, soft=False)]
     views: dict[str, View] = {}
     with threadpool_limits(limits=1):  # workers share the cores
-        best = [
-            _best(each, views, rows, labels, classes, fold, seed, soft=soft) for each in learners(parameters)
-        ]
+        best = [_best(each, views, rows, labels, classes, fold, seed, soft=soft) for each in learners]
     return sorted(best, key=lambda one: (-one.area, one.loss))
 
 
-def learners(parameters: AttributeInferenceParameters) -> list[Learner]:
-    """One of each; ``parameters`` are of the paper's nets."""
+def every_learner(parameters: AttributeInferenceParameters) -> list[Learner]:
+    """One of each of `LEARNERS`; ``parameters`` are of the paper's nets."""
     return [PaperNets(parameters) if kind is PaperNets else kind() for kind in LEARNERS]
 
 
@@ -162,7 +163,7 @@ def _best(
         for states in learner.crossfit(read, labels, classes, fold, seed):
             held_out = np.empty((len(rows), classes))
             for number, state in enumerate(states):
-                held_out[fold == number] = _logs(learner.logits(state, read[fold == number]))
+                held_out[fold == number] = _logs(learner, state, read[fold == number])
             tried.append((round(tell_apart(held_out, labels, fold), 9), view, states, held_out))
     most = max(area for area, *_ in tried)
     equal = [

@@ -9,7 +9,7 @@ __all__ = ["CLAIMS"]
 CLAIMS = (
     Claim(
         "PASS has the highest mean NAG",
-        {"method": "PASS"},
+        {"method": "PASS", "rate": ""},
         {},
         "mnag",
         why="sticky PASS is PASS that draws once",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from leakrange.data import datasets
+from leakrange.data.catalogue import GivenSet
 from leakrange.metrics.probing import mean_gain, noise_of
 from leakrange.papers import papers
 from leakrange.papers.cells import Cell
@@ -33,6 +34,7 @@ FIGURES = MappingProxyType(
         "acc": ("accuracy", "accuracy of {}"),
         "unfinetuned": ("unfinetuned_nag", "NAG of {}, unfinetuned"),
         "protector": ("protector_nag", "NAG of {}, protector’s"),
+        "panel": ("panel_auc", "AUC of {}, panel"),
     }
 )
 """What the figures about an attribute are called, by how their names begin: in cells, and on the page."""
@@ -54,9 +56,20 @@ ALL_RECORDS = 1_000_000
 REPEATED_SHARE = 0.2
 """Of the training samples: those of the attacker, whose obfuscation it repeats."""
 
+ANOTHER_DRAW = 1
+"""The seed of the data on which learning rates are tried."""
+
 Epochs = Annotated[int, Field(ge=1, le=10_000)]
 Rate = Annotated[float, Field(gt=0.0, le=1.0)]
 Width = Annotated[float, Field(gt=0.0, le=8.0)]
+
+
+def _parted(given: Any) -> Any:
+    """``PASS:0.003,ADV:0.01`` as a mapping."""
+    return dict(part.partition(":")[::2] for part in given.split(",")) if isinstance(given, str) else given
+
+
+Rates = Annotated[Mapping[str, Rate], BeforeValidator(_parted)]
 
 
 class SubstitutionSettings(PaperSettings):
@@ -65,7 +78,9 @@ class SubstitutionSettings(PaperSettings):
     ``speech`` stands for AudioMNIST, ``motion`` for MotionSense, ``faces`` for CelebA with pictures of
     ``size`` pixels a side. The net of a set embeds samples for PASS, and is the adversary of rivals and of
     attackers. ``…_epochs`` are PASS's. Rivals and attackers train as long as PASS, or as their own settings
-    say. ``half``: how many training samples Table 15 draws from; half of them are the protector's.
+    say. ``rates`` are learning rates by method (``PASS:0.003,ADV:0.01``); of the others PASS has ``lr``, and
+    rivals have ``rival_lr`` or else ``lr``. ``half``: how many training samples Table 15 draws from; half of
+    them are the protector's.
     """
 
     speech: str = "fsdd"
@@ -87,6 +102,7 @@ class SubstitutionSettings(PaperSettings):
     probing_epochs: Epochs | None = None
     lr: Rate | None = None
     rival_lr: Rate | None = None
+    rates: Rates = Field(default_factory=dict)
     half: Annotated[int, Field(ge=20, le=1_000_000)] = 4000
 
     @model_validator(mode="after")
@@ -112,7 +128,10 @@ class StochasticSubstitution(Paper):
         "upper end is a classifier of the same kind on samples as they are, its lower end the commonest "
         "class. The paper’s figures are means and deviations of 3 seeds, ours of as many as each row tells. "
         "Where samples as they are do not tell more of an attribute than the commonest class under every "
-        "seed, by more than the 95 % interval of that accuracy, there is no NAG, and the mNAG is without it."
+        "seed, by more than the 95 % interval of that accuracy, there is no NAG, and the mNAG is without it. "
+        "Beside the NAG of a private attribute stands an AUC, in percent as well, of which 50 is chance (of "
+        "more than two classes the mean of one against the rest): that of the same classifier or of another "
+        "learner of a panel, whoever did best on samples that were not learned from."
     )
     figures = (*NAGS, "unfinetuned_activity", *PROTECTORS, "mnag", *ACCURACIES)
     tables: ClassVar[Mapping[str, str]] = MappingProxyType(
@@ -131,6 +150,7 @@ class StochasticSubstitution(Paper):
             "11": "Table 11: speech, by the number of substitutes",
             "12": "Table 12: speech, by the classes of substitutes",
             "repeats": "Repeated probing of one input, which the paper does not try",
+            "search": "Learning rates, tried on another draw of the set",
         }
     )
     labels = ("data", "method", "setting")
@@ -179,6 +199,8 @@ class StochasticSubstitution(Paper):
             "repeats"
         ]:  # whoever repeats has few records, and of all classes: a split of its own is drawn at random
             found["auxiliary"] = REPEATED_SHARE
+        if row["rate"]:
+            found["seed"] = ANOTHER_DRAW
         if row.table == "15":
             found["subset"] = {"pool": self.settings.half, "share": 0.5}
         return found
@@ -197,8 +219,12 @@ class StochasticSubstitution(Paper):
             "schedule": {"epochs": 3, "batch": 100, "lr": 2e-3},
         }
 
-    def _lr(self, row: Row, given: float | None) -> float:
-        return given or (1e-4 if row["set"] == "faces" else 1e-3)
+    def _lr(self, row: Row) -> float:
+        """The one that a row tries, that of its method, that of all, or the paper's."""
+        method, given = row["method"].split()[0], self.settings
+        of_all = given.lr if method == "PASS" else given.rival_lr or given.lr
+        papers = 1e-4 if row["set"] == "faces" else 1e-3
+        return row.number("rate") or given.rates.get(method) or of_all or papers
 
     def _defence(self, row: Row) -> dict[str, Any]:
         method = row["method"]
@@ -212,13 +238,8 @@ class StochasticSubstitution(Paper):
         }
         epochs = self._own(row, "epochs")
         if method.startswith("PASS"):
-            return {
-                "pass": {**shared, "epochs": epochs, "lr": self._lr(row, self.settings.lr), **self._pass(row)}
-            }
-        shared |= {
-            "epochs": self._own(row, "rival_epochs") or epochs,
-            "lr": self._lr(row, self.settings.rival_lr or self.settings.lr),
-        }
+            return {"pass": {**shared, "epochs": epochs, "lr": self._lr(row), **self._pass(row)}}
+        shared |= {"epochs": self._own(row, "rival_epochs") or epochs, "lr": self._lr(row)}
         return {"dp-image": {**shared, **DP_IMAGE}} if method == "DP-Image" else {RIVALS[method]: shared}
 
     def _pass(self, row: Row) -> dict[str, Any]:
@@ -293,6 +314,7 @@ class StochasticSubstitution(Paper):
             "11": f"{row['substitutes']} substitutes",
             "12": f"{row['male']} % male, {row['digit0']} % digit 0",
             "repeats": f"{row['repeats']} draws",
+            "search": f"learning rate {row['rate']}",
         }.get(row.table, "")
         return [self._set(row), row["method"], about]
 
@@ -322,7 +344,15 @@ class StochasticSubstitution(Paper):
             kind, _, attribute = figure.partition("_")
             if kind in kinds.get(table, ("nag", "mnag")) and (attribute in wanted or kind == "mnag"):
                 found.append(figure)
-        return found
+        private = {name for row in rows for name in row["private"].split() if name in PLAYED[self._set(row)]}
+        return found + [f"panel_{name}" for name in ATTRIBUTES if name in private]
+
+    def most(self, row: Row, seeds: int) -> int:
+        """One of a learning rate that is tried; none where the set has no other draw."""
+        return seeds if not row["rate"] else min(seeds, int(self._drawn(row)))
+
+    def _drawn(self, row: Row) -> bool:
+        return not issubclass(datasets[self._set(row)], GivenSet)
 
     def notes(self, table: str) -> tuple[str, ...]:  # noqa: ARG002
         """What there was to gain."""
@@ -345,10 +375,11 @@ class StochasticSubstitution(Paper):
 
     def _section(self, table: str, rows: Sequence[Row], measured: Measured) -> Section:
         section = super()._section(table, rows, measured)
-        return replace(section, remark=" ".join(filter(None, (section.remark, self._rivals(rows)))))
+        return replace(section, remark=" ".join(filter(None, (section.remark, self._rivals(rows, measured)))))
 
-    def _rivals(self, rows: Sequence[Row]) -> str:
-        """How long rivals of the rows train, as a share of PASS's epochs; empty where there are none."""
+    def _rivals(self, rows: Sequence[Row], measured: Measured) -> str:
+        """How long rivals of the rows train, as a share of PASS's epochs, and who chose their learning rates;
+        empty where there are none."""
         trained = (row for row in rows if row["method"] in (*RIVALS, "DP-Image"))
         shares = {
             self._set(row): (self._own(row, "rival_epochs") or self._own(row, "epochs"))
@@ -358,7 +389,32 @@ class StochasticSubstitution(Paper):
         if not shares:
             return ""
         told = ", ".join(f"{share:.0%} of PASS’s epochs on {name}" for name, share in shares.items())
-        return f"Rivals train for {told}; no rival was tuned."
+        if rows[0]["rate"]:
+            return f"Rivals train for {told}."
+        tried = [each for each in rows if each["method"].split()[0] in ("PASS", "DP-Image", *RIVALS)]
+        rates = [self._best_of(each, measured) for each in tried]
+        if not all(self._lr(each) in best for each, best in zip(tried, rates, strict=True)):
+            return f"Rivals train for {told}; no rival was tuned."
+        *most, last = sorted({row.number("rate") for row in measured if row["rate"]})
+        listed = f"{', '.join(f'{each:g}' for each in most)} and {last:g}"
+        return (
+            f"Rivals train for {told}. Each of them, and PASS, has the learning rate that gave the highest "
+            f"mNAG of {listed} on another draw of the set, under one seed."
+        )
+
+    def _best_of(self, row: Row, measured: Measured) -> Collection[float]:
+        """The learning rates with the highest mNAG of those that were tried for a row's method; none where
+        one of them was not measured."""
+        tried = [
+            each
+            for each in measured
+            if each["rate"] and (each["set"], each["method"]) == (row["set"], row["method"])
+        ]
+        found = {each: [self.value(each, "mnag", cell) for cell in measured[each]] for each in tried}
+        gains = {each: figures[0] for each, figures in found.items() if figures and figures[0] is not None}
+        if len(gains) < len(tried) or not gains:
+            return ()
+        return {each.number("rate") for each in gains if gains[each] == max(gains.values())}
 
     def remark(self, table: str) -> str:
         """What plays the paper’s attributes, and what is ours."""
@@ -367,6 +423,12 @@ class StochasticSubstitution(Paper):
                 f"The attacker has {REPEATED_SHARE:.0%} of the training samples to itself. It has each of "
                 "them obfuscated so many times, and reads as many uploads of each user’s sample. A sticky "
                 "device draws the same substitute each time."
+            )
+        if table == "search":
+            return (
+                "Nobody whose samples are in the other tables is in this one, where the highest mNAG chooses."
+                if not issubclass(datasets[self.settings.motion], GivenSet)
+                else f"{self.settings.motion} is given, not drawn: there is no other draw to try on."
             )
         if table == "12":
             return "The last class of the private attribute plays the men."
@@ -393,10 +455,10 @@ class StochasticSubstitution(Paper):
         if settings.size:
             said.append(f"faces of {settings.size} pixels a side; the paper’s: 160")
         rate, rival = settings.lr, settings.rival_lr or settings.lr
-        if rate or rival:
-            said.append(
-                f"learning rates: PASS {rate:g}, rivals {rival:g}; the paper’s: 0.001, of faces 0.0001"
-            )
+        if rate or rival or settings.rates:
+            named = {"PASS": rate, "rivals": rival, **settings.rates}
+            told = ", ".join(f"{name} {each:g}" for name, each in named.items() if each)
+            said.append(f"learning rates: {told}; the paper’s: 0.001, of faces 0.0001")
         said.append("parameters of noise are ours: the paper states none")
         said.append("mNAG is a mean over those attributes that the set has")
         return said
