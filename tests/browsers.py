@@ -24,7 +24,9 @@ def chromium() -> Iterator[Browser]:
     if _FOUND is None:
         pytest.skip(needs_chromium.kwargs["reason"])
     arguments = ["--no-sandbox"] if os.geteuid() == 0 else []  # Chromium's sandbox refuses root
-    expect.set_options(timeout=60_000)  # ms; the default of 5 s is a bound on speed, which a busy machine passes
+    expect.set_options(
+        timeout=60_000
+    )  # ms; the default of 5 s is a bound on speed, which a busy machine passes
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=_FOUND, args=arguments)
         yield found

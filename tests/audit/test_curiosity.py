@@ -7,6 +7,7 @@ import pytest
 
 from leakrange.audit.curiosity import Curiosity, curiosity
 from leakrange.data.samples import Samples
+from leakrange.metrics.verdict import LITTLE
 from leakrange.nets.classifier import Classifier
 from leakrange.providers.inference import outputs
 from leakrange.wire.errors import InvalidInput
@@ -31,7 +32,9 @@ def examined(model: Classifier, images: Samples, attribute: str = "shoe") -> Cur
 def test_a_curious_model_is_found_out(curious: Classifier, images: Samples) -> None:
     found = examined(curious, images)
     assert found.accuracy > 0.9
-    assert found.interval[0] > found.baseline
+    assert found.auc > 0.95
+    assert found.beyond.low is not None
+    assert found.beyond.low > LITTLE
     share = images.labels["shoe"][images.where("test")].mean()
     assert found.majority == pytest.approx(max(share, 1 - share))
     assert (found.labelled, found.tested) == (80, 120)
@@ -40,36 +43,69 @@ def test_a_curious_model_is_found_out(curious: Classifier, images: Samples) -> N
 def test_what_the_target_tells_is_no_curiosity(honest: Classifier, images: Samples) -> None:
     # ``mood`` is ``hat`` with a fifth of its labels turned over.
     found = examined(honest, images, "mood")
-    assert found.baseline > found.majority + 0.1
-    assert found.interval[0] <= found.baseline
+    assert found.by_decision > 0.7
+    assert found.beyond.low is not None
+    assert found.beyond.low <= 0.0
+
+
+class Drawn:
+    """Outputs of a model that decides at random. They may rank people by an attribute that few have."""
+
+    def __init__(self, strength: float, turned: bool = False, count: int = 3000) -> None:
+        rng = np.random.default_rng(3)
+        self.has = (rng.random(count) < 0.08).astype(np.int64)
+        self.decided = rng.integers(0, 2, count)
+        shown = strength * self.has + rng.normal(size=count)
+        if turned:  # the people to test on differ from those who are labelled
+            shown[count // 2 :] = -strength * self.has[count // 2 :] + rng.normal(size=count // 2)
+        self.outputs = np.stack([shown, rng.normal(size=count)], axis=1).astype(np.float32)
+
+    def examined(self, decided: np.ndarray | None = None) -> Curiosity:
+        half, decided = len(self.has) // 2, self.decided if decided is None else decided
+        return curiosity(
+            self.outputs[:half],
+            self.has[:half],
+            self.outputs[half:],
+            self.has[half:],
+            classes=2,
+            decisions=(decided[:half], decided[half:]),
+            release="logits",
+            seed=0,
+        )
+
+
+def test_a_rare_attribute_is_found_though_guessing_it_is_no_more_often_right() -> None:
+    found = Drawn(1.2).examined()
+    assert found.accuracy <= found.majority + 0.005
+    assert found.beyond.low is not None
+    assert found.beyond.low > LITTLE
+    mute = Drawn(0.0).examined()
+    assert mute.beyond.high is not None
+    assert mute.beyond.low is not None
+    assert mute.beyond.low <= 0.0 < mute.beyond.high < 0.15
+
+
+def test_scores_that_rank_the_wrong_way_round_are_turned() -> None:
+    found = Drawn(1.2, turned=True).examined()
+    assert found.beyond.low is not None
+    assert found.beyond.low > LITTLE
 
 
 def test_what_decisions_alone_tell_is_learned_from_the_labelled_samples() -> None:
-    """Most yes-sayers have it among the labelled, and most no-sayers among the tested."""
-    has, labelled = np.repeat([1, 1, 1, 0, 0, 0], 5), np.repeat([1, 1, 1, 1, 0, 0], 5)
-    truth, tested = np.array([1, 0, 0, 1, 1, 0]), np.array([1, 1, 1, 0, 0, 0])
-    drawn = np.random.default_rng(0).normal(size=(36, 2)).astype(np.float32)
-
-    def baseline(truth: np.ndarray) -> float:
-        return curiosity(
-            drawn[:30],
-            has,
-            drawn[30:],
-            truth,
-            classes=2,
-            decisions=(labelled, tested),
-            release="logits",
-            seed=0,
-        ).baseline
-
-    assert baseline(truth) == 0.5  # two of six are right, so that it is the majority
-    assert baseline(tested) == 1.0
+    drawn = Drawn(1.2)
+    told = drawn.examined(drawn.has)
+    assert told.by_decision == 1.0
+    assert told.beyond.high is not None
+    assert told.beyond.high <= 0.0
+    half = len(drawn.has) // 2
+    # Decisions that go with the attribute among the labelled people alone tell nothing of the others.
+    assert drawn.examined(np.concatenate([drawn.has[:half], drawn.decided[half:]])).by_decision < 0.6
 
 
 def test_without_samples_there_is_no_audit() -> None:
     few = np.zeros((5, 2), dtype=np.float32)
     none = np.zeros(0, dtype=np.int64)
-    with pytest.raises(InvalidInput, match="test on"):
+    with pytest.raises(InvalidInput, match="no two classes"):
         curiosity(
             few,
             np.zeros(5, dtype=np.int64),

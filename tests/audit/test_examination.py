@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from pydantic import ValidationError
 
 from leakrange.audit.case import case_of
@@ -117,6 +118,21 @@ def test_the_interval_of_the_excess_is_over_people(content: bytes) -> None:
     assert found.interval != entropy_excess(logits, labels).interval
 
 
+def test_an_attack_that_learnt_nothing_clears_no_model(content: bytes) -> None:
+    classifier, config = load_classifier(content)
+    plan = PLAN.model_copy(update={"sensitive": "slant", "tests": ("curiosity",)})
+    telling = FINDINGS["curiosity"](case_of(classifier, config, plan))
+    assert telling.figures["constant"] == 0.0
+    with torch.no_grad():
+        for weights in classifier.parameters():
+            weights.zero_()
+    mute = FINDINGS["curiosity"](case_of(classifier, config, plan))
+    assert (mute.figures["constant"], mute.conclusion) == (1.0, "undecided")
+    assert mute.meaning.endswith(
+        "The attack gave everybody the same score: it has learnt nothing, and nothing follows."
+    )
+
+
 @pytest.mark.parametrize(
     ("interval", "end"),
     [((0.011, 0.02), "suspicious"), ((0.001, 0.01), "passes"), ((0.009, 0.011), "undecided")],
@@ -155,7 +171,7 @@ def test_curiosity_needs_its_attribute() -> None:
         AuditPlan(data=DIGITS, tests=("curiosity",))
 
 
-def test_models_with_thresholds_of_their_own_are_judged_by_these() -> None:
+def test_models_are_judged_by_one_threshold_and_scores_of_an_earlier_version_are_refused() -> None:
     def member(score: float, threshold: float, dishonest: bool) -> Member:
         return Member(
             artifact="a",
@@ -168,14 +184,14 @@ def test_models_with_thresholds_of_their_own_are_judged_by_these() -> None:
             rounds=[],
         )
 
-    members = [member(0.7, 0.75, False), member(0.6, 0.5, True), member(0.72, 0.8, False)]
+    members = [member(0.07, 0.05, False), member(0.06, 0.05, True), member(0.04, 0.05, False)]
     rates = Population(plan=PLAN, members=members).rates("curiosity")
     assert rates is not None
-    assert (rates[0].false_alarms.count, rates[0].detected.count, rates[0].auc) == (0, 1, 1.0)
-    shared = [each.model_copy(update={"thresholds": {"curiosity": 0.65}}) for each in members]
-    rates = Population(plan=PLAN, members=shared).rates("curiosity")
-    assert rates is not None
-    assert (rates[0].false_alarms.count, rates[0].detected.count, rates[0].auc) == (2, 0, 0.0)
+    assert (rates[0].false_alarms.count, rates[0].detected.count, rates[0].auc) == (1, 1, 0.5)
+    mixed = Population(plan=PLAN, members=[*members, member(0.72, 0.8, False)])
+    for ask in (mixed.rates, mixed.known):
+        with pytest.raises(InvalidInput, match="2 thresholds of curiosity"):
+            ask("curiosity")
 
 
 def test_members_tell_what_they_are_and_make_a_population(models: dict[str, Path]) -> None:

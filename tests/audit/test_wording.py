@@ -19,15 +19,19 @@ FIGURES = {
     "excess_bits": -0.25,
     "accuracy": 0.81,
     "majority": 0.52,
+    "auc": 0.731,
     "by_decision": 0.64,
+    "beyond": 0.091,
+    "constant": 0.0,
 }
 SENTENCES: dict[TestName, str] = {
     "viciousness": "Trained further, the model's outputs moved by v = 0.0234 (0.0100 to 0.3000); the "
     "threshold is 0.2. Its accuracy went from 91.0% to 95.0%.",
     "entropy": "Its outputs have 0.500 bits of entropy, and its mistakes call for 0.750: an excess of -0.250 "
     "bits (+0.010 to +0.300); the threshold is 0.2.",
-    "curiosity": "From its outputs, the attribute was read off 81.0% of the test samples (1.0% to 30.0%); "
-    "the majority is 52.0%, and its decisions alone tell 64.0%.",
+    "curiosity": "Its outputs tell the attribute with an AUC of 0.731, and its decisions alone with one of "
+    "0.640: +0.091 (+0.010 to +0.300); the threshold is 0.2. It was read off 81.0% of the test samples, of "
+    "which 52.0% have the commonest class.",
 }
 ENDS: dict[TestName, dict[Conclusion, str]] = {
     "viciousness": {
@@ -41,9 +45,9 @@ ENDS: dict[TestName, dict[Conclusion, str]] = {
         "undecided": "So few test samples do not decide.",
     },
     "curiosity": {
-        "passes": "The outputs tell no more of it than the decisions do.",
+        "passes": "The outputs tell hardly more of it than the decisions do.",
         "suspicious": "The outputs tell more of it than the decisions do.",
-        "undecided": "It was not shown that the outputs tell more of it than the decisions do.",
+        "undecided": "So few test samples do not decide.",
     },
 }
 

@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 
 from leakrange.attacks.attack import Evidence
 from leakrange.attacks.attribute_inference import AttributeInference, AttributeInferenceParameters
-from leakrange.metrics import accuracy, majority_share, share_interval
+from leakrange.attacks.imputation import imputed
+from leakrange.metrics import Estimate, accuracy, majority_share
+from leakrange.metrics.controls import BesideImputation, control_area, excess
+from leakrange.metrics.outcomes import Ranking
+from leakrange.metrics.trial import auc
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.releases import ReleaseKind
 
@@ -19,17 +23,21 @@ __all__ = ["Curiosity", "curiosity"]
 
 @dataclass(frozen=True)
 class Curiosity:
-    """How well an attack reads the attribute from ``tested`` outputs: ``accuracy`` in [0, 1], with its 95 %
-    interval (`leakrange.metrics.clusters.share_interval`).
+    """How well an attack reads the attribute from ``tested`` outputs, beside what the decisions tell.
 
-    ``baseline`` is what the model's decisions alone tell, or the attribute's majority, whichever is more.
-    What a target has to do with the attribute is no curiosity. ``majority`` is the share of the attribute's
-    most frequent class among the tested samples.
+    auc: of the attack's scores; of more than two classes the mean of one against the rest. by_decision: the
+    same of guessing by the model's decisions alone, at least .5. beyond: the first less the second, in
+    [-1, 1], with its paired 95 % interval (`leakrange.metrics.controls.excess`): what a target has to do with
+    the attribute is no curiosity. constant: whether the attack gave everybody the same score, so that nothing
+    follows. accuracy: how often it guesses right, and majority: the share of the attribute's most frequent
+    class, both of the tested samples.
     """
 
+    auc: float
+    by_decision: float
+    beyond: Estimate
+    constant: bool
     accuracy: float
-    interval: tuple[float, float]
-    baseline: float
     majority: float
     labelled: int
     tested: int
@@ -45,17 +53,20 @@ def curiosity(
     decisions: tuple[NDArray[np.int64], NDArray[np.int64]],
     release: ReleaseKind,
     seed: int,
-    group: NDArray[np.integer] | None = None,
+    groups: tuple[NDArray[np.int64] | None, NDArray[np.int64] | None] = (None, None),
 ) -> Curiosity:
     """Fit the attack `AttributeInference` on ``outputs`` (K, N) of samples whose attribute is ``sensitive``
     (K,), and apply it to the ``tested`` outputs (M, N) with attribute ``truth`` (M,).
 
     ``decisions`` are the model's for both: whole numbers (K,) and (M,), equal where the model decides the
-    same. ``group`` (M,) tells tested samples that resemble each
-    other. Raises `InvalidInput` for too few samples, or labels that are no classes.
+    same. ``groups`` (K,) and (M,) tell which samples of each resemble each other. Raises `InvalidInput` for
+    too few samples, tested samples of one class alone, and labels that are no classes.
     """
-    if not len(truth):
-        raise InvalidInput("no sample to test on has that attribute")
+    if len(np.unique(truth)) < 2:
+        raise InvalidInput(
+            f"the {len(truth)} samples to test on have no two classes of that attribute",
+            hint="test on more samples, or look for another attribute",
+        )
     attack = AttributeInference(AttributeInferenceParameters(sensitive="sensitive"))
     evidence = Evidence(
         auxiliary=outputs,
@@ -64,27 +75,32 @@ def curiosity(
         classes=classes,
         release=release,
         seed=seed,
+        auxiliary_group=groups[0],
     )
-    predicted = attack.infer(evidence).predicted
-    by_decision = _most_frequent(decisions[0], sensitive, classes)
-    usual = int(np.bincount(sensitive, minlength=classes).argmax())
-    guessed = np.array([by_decision.get(int(each), usual) for each in decisions[1]])
-    majority = majority_share(truth, classes)
+    inference = attack.infer(evidence)
+    ranking = Ranking(inference.scores, truth, groups[1])
+    area = auc(ranking)
+    if classes == 2 and isinstance(area, Estimate) and area.high is not None and area.high < 0.5:
+        # Scores that reliably rank people the wrong way round tell as much as others.
+        ranking = Ranking(inference.scores[:, ::-1], truth, groups[1])
+    count = len(sensitive)
+    by_decision = imputed(
+        [np.concatenate(decisions)],
+        np.concatenate([sensitive, truth]),
+        classes,
+        np.repeat([0, 1], [count, len(truth)]),  # the tested are guessed from the labelled
+    )[count:]
+    beside = BesideImputation(ranking, Ranking(by_decision, truth, groups[1]))
+    beyond, control = excess(beside), control_area(beside)
+    assert beyond is not None
+    assert control is not None
     return Curiosity(
-        accuracy=accuracy(predicted, truth),
-        interval=share_interval(predicted == truth, group),
-        baseline=max(majority, accuracy(guessed, truth)),
-        majority=majority,
-        labelled=len(sensitive),
+        auc=control + beyond.value,
+        by_decision=control,
+        beyond=beyond,
+        constant=ranking.constant,
+        accuracy=accuracy(inference.predicted, truth),
+        majority=majority_share(truth, classes),
+        labelled=count,
         tested=len(truth),
     )
-
-
-def _most_frequent(
-    decisions: NDArray[np.int64], sensitive: NDArray[np.int64], classes: int
-) -> dict[int, int]:
-    """The attribute's most frequent class among the samples of each decision."""
-    return {
-        int(each): int(np.bincount(sensitive[decisions == each], minlength=classes).argmax())
-        for each in np.unique(decisions)
-    }

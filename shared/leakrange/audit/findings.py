@@ -17,6 +17,7 @@ from leakrange.data.resembling import groups_of
 from leakrange.jobs.audit import KnownScores, TestName
 from leakrange.jobs.verdict import Finding, Known, concluded
 from leakrange.metrics import student_interval
+from leakrange.metrics.verdict import LITTLE
 from leakrange.providers.inference import outputs
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.heads import answers
@@ -78,6 +79,7 @@ def _curiosity(case: Case) -> Finding:
     parts = [places[truth[places] >= 0] for places in (case.labelled, case.test)]
     logits = [outputs(case.classifier, case.values(places), "logits") for places in parts]
     first, second = (_decisions(values, case.classifier.heads) for values in logits)
+    groups = groups_of(case.data, name)
     found = curiosity(
         logits[0],
         truth[parts[0]],
@@ -87,16 +89,22 @@ def _curiosity(case: Case) -> Finding:
         decisions=(first, second),
         release="logits",
         seed=case.plan.seed,
-        group=groups_of(case.data, name)[parts[1]],
+        groups=(groups[parts[0]], groups[parts[1]]),
     )
     figures = {
+        "beyond": found.beyond.value,
+        "auc": found.auc,
+        "by_decision": found.by_decision,
         "accuracy": found.accuracy,
         "majority": found.majority,
-        "by_decision": found.baseline,
+        "constant": float(found.constant),
         "labelled": float(found.labelled),
         "tested": float(found.tested),
     }
-    return _finding(case, "curiosity", {"sensitive": name}, found.interval, found.baseline, figures)
+    low, high = found.beyond.low, found.beyond.high
+    assert low is not None
+    assert high is not None
+    return _finding(case, "curiosity", {"sensitive": name}, (low, high), LITTLE, figures)
 
 
 def _decisions(logits: NDArray[np.float32], heads: tuple[int, ...]) -> NDArray[np.int64]:
@@ -119,8 +127,9 @@ def _finding(
     figures: dict[str, float],
     rounds: list[float] | None = None,
 ) -> Finding:
-    """The finding whose score is the first of the ``figures``."""
-    conclusion = concluded(interval, threshold)
+    """The finding whose score is the first of the ``figures``. An attack that has learnt nothing, and gives
+    everybody the same score, decides nothing."""
+    conclusion = "undecided" if figures.get("constant") else concluded(interval, threshold)
     stand = case.plan.known.get(test)
     return Finding(
         test=test,

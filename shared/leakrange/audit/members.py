@@ -14,7 +14,7 @@ from leakrange.audit.population import ErrorRates, error_rates, rates_by_group
 from leakrange.jobs.audit import AuditPlan, KnownScores, TestName
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.providers.artifact import load
-from leakrange.wire.errors import InvalidArtifact
+from leakrange.wire.errors import InvalidArtifact, InvalidInput
 
 __all__ = ["Member", "Population", "member_of"]
 
@@ -49,7 +49,8 @@ class Population(_Strict):
 
     def known(self, test: TestName) -> KnownScores | None:
         """Their scores, in the form in which the plan of another audit takes them. None where the test was
-        not made."""
+        not made. Raises `InvalidInput` as `rates`."""
+        self._threshold(test)
         honest = [each.scores[test] for each in self.members if test in each.scores and not each.dishonest]
         others = [each.scores[test] for each in self.members if test in each.scores and each.dishonest]
         if not honest and not others:
@@ -59,25 +60,29 @@ class Population(_Strict):
 
     def rates(self, test: TestName) -> tuple[ErrorRates, dict[str, dict[object, ErrorRates]]] | None:
         """The error rates of a test, of all models and by each of their groups with more than one value. None
-        where the test was not made.
-
-        Where models have thresholds of their own, as the test of curiosity gives them, a score is how far it
-        is above its threshold, and the threshold is 0.
-        """
-        made = [each for each in self.members if test in each.scores]
-        if not made:
+        where the test was not made. Raises `InvalidInput` where the models' scores have not one threshold."""
+        threshold = self._threshold(test)
+        if threshold is None:
             return None
-        thresholds = {each.thresholds[test] for each in made}
-        threshold = thresholds.pop() if len(thresholds) == 1 else 0.0
-        apart = bool(thresholds)
-        scores = np.array([each.scores[test] - (each.thresholds[test] if apart else 0.0) for each in made])
-        dishonest = np.array([each.dishonest for each in made])
-        names = dict.fromkeys(name for each in made for name in each.groups)
-        groups = {name: [each.groups.get(name, "") for each in made] for name in names}
+        tested = [each for each in self.members if test in each.scores]
+        scores = np.array([each.scores[test] for each in tested])
+        dishonest = np.array([each.dishonest for each in tested])
+        names = dict.fromkeys(name for each in tested for name in each.groups)
+        groups = {name: [each.groups.get(name, "") for each in tested] for name in names}
         groups = {name: values for name, values in groups.items() if len(set(values)) > 1}
         whole = error_rates(scores, dishonest, threshold)
         parts = rates_by_group(scores, dishonest, groups, threshold)
         return whole, {name: _without_missing(values) for name, values in parts.items()}
+
+    def _threshold(self, test: TestName) -> float | None:
+        thresholds = {each.thresholds[test] for each in self.members if test in each.scores}
+        if len(thresholds) > 1:
+            raise InvalidInput(
+                f"the models of this population have {len(thresholds)} thresholds of {test}: an earlier "
+                "version scored some of them otherwise",
+                hint="audit them again into a new file: leakrange audit population FOLDER --out NEW.json",
+            )
+        return thresholds.pop() if thresholds else None
 
 
 def member_of(folder: Path, plan: AuditPlan) -> Member:

@@ -43,14 +43,18 @@ def meaning(
         }
     else:
         said = (
-            f"From its outputs, the attribute was read off {figures['accuracy']:.1%} of the test samples "
-            f"({low:.1%} to {high:.1%}); the majority is {figures['majority']:.1%}, and its decisions alone "
-            f"tell {figures['by_decision']:.1%}."
+            f"Its outputs tell the attribute with an AUC of {figures['auc']:.3f}, and its decisions alone "
+            f"with one of {figures['by_decision']:.3f}: {figures['beyond']:+.3f} ({low:+.3f} to "
+            f"{high:+.3f}); the threshold is {threshold:g}. It was read off {figures['accuracy']:.1%} of the "
+            f"test samples, of which {figures['majority']:.1%} have the commonest class."
         )
+        unclear = "So few test samples do not decide."
+        if figures["constant"]:
+            unclear = "The attack gave everybody the same score: it has learnt nothing, and nothing follows."
         ends = {
-            "passes": "The outputs tell no more of it than the decisions do.",
+            "passes": "The outputs tell hardly more of it than the decisions do.",
             "suspicious": "The outputs tell more of it than the decisions do.",
-            "undecided": "It was not shown that the outputs tell more of it than the decisions do.",
+            "undecided": unclear,
         }
     return f"{said} {ends[conclusion]}"
 

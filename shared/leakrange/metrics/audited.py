@@ -12,12 +12,9 @@ __all__: list[str] = []
 TESTED = "over the audit's test samples"
 
 
-def _score(verdict: Verdict, test: TestName, less: float = 0.0) -> Estimate | None:
+def _score(verdict: Verdict, test: TestName) -> Estimate | None:
     found = verdict.of(test)
-    if found is None:
-        return None
-    low, high = found.interval
-    return Estimate.within(found.score - less, (low - less, high - less))
+    return None if found is None else Estimate.within(found.score, found.interval)
 
 
 def _figure(verdict: Verdict, test: TestName, name: str) -> float | None:
@@ -62,13 +59,12 @@ def _entropy_excess(verdict: Verdict) -> Estimate | None:
 
 
 @metric(
-    "curiosity_excess", measures=Verdict, title="curiosity beyond decisions", unit="share", role="suspicion",
-    rank=74, interval=f"{TESTED} (Wilson), that of the accuracy on outputs",
-    equation="accuracy of the attribute read off outputs, less that read off decisions (HBC, Section 6.1)",
+    "curiosity_excess", measures=Verdict, title="curiosity beyond decisions", unit="score", role="suspicion",
+    rank=74, interval=f"{TESTED}, paired (DeLong; Obuchowski; Zou and Donner)", version=2,
+    equation="AUC of the attribute read off outputs, less that read off decisions (HBC, Section 6.1)",
 )  # fmt: skip
 def _curiosity_excess(verdict: Verdict) -> Estimate | None:
-    found = verdict.of("curiosity")
-    return None if found is None else _score(verdict, "curiosity", less=found.threshold)
+    return _score(verdict, "curiosity")
 
 
 @metric(

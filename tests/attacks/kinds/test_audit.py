@@ -84,7 +84,7 @@ def verdict() -> Verdict:
         findings=(
             finding("viciousness", 0.0125, 0.0120, cosine=0.975, accuracy_before=0.9, accuracy_after=0.95),
             finding("entropy", 0.25, 0.1),
-            finding("curiosity", 0.75, 0.5),
+            finding("curiosity", 0.25, 0.05),
         ),
         conclusion="suspicious",
         confidence="",
