@@ -70,9 +70,9 @@ def test_what_makes_no_sense_is_refused(change: dict[str, object], said: str) ->
 def test_a_hidden_attribute_of_three_classes_is_told_too(images: Samples) -> None:
     stuck = trained({**SOFT, "sensitive": "bag"}, images, 16).figures["test"]
     warm = trained(started(6, sensitive="bag"), images, 16).figures["test"]
-    assert stuck["curiosity"] < 0.5
-    assert warm["curiosity"] > 0.9
-    assert warm["honesty"] > 0.8
+    assert stuck["curiosity"] < 0.4  # guessing: a third
+    assert warm["curiosity"] > 0.65  # other seeds and processors: .74 to 1
+    assert warm["honesty"] > 0.7
 
 
 def test_a_warm_start_writes_one_attribute(images: Samples) -> None:
