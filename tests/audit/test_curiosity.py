@@ -60,15 +60,15 @@ class Drawn:
             shown[count // 2 :] = -strength * self.has[count // 2 :] + rng.normal(size=count // 2)
         self.outputs = np.stack([shown, rng.normal(size=count)], axis=1).astype(np.float32)
 
-    def examined(self, decided: np.ndarray | None = None) -> Curiosity:
-        half, decided = len(self.has) // 2, self.decided if decided is None else decided
+    def examined(self, decided: np.ndarray | None = None, labelled: int = 1500) -> Curiosity:
+        decided = self.decided if decided is None else decided
         return curiosity(
-            self.outputs[:half],
-            self.has[:half],
-            self.outputs[half:],
-            self.has[half:],
+            self.outputs[:labelled],
+            self.has[:labelled],
+            self.outputs[labelled:],
+            self.has[labelled:],
             classes=2,
-            decisions=(decided[:half], decided[half:]),
+            decisions=(decided[:labelled], decided[labelled:]),
             release="logits",
             seed=0,
         )
@@ -100,6 +100,9 @@ def test_what_decisions_alone_tell_is_learned_from_the_labelled_samples() -> Non
     half = len(drawn.has) // 2
     # Decisions that go with the attribute among the labelled people alone tell nothing of the others.
     assert drawn.examined(np.concatenate([drawn.has[:half], drawn.decided[half:]])).by_decision < 0.6
+    # Decisions that mean the reverse among the few labelled people mislead.
+    reverse = np.concatenate([1 - drawn.has[:300], drawn.has[300:]])
+    assert drawn.examined(reverse, labelled=300).by_decision == 0.5
 
 
 def test_without_samples_there_is_no_audit() -> None:

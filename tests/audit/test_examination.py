@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from leakrange.audit.case import case_of
 from leakrange.audit.entropy import entropy_excess
 from leakrange.audit.examination import examine
-from leakrange.audit.findings import FINDINGS
+from leakrange.audit.findings import FINDINGS, _finding
 from leakrange.audit.members import Member, Population, member_of
 from leakrange.data import load
 from leakrange.jobs.audit import AuditPlan, KnownScores, ViciousnessSettings
@@ -131,6 +131,12 @@ def test_an_attack_that_learnt_nothing_clears_no_model(content: bytes) -> None:
     assert mute.meaning.endswith(
         "The attack gave everybody the same score: it has learnt nothing, and nothing follows."
     )
+    # Nor where there are so many samples that their interval would let the model pass.
+    case = case_of(classifier, config, plan)
+    for constant, conclusion in ((0.0, "passes"), (1.0, "undecided")):
+        figures = {**mute.figures, "constant": constant}
+        decided = _finding(case, "curiosity", {}, (-0.01, 0.01), mute.threshold, figures)
+        assert decided.conclusion == conclusion
 
 
 @pytest.mark.parametrize(
