@@ -29,6 +29,7 @@ from sklearn.preprocessing import StandardScaler
 from leakrange.data import load
 from leakrange.defences import artifact
 from leakrange.defences.registered import federated_defence
+from leakrange.defences.representation import representation_defences
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.nets.classifier import to_input
 
@@ -86,6 +87,9 @@ def main() -> None:
     torch.set_num_threads(1)
     told = defaultdict(list)
     for folder in sorted(path.parent for path in options.models.glob("*/defence.safetensors")):
+        trained = TrainingRecipe.model_validate(artifact.load(folder).record["recipe"])
+        if trained.behaviour.removeprefix("defence/") not in representation_defences:
+            continue
         recipe, *figures = adversary(folder, options.records)
         link = federated_defence(recipe)
         given = link.parameters.model_dump()
