@@ -200,6 +200,14 @@ def test_logging_in_and_out_in_the_page(browser: Browser, guarded: str) -> None:
         expect(tab.get_by_label("Key")).to_be_visible()
 
 
+def test_pages_of_a_neighbouring_port_may_ask_nothing(site: str) -> None:
+    theirs = {"Origin": "http://127.0.0.1:18797"}
+    for method, path in (("POST", "/v1/try"), ("POST", "/login"), ("GET", "/v1/runs")):
+        refused = httpx.request(method, site + path, headers=theirs)
+        assert (refused.status_code, refused.json()["title"]) == (403, "Foreign origin"), path
+    assert httpx.post(f"{site}/v1/try", headers={"Origin": site}).status_code == 422
+
+
 def test_a_wrong_key_is_told_as_such(guarded: str) -> None:
     answer = httpx.post(f"{guarded}/login", data={"key": "wrong", "after": "/models"})
     assert answer.status_code == 403

@@ -16,7 +16,9 @@ async def answers(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": b"our secrets"})
 
 
-GUARDED = HostGuard(answers, ["0.0.0.0", "proxy", "Range.Example", "*.cluster.local"])
+GUARDED = HostGuard(
+    answers, ["proxy", "Range.Example", "*.cluster.local", "gateway.example:8443"], host="127.0.0.1"
+)
 
 
 def ask(guard: HostGuard, *headers: tuple[str, str], server: str = "10.0.0.7") -> httpx.Response:
@@ -49,6 +51,7 @@ def ask(guard: HostGuard, *headers: tuple[str, str], server: str = "10.0.0.7") -
         "proxy:8000",
         "range.example",
         "proxy.range.svc.cluster.local:80",
+        "gateway.example:8443",
     ],
 )
 def test_its_own_names_and_addresses_are_answered(host: str) -> None:
@@ -99,6 +102,8 @@ def test_a_request_has_one_host() -> None:
         ("127.0.0.1:8700", "http://127.0.0.1:8700"),
         ("range.example", "https://range.example"),
         ("proxy:8000", "https://range.example"),  # a gateway gave it another Host
+        ("proxy:8000", "https://gateway.example:8443"),
+        ("proxy:8000", "https://pages.cluster.local"),
     ],
 )
 def test_its_own_pages_may_ask(host: str, origin: str) -> None:
@@ -119,6 +124,23 @@ def test_its_own_pages_may_ask(host: str, origin: str) -> None:
 )
 def test_pages_of_others_may_not_ask(origin: str) -> None:
     answer = ask(GUARDED, ("Host", "localhost:8700"), ("Origin", origin))
+    assert answer.status_code == 403
+    assert answer.json()["type"].endswith("/foreign-origin")
+
+
+@pytest.mark.parametrize(
+    ("host", "origin"),
+    [
+        ("127.0.0.1:8700", "http://127.0.0.1:18797"),
+        ("127.0.0.1:8700", "http://127.0.0.1"),
+        ("range.example", "https://range.example:8443"),
+        ("proxy:8000", "https://gateway.example"),
+        ("proxy:8000", "https://pages.cluster.local:8443"),
+    ],
+)
+def test_another_port_of_the_same_host_is_somebody_else(host: str, origin: str) -> None:
+    """Whatever address the server listens at, and whatever names it may have."""
+    answer = ask(GUARDED, ("Host", host), ("Origin", origin))
     assert answer.status_code == 403
     assert answer.json()["type"].endswith("/foreign-origin")
 

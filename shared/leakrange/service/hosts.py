@@ -24,18 +24,19 @@ REMEMBERED = 64
 
 class HostGuard:
     """Passes requests to ``app`` whose ``Host`` is ``localhost``, a loopback address, the address that
-    they came to, or one of ``allowed``: names, ``*.name`` for all below it, ``*`` for any. The port does
-    not matter.
+    they came to or that it listens at (``host``), or one of ``allowed``: names, ``*.name`` for all below
+    it, ``*`` for any. The port does not matter.
 
-    An ``Origin`` must be that same host and port, or one of ``allowed``.
+    An ``Origin`` must be that same host and port, or one of ``allowed``, at the port that is named there, and
+    without one at the default port: another port of the same host belongs to somebody else.
     """
 
-    def __init__(self, app: ASGIApp, allowed: Iterable[str]) -> None:
+    def __init__(self, app: ASGIApp, allowed: Iterable[str], host: str = "localhost") -> None:
         self._app = app
-        names = {name.strip().lower() for name in allowed}
-        self._any = "*" in names
-        self._below = tuple(name[1:] for name in names if name.startswith("*."))
-        self._names = names
+        self._origins = {name.strip().lower() for name in allowed}
+        self._any = "*" in self._origins
+        self._below = tuple(name[1:] for name in self._origins if name.startswith("*."))
+        self._names = {_name(name.encode()) for name in self._origins} | {host.lower()}
         self._seen: set[tuple[bytes, str | None]] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -64,17 +65,20 @@ class HostGuard:
                 self._seen.add((host, here))
         if origin is None or (theirs := origin.partition(b"://")[2]).lower() == host.lower():
             return None
-        found = _name(theirs)
-        if found is not None and self._allowed(found):
+        if _name(theirs) is not None and self._shares(theirs.decode("latin-1").lower()):
             return None
         return ForeignOrigin(
             f"pages of {origin[:100].decode('latin-1')!r} may not ask this server",
-            hint="LEAKRANGE_ALLOWED_HOSTS names the hosts whose pages may",
+            hint="LEAKRANGE_ALLOWED_HOSTS names the hosts, and ports, whose pages may",
             headers={"Connection": "close"},
         )
 
     def _allowed(self, name: str) -> bool:
         return name in self._names or name.endswith(self._below)
+
+    def _shares(self, origin: str) -> bool:
+        """Whether pages at that host, with a port where it is not the default one, may ask."""
+        return origin in self._origins or origin.endswith(self._below)
 
 
 def _name(host: bytes) -> str | None:

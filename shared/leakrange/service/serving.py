@@ -31,7 +31,7 @@ def configuration(
     """The server's configuration: address, limits on connections and allowed hosts from ``settings``. When
     stopped, requests in progress get ``grace`` seconds to end."""
     return uvicorn.Config(
-        HostGuard(Traced(app) if tracing.on() else app, [settings.host, *settings.allowed_hosts]),
+        HostGuard(Traced(app) if tracing.on() else app, settings.allowed_hosts, settings.host),
         host=settings.host,
         port=settings.port,
         loop="uvloop",
