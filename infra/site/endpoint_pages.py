@@ -14,9 +14,9 @@ from words import cell, paragraph
 __all__ = ["pages"]
 
 SECRET = SecretStr("a key that opens nothing, for documents alone")
-INTRODUCTION = """Every server describes itself at `/openapi.json` and, for people, at `/docs`. These pages
-are made from the same documents. Errors are problem details (RFC 9457), `application/problem+json`, with
-`type`, `title`, `status`, `detail` and mostly a `hint`."""
+INTRODUCTION = """Every server describes itself at `/openapi.json` and, for people, at `/docs`, without any
+network. These pages are made from the same documents, and need none of these servers. Errors are problem
+details (RFC 9457), `application/problem+json`: `type`, `title`, `status`, `detail` and mostly a `hint`."""
 METHODS = ("get", "put", "post", "patch", "delete")
 SENTENCES = {
     "controller": "Runs, results, audits, and what the range has.",

@@ -6,16 +6,15 @@ Their address holds a digest of all of them: browsers keep them for good, and as
 from __future__ import annotations
 
 import asyncio
-import gzip
 import hashlib
 import threading
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 
 from fastapi import APIRouter, Request, Response
 
+from leakrange.service.documents import Asset
 from leakrange.wire.errors import NotFound
 
 __all__ = ["CHARTS", "address", "bundle_charts", "router"]
@@ -26,41 +25,29 @@ CHARTS = "vega.js"
 """Vega, Vega-Lite and Vega-Embed, as vl-convert brings them along: ``window.vegaEmbed``."""
 _STATIC = files("services.controller.pages") / "static"
 _STYLE = files("leakrange") / "report" / "templates" / "page.css"
-_TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
 _BUNDLING = threading.Lock()  # it takes seconds: once, whoever asks meanwhile
-_FOR_GOOD = {"Cache-Control": "public, max-age=31536000, immutable", "Vary": "Accept-Encoding"}
-
-
-@dataclass(frozen=True)
-class _Asset:
-    plain: bytes
-    packed: bytes
-    media_type: str
-
-
-def _asset(name: str, content: bytes) -> _Asset:
-    return _Asset(content, gzip.compress(content, 9), _TYPES[name.rpartition(".")[2]])
+_FOR_GOOD = "public, max-age=31536000, immutable"
 
 
 @cache
-def _assets() -> dict[str, _Asset]:
+def _assets() -> dict[str, Asset]:
     found = {entry.name: entry.read_bytes() for entry in _STATIC.iterdir() if "." in entry.name}
     # The style of reports is that of pages as well.
     found["page.css"] = _STYLE.read_bytes()
-    return {name: _asset(name, content) for name, content in found.items()}
+    return {name: Asset.of(name, content) for name, content in found.items()}
 
 
-def _charts() -> _Asset:
+def _charts() -> Asset:
     with _BUNDLING:
         return _bundled()
 
 
 @cache
-def _bundled() -> _Asset:
+def _bundled() -> Asset:
     # The library brings a JavaScript engine: it is loaded where somebody looks at a chart.
     import vl_convert
 
-    return _asset(CHARTS, vl_convert.javascript_bundle().encode())  # type: ignore[call-arg]  # has a default
+    return Asset.of(CHARTS, vl_convert.javascript_bundle().encode())  # type: ignore[call-arg]  # has a default
 
 
 @cache
@@ -88,8 +75,4 @@ async def asset(digest: str, name: str, request: Request) -> Response:
     found = await asyncio.to_thread(_charts) if name == CHARTS else _assets().get(name)
     if found is None:
         raise NotFound(f"there is no asset {name!r}")
-    headers = dict(_FOR_GOOD) if digest == _digest() else {"Cache-Control": "no-store"}
-    if "gzip" in request.headers.get("Accept-Encoding", ""):
-        headers["Content-Encoding"] = "gzip"
-        return Response(found.packed, media_type=found.media_type, headers=headers)
-    return Response(found.plain, media_type=found.media_type, headers=headers)
+    return found.answer(request, _FOR_GOOD if digest == _digest() else "no-store")

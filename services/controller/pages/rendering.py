@@ -12,6 +12,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 import leakrange
 from leakrange.metrics import numbers
+from leakrange.service.documents import PAGES
 from services.controller.pages.assets import CHARTS, address
 from services.controller.pages.navigation import MENU
 from services.controller.pages.visitors import Visitor, visitor_of
@@ -19,14 +20,9 @@ from services.controller.pages.visitors import Visitor, visitor_of
 __all__ = ["fragment", "see_other", "show", "stamp"]
 
 HEADERS = {
-    # Charts and meters carry their own measures in style attributes.
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
-    "style-src-attr 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; form-action 'self'; "
-    "base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": PAGES,
     "Cache-Control": "no-store",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Referrer-Policy": "same-origin",
-    "X-Content-Type-Options": "nosniff",
 }
 
 

@@ -12,6 +12,8 @@ from leakrange.report.as_data import as_data, picture_data
 from leakrange.report.charts.gallery import Gallery
 from leakrange.report.charts.standalone import standalone
 from leakrange.report.narrowed import Narrowing
+from leakrange.report.page import SCRIPT
+from leakrange.report.rendering import policy
 from leakrange.wire.errors import NotFound
 from leakrange.wire.views import PictureView, RunViews
 from services.controller.requests import Identity
@@ -21,6 +23,7 @@ __all__ = ["Narrow", "View", "ViewsOf", "router"]
 
 router = APIRouter(prefix="/v1/runs", tags=["views"])
 MOST_NAMES = 200
+_OF_REPORT = {"Content-Security-Policy": f"{policy(SCRIPT)}; frame-ancestors 'none'"}
 
 
 def _views(request: Request) -> ViewService:
@@ -94,4 +97,4 @@ async def strip(
 @router.get("/{run}/report", response_class=Response, responses=_file("text/html"))
 async def report(run: Identity, service: ViewsOf) -> Response:
     """The run's report: one self-contained HTML page."""
-    return Response(await service.report(run), media_type="text/html; charset=utf-8")
+    return Response(await service.report(run), media_type="text/html; charset=utf-8", headers=_OF_REPORT)

@@ -14,7 +14,10 @@ from leakrange.report.table import to_csv
 from leakrange.scenario.results import RunResults
 from leakrange.scenario.summary import identity
 
-__all__ = ["render", "rendered"]
+__all__ = ["SCRIPT", "render", "rendered"]
+
+SCRIPT = "page.js"
+"""The asset that is its one script."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ def rendered(contents: Contents) -> str:
     results, findings = contents.results, contents.findings
     return page(
         "page.html.j2",
-        script="page.js",
+        script=SCRIPT,
         results=results,
         findings=findings,
         sentences=contents.sentences,

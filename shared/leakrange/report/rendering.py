@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from leakrange.metrics import numbers
 
-__all__ = ["page", "style"]
+__all__ = ["page", "policy", "style"]
 
 FOLD_AFTER = 12
 """So many charts of a group are open; the rest fold away."""
@@ -23,12 +23,22 @@ def page(template: str, *, script: str = "", **values: Any) -> str:
     """The page of a template that extends ``base.html.j2``. Its policy forbids all requests, and all scripts
     but the asset named ``script``."""
     source = _asset(script) if script else ""
-    allowed = base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
     return (
         _environment()
         .get_template(template)
-        .render(style=style(), script=source, script_hash=allowed, fold_after=FOLD_AFTER, **values)
+        .render(style=style(), script=source, policy=policy(script), fold_after=FOLD_AFTER, **values)
     )
+
+
+def policy(script: str = "") -> str:
+    """The content security policy of a page with that script, as its own text says. Who serves it should say
+    the same, and who may frame it, which no page can say itself."""
+    scripts = ""
+    if script:
+        digest = base64.b64encode(hashlib.sha256(_asset(script).encode()).digest()).decode()
+        scripts = f"script-src 'sha256-{digest}'; "
+    before, after = "default-src 'none'; style-src 'unsafe-inline'; ", "img-src data:; base-uri 'none'; "
+    return f"{before}{scripts}{after}form-action 'none'"
 
 
 def style() -> str:

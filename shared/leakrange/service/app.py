@@ -1,5 +1,5 @@
-"""The frame of every HTTP service: problem details, health, readiness, metrics, limits on bodies.
-Pure-ASGI middleware only."""
+"""The frame of every HTTP service: problem details, health, readiness, metrics, limits on bodies and on
+browsers. Pure-ASGI middleware only."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 import leakrange
 from leakrange.service.bodies import Bodies
+from leakrange.service.documents import Confined
 from leakrange.service.exposition import Exposition
+from leakrange.service.reference import add_reference
 from leakrange.wire.errors import (
     PROBLEM_BASE,
     Forbidden,
@@ -142,7 +144,8 @@ def create_app(
     seconds (else 503, naming those that do not). ``/metrics`` is for Prometheus, and tells of all workers
     behind the port; with a ``metrics_key`` to whoever shows that alone. ``refresh`` is awaited before, and
     brings up to date what is kept elsewhere. ``registry`` holds the service's own metrics
-    (``app.state.metrics``), also `RequestMetrics` (``app.state.requests``).
+    (``app.state.metrics``), also `RequestMetrics` (``app.state.requests``). ``/docs`` describes the API to
+    people.
     """
     metrics = registry or CollectorRegistry()
     exposition = Exposition(metrics)
@@ -157,6 +160,8 @@ def create_app(
         description=description,
         version=leakrange.__version__,
         lifespan=living,
+        docs_url=None,  # the framework's own run the scripts of another site
+        redoc_url=None,
         responses={
             "4XX": {
                 "description": "Problem details (RFC 9457)",
@@ -167,9 +172,11 @@ def create_app(
     app.state.metrics = metrics
     requests = app.state.requests = RequestMetrics(metrics)
     app.add_middleware(Bodies, limit=max_body)
+    app.add_middleware(Confined)
     app.add_middleware(Measure, metrics=requests)
     for error, handler in _HANDLERS.items():
         app.add_exception_handler(error, handler)
+    add_reference(app)
     _add_health(app, party, ready or {})
     _add_metrics(app, exposition, metrics_key, refresh)
     return app
