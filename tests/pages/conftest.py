@@ -14,7 +14,7 @@ from tests.browsers import chromium
 from tests.controller.conftest import OPERATOR, Api, serve, settings, using
 from tests.pages.furnished import Place, furnished
 
-__all__ = ["opened", "settings"]
+__all__ = ["below_login", "opened", "settings"]
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +46,13 @@ def api(site: str) -> Iterator[Api]:
         yield made
 
 
+def below_login(tab: Page, url: str) -> str:
+    """The address of that page below the address of the login that the tab shows."""
+    plain = httpx.URL(url)
+    root = "/".join(httpx.URL(tab.url).path.split("/")[:3])
+    return str(plain.copy_with(raw_path=root.encode() + plain.raw_path))
+
+
 @contextmanager
 def opened(
     browser: Browser, url: str, *, width: int = 1280, scheme: str = "light", operator: bool = False
@@ -63,6 +70,7 @@ def opened(
         tab.get_by_label("Key").fill(OPERATOR)
         tab.get_by_role("main").get_by_role("button", name="Log in").click()
         expect(tab.get_by_role("button", name="Log out")).to_be_visible()
+        url = below_login(tab, url)
     tab.on("console", lambda message: heard.append(message.text))
     tab.on("pageerror", lambda error: heard.append(str(error)))
     # A page that is left breaks off its own stream of events.

@@ -8,7 +8,7 @@ from importlib.resources import files
 from playwright.sync_api import Browser, Page
 
 from services.controller.pages.navigation import MENU
-from tests.pages.conftest import opened
+from tests.pages.conftest import below_login, opened
 from tests.pages.furnished import RECIPE, Place
 
 AXE = (files("axe_playwright_python") / "axe.min.js").read_text(encoding="utf-8")
@@ -52,7 +52,7 @@ def test_no_page_keeps_anybody_out(browser: Browser, place: Place) -> None:
     with opened(browser, place.url, operator=True) as tab:
         for path in paths(place):
             tab.emulate_media(color_scheme="light")
-            tab.goto(place.url + path)
+            tab.goto(below_login(tab, place.url + path))
             tab.evaluate(OPEN)
             if path.endswith("/board"):
                 tab.wait_for_load_state("networkidle")  # its charts are drawn

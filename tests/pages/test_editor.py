@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from leakrange.scenario.shipped import shipped
 from tests.controller.conftest import SCENARIO, Api
 from tests.pages.conftest import opened
+from tests.pages.logins import plain
 
 HTML = {"Accept": "text/html"}
 
@@ -115,7 +116,7 @@ def test_a_run_is_started_with_one_change_and_remembers_its_origin(browser: Brow
         led: list[str] = []
 
         def stay(route: Route) -> None:
-            led.append(route.fetch(max_redirects=0).headers["location"])
+            led.append(plain(route.fetch(max_redirects=0).headers["location"]))
             route.fulfill(body="on the way", content_type="text/plain")
 
         tab.route("**/scenarios/start", stay)

@@ -5,24 +5,26 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
 import pytest
 from fastapi import APIRouter
-from itsdangerous import TimestampSigner
 from playwright.sync_api import Browser, expect
 from pydantic import ValidationError
 from starlette.routing import Route
+from structlog.testing import capture_logs
 
 from leakrange.client import Range
 from leakrange.wire.errors import Unauthenticated
 from services.controller.main import controller
-from services.controller.pages.visitors import COOKIE, Operating
+from services.controller.pages.visitors import Operating
 from services.controller.settings import ControllerSettings
 from tests.controller.conftest import OPERATOR, SCENARIO, serve
 from tests.pages.conftest import opened
-from tests.pages.logins import login, token
+from tests.pages.furnished import Place
+from tests.pages.logins import login, plain, token
 from tests.serving import serving
 
 VIEWER = "0123456789abcdef-viewer-of-the-tests"
@@ -40,9 +42,19 @@ def guarded(settings: Callable[..., ControllerSettings]) -> Iterator[str]:
     async def act(visitor: Operating) -> str:
         return visitor.role
 
+    @router.get("/bug")
+    async def bug() -> None:
+        raise ZeroDivisionError("nobody foresaw it")
+
     app.include_router(router)
     with serving(app) as url:
         yield url
+
+
+def cookie_of(client: httpx.Client) -> str:
+    """What the client's browser would send."""
+    [cookie] = client.cookies.jar
+    return f"{cookie.name}={cookie.value}"
 
 
 def test_strangers_are_sent_to_the_login_and_programs_are_told(guarded: str) -> None:
@@ -96,16 +108,13 @@ def test_nothing_else_is_open_to_strangers(settings: Callable[..., ControllerSet
 
 @pytest.mark.parametrize(("hours", "status"), [(11, 200), (13, 401)])
 def test_a_login_lasts_half_a_day(
-    guarded: str, monkeypatch: pytest.MonkeyPatch, hours: int, status: int
+    settings: Callable[..., ControllerSettings], hours: int, status: int
 ) -> None:
     """However long a browser keeps its cookie."""
-    then = int(time.time()) - 3600 * hours
-    with monkeypatch.context() as patch:
-        patch.setattr(TimestampSigner, "get_timestamp", lambda _: then)
-        with login(guarded, VIEWER) as client:
-            cookie = client.cookies[COOKIE]
-    kept = httpx.get(f"{guarded}/v1/runs", headers={"Cookie": f"{COOKIE}={cookie}"})
-    assert kept.status_code == status
+    app = controller(settings(viewer_key=VIEWER))
+    with serving(app) as url, login(url, VIEWER) as client:
+        app.state.logins.clock = lambda: time.time() + 3600 * hours
+        assert client.get("/v1/runs").status_code == status
 
 
 def test_no_form_works_without_its_token(settings: Callable[..., ControllerSettings]) -> None:
@@ -129,8 +138,9 @@ def test_either_key_reads_by_header_and_by_login(guarded: str, key: str) -> None
     with login(guarded, key) as client:
         assert client.get("/v1/runs").status_code == 200
         assert client.get("/", headers=HTML).status_code == 200
+        kept = {"Cookie": cookie_of(client)}
         client.post("/logout")
-        assert client.get("/v1/runs").status_code == 401
+        assert client.get("/v1/runs", headers=kept).status_code == 401
 
 
 def test_the_python_client_reads_where_readers_need_a_key(guarded: str) -> None:
@@ -159,22 +169,36 @@ def test_a_form_wants_the_token_of_its_own_login(guarded: str) -> None:
         assert client.post("/act").status_code == 403
         assert client.post("/act", data={"csrf": "made-up"}).status_code == 403
         assert client.post("/act", data={"csrf": token(other)}).status_code == 403
-        assert client.post("/act", data={"csrf": client.cookies[COOKIE]}).status_code == 403
+        assert client.post("/act", data={"csrf": cookie_of(client).partition("=")[2]}).status_code == 403
         own = token(client)
         assert client.post("/act", data={"csrf": own}).text == '"operator"'
         assert client.post("/act", headers={"X-CSRF-Token": own}).status_code == 200
 
 
-def test_a_forged_or_foreign_cookie_is_no_login(
+def test_a_cookie_is_worth_nothing_without_the_address_and_the_address_nothing_without_it(
     guarded: str, settings: Callable[..., ControllerSettings]
 ) -> None:
-    with login(guarded, VIEWER) as client:
-        cookie = client.cookies[COOKIE]
-    # Of the right form, by a controller with another viewer's key.
-    with serve(settings(viewer_key=VIEWER + "-new")) as elsewhere:
-        for forged in (cookie, "x" + cookie[1:], ""):
-            answer = httpx.get(f"{elsewhere}/v1/runs", cookies={COOKIE: forged})
-            assert answer.status_code == 401
+    with login(guarded, OPERATOR) as client, login(guarded, OPERATOR) as other:
+        assert client.get("/v1/runs").status_code == 200
+        cookie, theirs, root = cookie_of(client), cookie_of(other), str(client.base_url)
+        name, _, value = cookie.partition("=")
+        for address, shown in (
+            *((f"{guarded}/", each) for each in (cookie, theirs)),
+            *(
+                (root, each)
+                for each in ("", theirs, f"{name}=x", f"{name}=", f"x={value}", f"{name}=\N{SNOWMAN}")
+            ),
+            (f"{guarded}/in/{'x' * 24}/", cookie),
+            (f"{guarded}/in//", cookie),
+        ):
+            headers = {"Cookie": shown.encode()}
+            assert httpx.get(f"{address}v1/runs", headers=headers).status_code == 401, (address, shown)
+        # Somebody else's cookie of any other name beside it does no harm.
+        both = {"Cookie": f'x; leakrange="; {cookie}; {theirs}'}
+        assert httpx.get(f"{root}v1/runs", headers=both).status_code == 200
+        with serve(settings(viewer_key=VIEWER)) as elsewhere:
+            moved = root.replace(guarded, elsewhere)
+            assert httpx.get(f"{moved}v1/runs", headers={"Cookie": cookie}).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -182,10 +206,12 @@ def test_a_forged_or_foreign_cookie_is_no_login(
 )
 def test_a_login_leads_nowhere_else(guarded: str, after: str) -> None:
     answer = httpx.post(f"{guarded}/login", data={"key": OPERATOR, "after": after})
-    assert answer.headers["location"] == "/"
+    assert plain(answer.headers["location"]) == "/"
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie
     assert "samesite=lax" in cookie
+    assert f"path={answer.headers['location'][:-1].lower()};" in cookie
+    assert "secure" not in cookie
     assert OPERATOR not in cookie
 
 
@@ -200,12 +226,117 @@ def test_logging_in_and_out_in_the_page(browser: Browser, guarded: str) -> None:
         expect(tab.get_by_label("Key")).to_be_visible()
 
 
+@contextmanager
+def neighbour() -> Iterator[tuple[str, list[str]]]:
+    """Somebody else's server at another port of the host; all headers that browsers send it."""
+    sent: list[str] = []
+
+    async def listens(scope: Any, receive: Any, send: Any) -> None:
+        assert scope["type"] == "http"
+        sent.extend(f"{name.decode()}: {value.decode()}" for name, value in scope["headers"])
+        headers = [(b"content-type", b"text/html")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": b"<link rel=icon href=/icon><p>an API"})
+
+    with serving(listens) as url:
+        yield url, sent
+
+
+def test_a_neighbouring_port_makes_no_key_of_what_a_browser_sends_it(browser: Browser, place: Place) -> None:
+    """Browsers send cookies to every port of a host; whoever listens there can replay them."""
+    with neighbour() as (theirs, sent), opened(browser, place.url, operator=True) as tab:
+        home = tab.url
+        for path in ("/", "/docs", "/login", "/keys", "/in/", "/v1/runs"):
+            tab.goto(theirs + path)
+        tab.goto(home)
+        with tab.expect_navigation(url=f"{theirs}/from-here"):
+            tab.evaluate(f"location = '{theirs}/from-here'")
+        tab.goto(home)
+        tab.get_by_role("link", name="Keys").click()
+        expect(tab.get_by_role("button", name="Make the key")).to_be_visible()  # the login still stands
+    cookies = [each.partition(": ")[2] for each in sent if each.startswith("cookie: ")]
+    for cookie in {"", *cookies}:
+        with httpx.Client(base_url=place.url, headers=HTML | {"Cookie": cookie}) as client:
+            written = re.findall(r'name="csrf" value="([^"]+)"', client.get("/keys").text)
+            form = {"name": "of the neighbour", "csrf": (written or [""])[0]}
+            assert client.post("/keys", data=form).status_code == 401
+    keys = httpx.get(f"{place.proxy}/admin/keys", headers={"Authorization": f"Bearer {OPERATOR}"}).json()
+    assert "of the neighbour" not in {key["name"] for key in keys["keys"]}
+    assert cookies == []
+    assert sent
+    assert [each for each in sent if httpx.URL(home).path.strip("/") in each] == []
+
+
+def test_the_plain_address_of_a_page_leads_to_that_of_the_login(browser: Browser, guarded: str) -> None:
+    """For bookmarks, and for what the command line prints."""
+    wanted = f"{guarded}/runs/20260101-120000-a1b2c3?x=y"
+    context = browser.new_context()
+    tab = context.new_page()
+    tab.goto(wanted)
+    expect(tab.get_by_label("Key")).to_be_visible()
+    tab.get_by_label("Key").fill(OPERATOR)
+    tab.get_by_role("main").get_by_role("button", name="Log in").click()
+    expect(tab.get_by_role("button", name="Log out")).to_be_visible()
+    inside = re.compile(r"/in/[\w-]+/runs/20260101-120000-a1b2c3\?x=y$")
+    expect(tab).to_have_url(inside)
+    ended = tab.url
+    other = context.new_page()
+    other.evaluate(f"location = {wanted!r}")
+    expect(other).to_have_url(ended)
+    tab.get_by_role("button", name="Log out").click()
+    expect(tab.get_by_role("alert")).to_have_text("You are not logged in any more.")
+    assert tab.evaluate("localStorage.length") == 0
+    other.evaluate(f"location = {ended!r}")  # it leads to the plain page, and not in a circle
+    expect(other.get_by_label("Key")).to_be_visible()
+    expect(other).to_have_url(f"{guarded}/login?after=%2Fruns%2F20260101-120000-a1b2c3%3Fx%3Dy")
+    context.close()
+
+
+def test_a_login_that_is_over_leads_people_to_the_page_and_refuses_programs_and_forms(site: str) -> None:
+    with login(site) as client:
+        client.post("/logout")
+        gone = client.get("/keys/list?seen=x", headers=HTML)
+        assert (gone.status_code, gone.headers["location"]) == (303, "/keys/list?seen=x#over")
+        form = client.post("/keys", headers=HTML)
+        assert (form.status_code, form.headers["location"]) == (303, "/login#over")
+        for headers in ({}, HTML | {"HX-Request": "true"}):
+            refused = client.get("/v1/runs", headers=headers)
+            assert (refused.status_code, refused.json()["instance"]) == (401, "/v1/runs")
+        away = httpx.get(f"{client.base_url}//elsewhere.example/%0d%0ax: y", headers=HTML)
+        assert away.headers["location"] == "/elsewhere.example/%0D%0Ax:%20y#over"
+
+
+def test_nothing_that_a_login_reads_is_stored_by_its_browser(guarded: str) -> None:
+    with login(guarded, OPERATOR) as client:
+        for path in ("/", "/runs/list", "/v1/runs", "/nowhere"):
+            assert client.get(path, headers=HTML).headers["cache-control"] == "no-store", path
+
+
+def test_no_log_and_no_error_tells_the_address_of_a_login(guarded: str) -> None:
+    with login(guarded, OPERATOR) as client, capture_logs() as logs:
+        name = client.base_url.path.split("/")[2]
+        told = [client.get(path, headers=headers) for path in ("/nowhere", "/bug") for headers in ({}, HTML)]
+    assert [answer.status_code for answer in told] == [404, 404, 500, 500]
+    assert {each["path"] for each in logs if "path" in each} == {"/nowhere", "/bug"}
+    assert name not in str(logs)
+    assert [answer.json()["instance"] for answer in told[::2]] == ["/nowhere", "/bug"]
+
+
 def test_pages_of_a_neighbouring_port_may_ask_nothing(site: str) -> None:
     theirs = {"Origin": "http://127.0.0.1:18797"}
     for method, path in (("POST", "/v1/try"), ("POST", "/login"), ("GET", "/v1/runs")):
         refused = httpx.request(method, site + path, headers=theirs)
         assert (refused.status_code, refused.json()["title"]) == (403, "Foreign origin"), path
     assert httpx.post(f"{site}/v1/try", headers={"Origin": site}).status_code == 422
+
+
+@pytest.mark.parametrize("origin", ["https://{host}", None])
+def test_a_browser_that_uses_tls_keeps_the_cookie_to_it(guarded: str, origin: str | None) -> None:
+    """Also where a gateway ends TLS, and asks this server in plain HTTP."""
+    host = guarded.removeprefix("http://")
+    headers = {"Origin": origin.format(host=host)} if origin else {}
+    answer = httpx.post(f"{guarded}/login", data={"key": OPERATOR}, headers=headers)
+    assert ("; secure" in answer.headers["set-cookie"].lower()) == (origin is not None)
 
 
 def test_a_wrong_key_is_told_as_such(guarded: str) -> None:

@@ -29,7 +29,7 @@ def test_an_operator_starts_what_visitors_can_try(browser: Browser, site: str, a
         expect(page.get_by_role("status")).to_contain_text("0 of 32 trials")
         [run] = [each for each in api.get("/v1/runs?limit=50")["runs"] if each["name"] == "victim"]
         expect(page.get_by_role("link", name="They are being trained")).to_have_attribute(
-            "href", f"/runs/{run['id']}"
+            "href", re.compile(rf"^/in/[\w-]+/runs/{run['id']}$")
         )
         api.cancel(run["id"])
 

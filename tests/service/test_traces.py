@@ -66,6 +66,12 @@ async def test_a_request_goes_on_with_its_senders_trace(written: Spans) -> None:
     assert answer.json() == {"traceparent": f"00-{span['trace']}-{span['span']}-01"}
 
 
+async def test_a_span_does_not_tell_the_address_of_a_login(written: Spans) -> None:
+    await ask("/in/a-secret-of-its-browser/runs/20260101-120000-a1b2c3")
+    assert "secret" not in str(written())
+    assert [span["name"] for span in written()] == ["GET /in/{login}/runs/{run}"]
+
+
 @pytest.mark.parametrize(
     "nonsense",
     ["", "00-zz-zz-01", THEIRS[:-3], THEIRS.replace("0af7", "g" * 4), "00-" + "0" * 32 + THEIRS[35:]],

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request, Response
 
+from services.controller.pages.logins import LASTS, Login, Logins
 from services.controller.pages.rendering import see_other, show
-from services.controller.pages.visitors import enter, leave, role_of
+from services.controller.pages.visitors import role_of
 
 router = APIRouter(include_in_schema=False)
 LONGEST = 2000
@@ -29,17 +30,35 @@ async def check(
     role = role_of(key.strip(), request.app.state.settings)
     if role == "stranger":
         return show(request, "login.html.j2", status=403, after=_here(after), refused=True)
-    response = see_other(_here(after))
-    enter(request, response, role)
+    begun = _logins(request).begin(role)
+    response = see_other(begun.root + _here(after))
+    response.set_cookie(
+        begun.cookie_name,
+        begun.cookie,
+        max_age=LASTS,
+        path=begun.root,
+        httponly=True,
+        samesite="lax",
+        # Behind a gateway that ends TLS this server is asked in plain HTTP; the browser knows better.
+        secure=(request.headers.get("Origin") or str(request.url)).startswith("https:"),
+    )
     return response
 
 
 @router.post("/logout")
-async def logout() -> Response:
-    """Forget who it was. Another site could do that too, and gains nothing by it."""
-    response = see_other("/")
-    leave(response)
+async def logout(request: Request) -> Response:
+    """End the login. What its browser keeps of it is worth nothing from then on."""
+    response = see_other("/#over")
+    ended: Login | None = getattr(request.state, "login", None)
+    if ended is not None:
+        _logins(request).end(ended)
+        response.delete_cookie(ended.cookie_name, ended.root, httponly=True, samesite="lax")
     return response
+
+
+def _logins(request: Request) -> Logins:
+    logins: Logins = request.app.state.logins
+    return logins
 
 
 def _here(path: str) -> str:

@@ -11,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, Unauthenticated
+from services.controller.pages.logins import looked_at
 from services.controller.pages.rendering import see_other, show
 from services.controller.pages.visitors import visitor_of
 
@@ -27,7 +28,7 @@ def told_as_pages(app: FastAPI) -> None:
 
 def _page(otherwise: Handler) -> Handler:
     async def tell(request: Request, error: Any) -> Response:
-        if not _looked_at(request):
+        if not looked_at(request.headers):
             return await otherwise(request, error)
         if _helped_by_login(request, error):
             wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -41,12 +42,6 @@ def _page(otherwise: Handler) -> Handler:
         return show(request, "problem.html.j2", status=known.status, problem=known.problem())
 
     return tell
-
-
-def _looked_at(request: Request) -> bool:
-    """Whether a person asks, and not a program or a script of a page."""
-    html = "text/html" in request.headers.get("Accept", "")
-    return html and "HX-Request" not in request.headers
 
 
 def _helped_by_login(request: Request, error: Any) -> bool:

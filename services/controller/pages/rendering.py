@@ -35,10 +35,11 @@ def show(
 
 def fragment(request: Request, template: str, *, visitor: Visitor | None = None, **values: Any) -> str:
     """The text of a template: a page, or the part of one that is exchanged while somebody looks at it."""
+    seen_by = visitor or visitor_of(request)
     return (
         _templates()
         .get_template(template)
-        .render(visitor=visitor or visitor_of(request), path=request.url.path, **values)
+        .render(visitor=seen_by, root=seen_by.root, path=request.url.path, **values)
     )
 
 

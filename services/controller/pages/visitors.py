@@ -1,29 +1,22 @@
 """Who looks at a page: their role, and the proof that a form came from one of our pages.
 
-Who logs in by a key gets a signed cookie that holds the role and a random word, and no key. A form carries a
-token made from that word: another site can have a browser send the cookie, but not know the token.
+Forms carry the token of their login, which its pages alone hold. See `services.controller.pages.logins`.
 """
 
 from __future__ import annotations
 
 import hmac
-import secrets
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
-from fastapi import Depends, Request, Response
-from itsdangerous import BadData, URLSafeTimedSerializer
+from fastapi import Depends, Request
 
 from leakrange.service.app import bearer
 from leakrange.wire.errors import Forbidden, Unauthenticated
+from services.controller.pages.logins import Login, Role
 from services.controller.settings import ControllerSettings
 
-__all__ = ["Acting", "Operating", "Reader", "Reading", "Visitor", "enter", "leave", "role_of", "visitor_of"]
-
-COOKIE = "leakrange-session"
-LASTS = 12 * 3600
-"""Seconds for which a login is valid."""
-Role = Literal["stranger", "viewer", "operator"]
+__all__ = ["Acting", "Operating", "Reader", "Reading", "Visitor", "role_of", "visitor_of"]
 
 
 @dataclass(frozen=True)
@@ -33,6 +26,8 @@ class Visitor:
     role: Role
     token: str = ""
     """What forms of this visitor carry; empty without a login."""
+    root: str = ""
+    """What the addresses of this visitor's pages begin with; empty without a login."""
 
     @property
     def operates(self) -> bool:
@@ -56,40 +51,13 @@ def role_of(key: str, settings: ControllerSettings) -> Role:
     return "stranger"
 
 
-def enter(request: Request, response: Response, role: Role) -> None:
-    """Have the browser remember the role."""
-    word = secrets.token_urlsafe(18)
-    response.set_cookie(
-        COOKIE,
-        _signer(request, "session").dumps([role, word]),
-        max_age=LASTS,
-        httponly=True,
-        samesite="lax",
-        secure=request.url.scheme == "https",
-    )
-
-
-def leave(response: Response) -> None:
-    """Have the browser forget the role."""
-    response.delete_cookie(COOKIE, httponly=True, samesite="lax")
-
-
 def visitor_of(request: Request) -> Visitor:
-    """Who asks, by the cookie. Without one it is a viewer, or a stranger where viewers need a key."""
+    """Who asks, by the login. Without one it is a viewer, or a stranger where viewers need a key."""
+    login: Login | None = getattr(request.state, "login", None)
+    if login is not None:
+        return Visitor(login.role, login.token, login.root)
     settings: ControllerSettings = request.app.state.settings
-    nobody = Visitor("viewer" if settings.viewer_key is None else "stranger")
-    try:
-        role, word = _signer(request, "session").loads(request.cookies.get(COOKIE, ""), max_age=LASTS)
-    except BadData:
-        return nobody
-    return Visitor(role, _signer(request, "form").dumps(word))
-
-
-def _signer(request: Request, purpose: str) -> URLSafeTimedSerializer:
-    settings: ControllerSettings = request.app.state.settings
-    viewer = settings.viewer_key.get_secret_value() if settings.viewer_key else ""
-    # A new key of either kind ends all sessions.
-    return URLSafeTimedSerializer([settings.operator_key.get_secret_value() + viewer], salt=purpose)
+    return Visitor("viewer" if settings.viewer_key is None else "stranger")
 
 
 def _reader(request: Request) -> Visitor:
@@ -113,20 +81,15 @@ async def _operator(request: Request, visitor: Annotated[Visitor, Depends(visito
     if request.method in ("GET", "HEAD"):
         return visitor
     token = request.headers.get("X-CSRF-Token") or (await request.form()).get("csrf")
-    try:
-        word = _signer(request, "form").loads(token if isinstance(token, str) else "", max_age=LASTS)
-        _, own = _signer(request, "session").loads(request.cookies.get(COOKIE, ""), max_age=LASTS)
-    except BadData as error:
+    if not isinstance(token, str) or not hmac.compare_digest(token.encode(), visitor.token.encode()):
         raise Forbidden(
             "the form does not come from a page of this login", hint="load the page again, and retry"
-        ) from error
-    if word != own:
-        raise Forbidden("the form comes from another login", hint="load the page again, and retry")
+        )
     return visitor
 
 
 Reader = Depends(_reader)
-"""Refuses whoever may not read, by cookie or by key."""
+"""Refuses whoever may not read, by login or by key."""
 Reading = Annotated[Visitor, Reader]
 """Who reads."""
 Acting = Depends(_operator)

@@ -17,6 +17,7 @@ _CHOSEN: Mapping[str, str] = {
     "keys": "{key}",
     "policies": "{policy}",
     "limits": "{limit}",
+    "in": "{login}",
 }
 """What stands for the name behind each of these parts of a path."""
 

@@ -1,6 +1,6 @@
 // Draws the charts of a leak board as they come into view, sorts galleries, and exchanges what has changed
 // while the run goes on.
-import { problemOf, tell } from "./frame.js";
+import { problemOf, root, tell } from "./frame.js";
 
 const board = () => document.getElementById("board");
 const SOON = 300; // pixels below the window in which charts are drawn already
@@ -149,7 +149,7 @@ async function update(whole = false) {
   const parameters = new URLSearchParams(query());
   if (!whole) parameters.set("seen", stamp);
   try {
-    const answer = await fetch(`/runs/${run}/board/parts?${parameters}`);
+    const answer = await fetch(`${root}/runs/${run}/board/parts?${parameters}`);
     if (answer.status === 204) return;
     if (!answer.ok) return tell(await problemOf(answer));
     exchange(await answer.text());
@@ -169,7 +169,7 @@ function later() {
 function follow() {
   const { run, events, state } = board().dataset;
   if (!["queued", "running"].includes(state)) return;
-  stream = new EventSource(`/v1/runs/${run}/events?after=${events}`);
+  stream = new EventSource(`${root}/v1/runs/${run}/events?after=${events}`);
   for (const kind of ["run.running", "job.done", "job.failed", "trial.done", "trial.refused", "trial.failed"]) {
     stream.addEventListener(kind, later);
   }

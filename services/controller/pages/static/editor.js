@@ -1,5 +1,7 @@
 // The editor of scenarios: line numbers, tinting, mistakes at their lines, and completion. What can be written and
 // what is wrong is asked of the range; without this script the form does the same with its buttons.
+import { root } from "./frame.js";
+
 const text = document.getElementById("text");
 const form = text.form;
 const sheet = form.querySelector(".sheet");
@@ -84,7 +86,7 @@ async function check() {
   asking?.abort();
   asking = new AbortController();
   try {
-    const answer = await fetch("/scenarios/check", {
+    const answer = await fetch(`${root}/scenarios/check`, {
       method: "POST", body: new FormData(form), signal: asking.signal, headers: { "HX-Request": "true" },
     });
     if (!answer.ok) return;
@@ -111,7 +113,7 @@ async function propose(asked = false) {
   const at = text.selectionStart;
   if (at !== text.selectionEnd) return close();
   try {
-    const answer = await fetch("/v1/scenario/complete", {
+    const answer = await fetch(`${root}/v1/scenario/complete`, {
       method: "POST", signal: wanted.signal, headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ text: text.value, ...place(at) }),
     });

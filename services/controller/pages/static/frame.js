@@ -1,4 +1,5 @@
-// What all pages share: messages about requests that failed, and times in the reader's own zone.
+// What all pages share: messages about requests that failed, and the way to the pages of a login.
+export const root = document.body.dataset.root ?? "";
 const notice = document.getElementById("notice");
 
 export function tell(text) {
@@ -29,4 +30,17 @@ document.addEventListener("htmx:afterRequest", (event) => {
   if (event.detail.successful) tell("");
 });
 
-export const token = () => JSON.parse(document.body.getAttribute("hx-headers") ?? "{}")["X-CSRF-Token"];
+// The pages of a login lie below an address that this origin alone knows: neither a server at another port of this
+// host nor its pages can read this storage. The plain address of a page leads to the same page of the login.
+const KEPT = "login";
+if (root) {
+  localStorage.setItem(KEPT, root);
+} else if (location.hash === "#over") {
+  localStorage.removeItem(KEPT);
+  history.replaceState(null, "", location.pathname + location.search);
+  tell("You are not logged in any more.");
+} else if (localStorage.getItem(KEPT)) {
+  const { pathname, search, hash } = location;
+  const wanted = pathname === "/login" ? (new URLSearchParams(search).get("after") ?? "/") : pathname + search;
+  location.replace(localStorage.getItem(KEPT) + wanted + hash);
+}
