@@ -19,6 +19,7 @@ from structlog.testing import capture_logs
 from leakrange.client import Range
 from leakrange.wire.errors import Unauthenticated
 from services.controller.main import controller
+from services.controller.pages.login import Guesses
 from services.controller.pages.visitors import Operating
 from services.controller.settings import ControllerSettings
 from tests.controller.conftest import OPERATOR, SCENARIO, serve
@@ -337,6 +338,50 @@ def test_a_browser_that_uses_tls_keeps_the_cookie_to_it(guarded: str, origin: st
     headers = {"Origin": origin.format(host=host)} if origin else {}
     answer = httpx.post(f"{guarded}/login", data={"key": OPERATOR}, headers=headers)
     assert ("; secure" in answer.headers["set-cookie"].lower()) == (origin is not None)
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_few_wrong_keys_are_looked_at_and_a_right_one_soon_again(
+    settings: Callable[..., ControllerSettings],
+) -> None:
+    clock = Clock()
+    app = controller(settings())
+    app.state.guesses = Guesses(clock)
+    with serving(app) as url:
+
+        def tried(key: str) -> httpx.Response:
+            return httpx.post(f"{url}/login", data={"key": key})
+
+        assert [tried(f"guess {number}").status_code for number in range(20)] == [403] * 5 + [429] * 15
+        refused = tried(OPERATOR)  # or a guesser would learn that it is right
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "2")
+        assert "try again in 2 s" in refused.text
+        clock.now += 2.0
+        assert tried(OPERATOR).status_code == 303
+        assert [tried(f"guess {number}").status_code for number in range(3)] == [403, 429, 429]
+
+
+def test_wrong_keys_of_many_addresses_delay_strangers_and_nobody_who_was_here() -> None:
+    clock = Clock()
+    guesses = Guesses(clock)
+    guesses.right("10.0.0.1")
+    for number in range(29):
+        guesses.wrong(f"10.1.0.{number}")
+    assert guesses.wait("10.2.0.1") == 0
+    guesses.wrong("10.1.0.29")
+    assert 0 < guesses.wait("10.2.0.1") <= 0.5
+    assert guesses.wait("10.0.0.1") == 0
+    clock.now += 0.5
+    assert guesses.wait("10.2.0.1") == 0
+    for _ in range(5):
+        guesses.wrong("10.0.0.1")
+    assert guesses.wait("10.0.0.1") == 2
 
 
 def test_a_wrong_key_is_told_as_such(guarded: str) -> None:

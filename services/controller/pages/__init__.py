@@ -23,6 +23,7 @@ from services.controller.pages import (
     tour,
     victim,
 )
+from services.controller.pages.login import Guesses
 from services.controller.pages.logins import BelowLogins, Logins
 from services.controller.pages.problems import told_as_pages
 
@@ -33,7 +34,7 @@ PAGES = (assets, login, home, tour, run, board, run_actions, editor, compare, mo
 
 def add_pages(app: FastAPI) -> None:
     """Let ``app`` answer with pages, and tell people who look at them of errors in a page."""
-    app.state.logins = Logins()
+    app.state.logins, app.state.guesses = Logins(), Guesses()
     app.add_middleware(BelowLogins, logins=app.state.logins)
     for page in PAGES:
         app.include_router(page.router)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request, Response
@@ -10,14 +14,61 @@ from services.controller.pages.logins import LASTS, Login, Logins
 from services.controller.pages.rendering import see_other, show
 from services.controller.pages.visitors import role_of
 
+__all__ = ["Guesses", "router"]
+
 router = APIRouter(include_in_schema=False)
 LONGEST = 2000
+EACH = (5, 2.0)
+"""Wrong keys from one address at once, and then one more every so many seconds."""
+ALL = (30, 0.5)
+"""The same for all addresses together."""
+REMEMBERED = 10_000
+"""Addresses of wrong keys, and of right ones."""
+
+
+class Guesses:
+    """Wrong keys, and how soon another may be tried: from each address, and from all of them.
+
+    Whoever logged in from an address before does not wait for the wrong keys of others. ``clock`` gives
+    seconds that never jump back.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._all = 0.0
+        self._each: OrderedDict[str, float] = OrderedDict()
+        """When as many wrong keys are allowed again as at first."""
+        self._right: OrderedDict[str, None] = OrderedDict()
+
+    def wait(self, address: str) -> float:
+        """Seconds until a key from there is looked at, 0 where it is now."""
+        others = 0.0 if address in self._right else self._left(self._all, ALL)
+        return max(0.0, others, self._left(self._each.get(address, 0.0), EACH))
+
+    def wrong(self, address: str) -> None:
+        """Count a wrong key."""
+        now = self._clock()
+        self._all = max(self._all, now) + ALL[1]
+        self._each[address] = max(self._each.pop(address, now), now) + EACH[1]
+        while len(self._each) > REMEMBERED:
+            self._each.popitem(last=False)
+
+    def right(self, address: str) -> None:
+        """Remember that somebody logged in from there."""
+        self._right.pop(address, None)
+        self._right[address] = None
+        while len(self._right) > REMEMBERED:
+            self._right.popitem(last=False)
+
+    def _left(self, until: float, limit: tuple[int, float]) -> float:
+        most, every = limit
+        return until - self._clock() - (most - 1) * every
 
 
 @router.get("/login")
 async def login(request: Request, after: Annotated[str, Query(max_length=LONGEST)] = "/") -> Response:
     """The form."""
-    return show(request, "login.html.j2", after=_here(after), refused=False)
+    return show(request, "login.html.j2", after=_here(after), refused="")
 
 
 @router.post("/login")
@@ -27,9 +78,19 @@ async def check(
     after: Annotated[str, Form(max_length=LONGEST)] = "/",
 ) -> Response:
     """Go on to the page that was wanted, or show the form again."""
+    guesses: Guesses = request.app.state.guesses
+    address = request.client.host if request.client else ""
+    if wait := math.ceil(guesses.wait(address)):
+        told = f"Too many wrong keys were tried. This one was not looked at: try again in {wait} s."
+        response = show(request, "login.html.j2", status=429, after=_here(after), refused=told)
+        response.headers["Retry-After"] = str(wait)
+        return response
     role = role_of(key.strip(), request.app.state.settings)
     if role == "stranger":
-        return show(request, "login.html.j2", status=403, after=_here(after), refused=True)
+        guesses.wrong(address)
+        told = "This key is not known here."
+        return show(request, "login.html.j2", status=403, after=_here(after), refused=told)
+    guesses.right(address)
     begun = _logins(request).begin(role)
     response = see_other(begun.root + _here(after))
     response.set_cookie(
