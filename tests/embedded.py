@@ -87,9 +87,10 @@ class EmbeddedRange:
         self.root = root
         self.folder = StateFolder(root)
 
-    def up(self) -> None:
-        """Stand it up on free ports."""
-        done = leakrange("up", "--detach", "--traces", "--state", str(self.root), "--ports", "0")
+    def up(self, **environment: str) -> None:
+        """Stand it up on free ports, with these variables and no others of ours."""
+        options = ["--detach", "--traces", "--state", str(self.root), "--ports", "0"]
+        done = leakrange("up", *options, **environment)
         assert done.returncode == 0, done.stderr
 
     def down(self) -> None:

@@ -6,6 +6,7 @@ import os
 import sys
 
 from leakrange.service.logs import configure_logs
+from leakrange.service.settings import read_settings
 from leakrange.service.traces import configure_traces
 from services.controller.main import controller
 from services.controller.server import ControllerServer
@@ -14,7 +15,7 @@ from services.controller.settings import ControllerSettings
 
 def main() -> int:
     """Serve until SIGTERM or SIGINT; 1 where the start failed."""
-    settings = ControllerSettings()
+    settings = read_settings(ControllerSettings, "controller")
     configure_logs("controller", settings.log_level)
     configure_traces("controller", settings.traces)
     os.umask(0o077)  # stored releases are private

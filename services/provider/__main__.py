@@ -10,11 +10,12 @@ def main() -> None:
     start_anew("services.provider")
     from leakrange.service.logs import configure_logs
     from leakrange.service.serving import serve
+    from leakrange.service.settings import read_settings
     from leakrange.service.traces import configure_traces
     from services.provider.main import create_provider
     from services.provider.settings import ProviderSettings
 
-    settings = ProviderSettings()
+    settings = read_settings(ProviderSettings, "provider")
     configure_logs(settings.provider_name, settings.log_level)
     configure_traces(f"provider-{settings.provider_name}", settings.traces)
     serve(lambda: create_provider(settings), settings, workers=settings.workers)

@@ -10,18 +10,34 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import AliasChoices
+from pydantic_settings import BaseSettings
 
 from clients.cli.embedded.parties import processes
 from clients.cli.embedded.ports import DEFAULT_BASE
 from clients.cli.embedded.state import StateFolder
+from clients.edge.settings import EdgeSettings
 from leakrange.scenario.registered import behaviours
 from leakrange.service.parties import REDIS, Party, listening, parties
+from leakrange.service.variables import variable
 from services.attacker.__main__ import QUEUES
+from services.attacker.settings import FleetSettings
+from services.controller.settings import ControllerSettings
+from services.provider.settings import ProviderSettings
+from services.proxy.settings import ProxySettings
 
 ROOT = Path(__file__).parents[2]
 SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
 DECLARED = parties(behaviours())
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+SETTINGS: dict[str, type[BaseSettings]] = {
+    "controller": ControllerSettings,
+    "proxy": ProxySettings,
+    "provider": ProviderSettings,
+    "edge": EdgeSettings,
+    "attacker": FleetSettings,
+}
+"""By image."""
 IN_THE_IMAGE = {"host", "port", "models_dir", "releases_dir", "state_dir"}
 """Settings that the images give: what Compose mounts at these paths is what counts."""
 OBSERVED = {"metrics_key", "metrics_port", "task_events", "otel_exporter_otlp_endpoint"}
@@ -179,6 +195,56 @@ def test_the_launcher_tells_no_party_more_than_is_declared(tmp_path: Path) -> No
             told = secret in process.environment.values()
             assert told == (setting in party.settings), (party.name, setting)
         assert (process.port is None) == bool(party.queues)
+
+
+@by_name
+def test_every_setting_of_a_party_is_decided_for_it_or_is_a_choice(party: Party) -> None:
+    kind = SETTINGS[party.image]
+    aliases = {
+        name: field.validation_alias.choices
+        for name, field in kind.model_fields.items()
+        if isinstance(field.validation_alias, AliasChoices)
+    }
+    names = {
+        str(alias).removeprefix("LEAKRANGE_").lower()
+        for name in kind.model_fields
+        for alias in aliases.get(name, [name])
+    }
+    decided = {setting for each in DECLARED for setting in each.settings} | {"proxy_host", "proxy_port"}
+    assert set(party.choices) == names - decided
+    assert names >= set(party.settings)
+
+
+def test_the_launcher_passes_what_each_party_may_choose_to_it_and_to_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = StateFolder(tmp_path)
+    folder.prepare()
+    ports = {name: 4000 + i for i, name in enumerate(listening(behaviours()))}
+    choices = {setting for party in DECLARED for setting in party.choices}
+    for setting in choices:
+        monkeypatch.setenv(variable(setting), f"/chosen/{setting}")
+    started = {process.name: process.environment for process in processes(folder, ports, workers=1)}
+    for party in DECLARED:
+        environment = started["attacker-1" if party.name == "attacker" else party.name]
+        chosen = {
+            setting for setting in choices if environment.get(variable(setting)) == f"/chosen/{setting}"
+        }
+        assert chosen == set(party.choices), party.name
+    assert not [name for name in started[REDIS] if name.startswith("LEAKRANGE_")]
+
+
+def test_workers_on_one_machine_tell_their_metrics_at_ports_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = StateFolder(tmp_path)
+    folder.prepare()
+    ports = {name: 4000 + i for i, name in enumerate(listening(behaviours()))}
+    monkeypatch.setenv("LEAKRANGE_METRICS_PORT", "9100")
+    taken = [
+        process.environment.get("LEAKRANGE_METRICS_PORT") for process in processes(folder, ports, workers=3)
+    ]
+    assert sorted(filter(None, taken)) == ["9100", "9101", "9102", "9103"]
 
 
 def _volumes(party: Party) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from leakrange.service.settings import ServiceSettings, read_settings
+from services.controller.settings import ControllerSettings
 
 
 def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,6 +37,15 @@ def test_settings_are_refused_without_telling_them(monkeypatch: pytest.MonkeyPat
     assert "port: " in told
     assert "operator_key: " in told
     assert "hunter2" not in told
+
+
+def test_a_setting_that_is_no_json_is_refused_without_telling_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEAKRANGE_OPERATOR_KEY", "0123456789abcdef")
+    monkeypatch.setenv("LEAKRANGE_PROVIDERS", "honest=http://hunter2@provider")
+    with pytest.raises(SystemExit) as ended:
+        read_settings(ControllerSettings, "controller")
+    assert 'field "providers"' in str(ended.value)
+    assert "hunter2" not in str(ended.value)
 
 
 def test_logs_are_one_json_object_a_line() -> None:

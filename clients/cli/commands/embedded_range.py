@@ -13,6 +13,7 @@ from rich.table import Table
 from clients.cli.connection import state_folder
 from clients.cli.console import note, print_json, print_table, told
 from clients.cli.embedded.launcher import Settings, detach, ending, serve, stop
+from clients.cli.embedded.parties import check_variables
 from clients.cli.embedded.ports import DEFAULT_BASE, check_base
 from clients.cli.exits import CliError, Exit
 from clients.cli.options import AsJson, State
@@ -34,6 +35,8 @@ def up(
 ) -> None:
     """Stand up the embedded range: one process per party, all on this machine alone. Ctrl-C stops all."""
     check_base(ports)
+    if decided := check_variables():
+        note(f"not used, since the range decides it for itself: {', '.join(decided)}")
     settings = Settings(state_folder(state), ports, workers)
     if traces:
         os.environ["LEAKRANGE_TRACES"] = str(settings.folder.traces)

@@ -1,7 +1,7 @@
 """The processes of an embedded range. Each is started with the settings that it needs, and no others.
 
 `leakrange.service.parties` declares these: attackers get neither the operator key nor the database, and each
-party reaches only its own keys in Redis.
+party reaches only its own keys in Redis. What a party leaves to choice passes from our own environment.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Literal
 
@@ -18,23 +19,19 @@ import orjson
 
 from clients.cli.embedded.redis_server import redis_command, redis_url
 from clients.cli.embedded.state import StateFolder
+from clients.cli.exits import CliError, Exit
 from leakrange.allocator import ALLOCATOR
 from leakrange.scenario.registered import behaviours
 from leakrange.service.parties import REDIS, Party, parties
+from leakrange.service.variables import LIBRARY, mistaken, variable
 
-__all__ = ["Process", "processes"]
+__all__ = ["Process", "check_variables", "processes"]
 
+METRICS_PORT = variable("metrics_port")
 # One thread for each process that computes: the parties share the cores, and OpenMP collapses when it waits.
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-PASSED_ON = (
-    "LEAKRANGE_ALLOWED_HOSTS",
-    "LEAKRANGE_CACHE",
-    "LEAKRANGE_LOG_LEVEL",
-    "LEAKRANGE_PROXY_WORKERS",
-    "LEAKRANGE_WITHDRAW_AFTER",
-    "LEAKRANGE_TRY_SAMPLES",
-    "LEAKRANGE_WORKERS",
-)
+FOLDERS = tuple(map(variable, ("cache", "data", "traces")))
+"""Variables that name folders. Parties work in folders of their own, so these pass as absolute paths."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +52,27 @@ class Process:
         return f"{self.queues.replace(',', '-')}-{pid}@{socket.gethostname()}"
 
 
+def check_variables() -> list[str]:
+    """The variables that are set, and that an embedded range decides for itself.
+
+    Raises `CliError` for one of ours that nothing reads: what it should have said would be ignored.
+    """
+    if mistakes := mistaken(os.environ):
+        raise CliError(
+            "the range is not started with variables that nobody reads",
+            lines=tuple(mistakes),
+            code=Exit.USAGE,
+            hint="correct or unset them; docs/configuration.md lists those that there are",
+        )
+    decided = {variable(setting) for party in parties(behaviours()) for setting in party.settings}
+    return sorted(name for name in os.environ if name.upper() in decided)
+
+
 def processes(folder: StateFolder, ports: Mapping[str, int], *, workers: int) -> list[Process]:
     """All processes, the Redis-protocol server first. ``workers`` is the number of attackers besides the
     trainer."""
     inherited, declared = _inherited(), parties(behaviours())
+    numbers = count()
     told = _told_to_all(folder, ports, declared)
 
     def process(party: Party, name: str) -> Process:
@@ -70,7 +84,10 @@ def processes(folder: StateFolder, ports: Mapping[str, int], *, workers: int) ->
         if not party.queues:
             own["port"] = str(ports[name])
         known = told | own
-        environment = {f"LEAKRANGE_{setting.upper()}": known[setting] for setting in party.settings}
+        environment = {variable(setting): known[setting] for setting in party.settings}
+        environment |= _set(*party.choices, *LIBRARY)
+        if first := environment.get(METRICS_PORT):
+            environment[METRICS_PORT] = _counted(first, next(numbers))
         computing = SINGLE_THREAD | (dict(ALLOCATOR) if party.nets else {})
         command: tuple[str, ...] = (sys.executable, "-m", party.module)
         queues = ",".join(party.queues)
@@ -112,15 +129,28 @@ def _told_to_all(
 
 
 def _inherited() -> dict[str, str]:
-    """Our own environment; of its LEAKRANGE_ variables only those that every party may have."""
-    passed = {name: value for name, value in os.environ.items() if not name.startswith("LEAKRANGE_")}
-    for name in PASSED_ON:
-        if value := os.environ.get(name):
-            passed[name] = value
+    """Our own environment without LEAKRANGE_ variables, of which each party gets its own."""
+    passed = {name: value for name, value in os.environ.items() if not _ours(name)}
     # The parties of a range talk to each other directly, whatever proxy leads out of this machine.
     for name in ("NO_PROXY", "no_proxy"):
         passed[name] = ",".join(filter(None, (os.environ.get(name), "127.0.0.1", "localhost")))
-    for name in ("LEAKRANGE_DATA", "LEAKRANGE_TRACES"):
-        if folder := os.environ.get(name):
-            passed[name] = str(Path(folder).absolute())  # parties work in folders of their own
     return passed
+
+
+def _set(*settings: str) -> dict[str, str]:
+    """The variables of these settings that are set in our own environment, under whichever case."""
+    names = {variable(setting) for setting in settings}
+    passed = {name.upper(): value for name, value in os.environ.items() if name.upper() in names}
+    return {
+        name: str(Path(value).absolute()) if name in FOLDERS and value else value
+        for name, value in passed.items()
+    }
+
+
+def _ours(name: str) -> bool:
+    return name.upper().startswith("LEAKRANGE_")
+
+
+def _counted(first: str, number: int) -> str:
+    """Several workers on one machine cannot share a port: each takes the next."""
+    return str(int(first) + number) if first.isdecimal() else first

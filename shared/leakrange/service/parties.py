@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Literal
 
-__all__ = ["REDIS", "Party", "RedisUser", "listening", "parties"]
+__all__ = ["REDIS", "Party", "RedisUser", "listening", "parties", "settings"]
 
 RedisUser = Literal["operator", "proxy", "controller", "fleet"]
 """The users of Redis, as in `redis_users.conf`. No party acts as the operator."""
@@ -29,14 +29,17 @@ _FIRST = ("honest", "curious", "vicious")
 class Party:
     """One party of a range: a program and its settings.
 
-    ``module`` is run with ``python -m``. ``settings`` are the names of its settings. A party with
-    ``queues`` takes jobs from them; all others listen on a port. ``redis`` is its Redis user (see
-    ``redis_users.conf``), ``nets`` says whether it runs nets, ``behaviour`` is what a provider plays.
+    ``module`` is run with ``python -m``. ``settings`` are the names of those that whoever puts the range
+    together decides, as the launcher does: addresses, folders, secrets. ``choices`` are all others, which
+    pass as they are set. A party with ``queues`` takes jobs from them; all others listen on a port. ``redis``
+    is its Redis user (see ``redis_users.conf``), ``nets`` says whether it runs nets, ``behaviour`` is what a
+    provider plays.
     """
 
     name: str
     module: str
     settings: tuple[str, ...]
+    choices: tuple[str, ...]
     redis: RedisUser | None = None
     queues: tuple[str, ...] = ()
     nets: bool = False
@@ -49,12 +52,78 @@ class Party:
 
 
 _SERVER = ("host", "port", "operator_key")
+_SERVES = (
+    "allowed_hosts",
+    "body_timeout",
+    "client_connections",
+    "client_unfinished",
+    "header_timeout",
+    "log_level",
+    "max_body",
+    "max_connections",
+    "metrics_key",
+    "traces",
+)
+_WORKS = (
+    "broker_url",
+    "lease_seconds",
+    "log_level",
+    "metrics_key",
+    "metrics_port",
+    "request_timeout",
+    "retries",
+    "retry_pause",
+    "task_events",
+    "traces",
+    "train_device",
+    "train_threads",
+)
 _PROVIDER = Party(
-    "provider", "services.provider", (*_SERVER, "provider_name", "models_dir", "state_dir"), nets=True
+    "provider",
+    "services.provider",
+    (*_SERVER, "provider_name", "models_dir", "state_dir"),
+    (
+        *_SERVES,
+        "batch",
+        "gallery_images",
+        "gallery_persons",
+        "kept_vectors",
+        "max_batch",
+        "max_upload",
+        "queue",
+        "threads",
+        "workers",
+    ),
+    nets=True,
 )
 _PARTIES = (
-    Party("proxy", "services.proxy", (*_SERVER, "redis_url", "controller_url"), redis="proxy"),
-    Party("edge", "clients.edge", _SERVER, nets=True),
+    Party(
+        "proxy",
+        "services.proxy",
+        (*_SERVER, "redis_url", "controller_url"),
+        (
+            *_SERVES,
+            "idempotency_max_body",
+            "idempotency_seconds",
+            "lease_seconds",
+            "max_answer",
+            "max_samples",
+            "proxy_workers",
+            "redis_timeout",
+            "reservation_seconds",
+            "upstream_connections",
+            "upstream_timeout",
+            "workers",
+        ),
+        redis="proxy",
+    ),
+    Party(
+        "edge",
+        "clients.edge",
+        _SERVER,
+        (*_SERVES, "attempts", "audit", "batch", "enrolled", "max_batch", "obfuscator_bytes", "threads"),
+        nets=True,
+    ),
     Party(
         "controller",
         "services.controller",
@@ -70,12 +139,24 @@ _PARTIES = (
             "proxy_public_url",
             "edge_url",
         ),
+        (
+            *_SERVES,
+            "attempts",
+            "broker_url",
+            "migrate",
+            "probes_at_once",
+            "sessions_at_once",
+            "try_samples",
+            "viewer_key",
+            "withdraw_after",
+        ),
         redis="controller",
     ),
     Party(
         "attacker",
         "services.attacker",
-        ("redis_url", "fleet_secret", "releases_dir"),
+        ("host", "redis_url", "fleet_secret", "releases_dir"),
+        _WORKS,
         redis="fleet",
         queues=("probe", "fit", "audit"),
         nets=True,
@@ -83,7 +164,8 @@ _PARTIES = (
     Party(
         "trainer",
         "services.attacker",
-        ("redis_url", "models_dir", "releases_dir"),
+        ("host", "redis_url", "models_dir", "releases_dir"),
+        _WORKS,
         redis="fleet",
         queues=("train",),
         nets=True,
@@ -101,6 +183,13 @@ def parties(behaviours: Iterable[str]) -> tuple[Party, ...]:
     ordered = [*(name for name in _FIRST if name in played), *sorted(played.difference(_FIRST))]
     providers = (replace(_PROVIDER, name=f"provider-{name}", behaviour=name) for name in ordered)
     return (*providers, *_PARTIES)
+
+
+def settings() -> frozenset[str]:
+    """The names of all settings of all parties."""
+    return frozenset(
+        setting for party in (_PROVIDER, *_PARTIES) for setting in (*party.settings, *party.choices)
+    )
 
 
 def listening(behaviours: Iterable[str]) -> tuple[str, ...]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, ValidationInfo
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
+
+from leakrange.service.variables import mistaken
 
 __all__ = ["RandomSecret", "ServiceSettings", "WorkerCount", "read_settings"]
 
@@ -74,12 +77,19 @@ class ServiceSettings(BaseSettings):
 
 
 def read_settings(kind: type[T], party: str) -> T:
-    """The settings of ``party`` from the environment; ends the process where they are invalid."""
+    """The settings of ``party`` from the environment; ends the process where they are invalid, and where a
+    variable is set that nothing of Leakrange reads: what it should have said would be ignored."""
+    mistakes = mistaken(os.environ)
     try:
-        return kind()
+        settings = kind()
     except ValidationError as error:
         # Without the values: one of them may be a secret.
-        told = (
+        mistakes += [
             f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors(include_input=False)
-        )
-        sys.exit(f"the {party}'s settings cannot be taken:\n  " + "\n  ".join(told))
+        ]
+    except SettingsError as error:
+        mistakes.append(f"{error}: {error.__cause__}")
+    else:
+        if not mistakes:
+            return settings
+    sys.exit(f"the {party}'s settings cannot be taken:\n  " + "\n  ".join(mistakes))

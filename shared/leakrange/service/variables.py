@@ -1,0 +1,48 @@
+"""Which variables ``LEAKRANGE_…`` there are, so that one that nobody reads is named and not ignored."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from leakrange.service.parties import settings
+
+__all__ = ["LIBRARY", "mistaken", "variable"]
+
+LIBRARY = ("cache", "data", "migrations")
+"""What the library itself reads, in whichever party."""
+_ALIASES = ("proxy_host", "proxy_port")
+_COMMAND = ("api_key", "state", "url")
+_COMPOSE = (
+    "controller_port",
+    "flower_port",
+    "gpus",
+    "grafana_port",
+    "jaeger_port",
+    "load_port",
+    "load_scenario",
+    "load_workers",
+    "prometheus_port",
+    "trainers",
+)
+"""What docker-compose.yml reads, and passes to parties under other names."""
+_TOOLS = ("federation_python", "key", "model", "peers_python", "release")
+"""What tests, benchmarks and load tests read."""
+
+
+def variable(setting: str) -> str:
+    """The variable of a setting."""
+    return f"LEAKRANGE_{setting.upper()}"
+
+
+def mistaken(names: Iterable[str]) -> list[str]:
+    """A sentence for each of the ``names`` of variables that is one of ours by its prefix and that nothing
+    of Leakrange reads, with the nearest that there is."""
+    known = {variable(each) for each in {*settings(), *LIBRARY, *_ALIASES, *_COMMAND, *_COMPOSE, *_TOOLS}}
+    sentences = []
+    for name in sorted(names):
+        if not name.upper().startswith("LEAKRANGE_") or name.upper() in known:
+            continue
+        near = difflib.get_close_matches(name.upper(), sorted(known), n=1, cutoff=0.0)
+        sentences.append(f"{name} is set, and nothing reads it: is {near[0]} meant?")
+    return sentences
