@@ -3,9 +3,9 @@
     python -m load.kill_drill [--kills 30] [--seeds 24] [--seed 0]
 
 Stands up a range in a temporary folder and starts one run, of two providers for each of ``--seeds`` seeds.
-Then parties get SIGKILL, with all their children: Redis first, then every other one in random order
-(``--seed``), Redis again, and so on; the next as soon as the launcher has the last one ready again and the
-run has got on by its share. The launcher itself is spared, since it is the one that starts parties again.
+Then parties get SIGKILL, with all their children: both Redis servers first, then every other one in random
+order (``--seed``), Redis again, and so on; the next as soon as the launcher has the last one ready again and
+the run has got on by its share. The launcher itself is spared, since it is the one that starts parties again.
 
 Says each kill and the verdict. Exit status 1 unless the run is done, with no job failed, and every account
 says, in the report as at the proxy, that each sample was paid once.
@@ -26,6 +26,7 @@ import yaml
 
 from clients.cli.embedded.process import kill_group
 from leakrange.client.embedded import RangeRecord
+from leakrange.service.parties import SERVERS
 from load.embedded import PATIENCE, Range, embedded_range
 
 __all__ = ["main"]
@@ -99,12 +100,12 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 
 def victims(names: list[str], kills: int, dice: random.Random) -> Iterator[str]:
-    """Whom to kill: Redis, then all others in random order, and from the beginning."""
-    others = [name for name in names if name != "redis"]
+    """Whom to kill: the Redis servers, then all others in random order, and from the beginning."""
+    others = [name for name in names if name not in SERVERS]
     order: list[str] = []
     for _ in range(kills):
         if not order:
-            order = ["redis", *dice.sample(others, len(others))]
+            order = [*SERVERS, *dice.sample(others, len(others))]
         yield order.pop(0)
 
 

@@ -17,7 +17,7 @@ from clients.cli.embedded.redis_server import redis_url
 from clients.cli.embedded.state import StateFolder
 from clients.cli.main import main
 from leakrange.client.embedded import RangeRecord
-from leakrange.service.parties import RedisUser
+from leakrange.service.parties import FLEET_REDIS, RedisUser
 
 __all__ = ["COMMAND", "Done", "EmbeddedRange", "alive", "clean", "leakrange", "wait_for"]
 
@@ -112,9 +112,9 @@ class EmbeddedRange:
         assert record is not None, "no range is running"
         return record
 
-    def redis_url(self, user: RedisUser) -> str:
-        """Its Redis, as one party reaches it."""
-        return redis_url(self.folder, self.record.port("redis"), user)
+    def redis_url(self, user: RedisUser, server: str = FLEET_REDIS) -> str:
+        """One of its Redis servers, as that user reaches it."""
+        return redis_url(self.folder, self.record.port(server), user)
 
     def pids(self) -> list[int]:
         """The launcher's and all parties' processes."""

@@ -27,6 +27,7 @@ from leakrange.jobs.job import MAX_PAIRS, ORDER, REPORTS, JobReport, Order, Prob
 from leakrange.jobs.recipe import DataSpec, NetSpec, Schedule, TrainingRecipe
 from leakrange.providers import artifact
 from leakrange.providers.training import train
+from leakrange.service.parties import FLEET_REDIS
 from leakrange.store.files import FolderStore, get_array
 from leakrange.wire.digests import digest
 from leakrange.wire.keys import api_key
@@ -77,7 +78,7 @@ def questions(queries: int) -> tuple[Span, NDArray[np.int64]]:
 
 def probe(made: Range, jobs: list[ProbeJob]) -> tuple[float, list[JobReport]]:
     """Send all jobs and wait for their ends: seconds from the first to the last, and the last reports."""
-    broker = redis_url(made.folder, made.first.port("redis"), "controller")
+    broker = redis_url(made.folder, made.first.port(FLEET_REDIS), "controller")
     store = redis.Redis.from_url(broker, decode_responses=True)
     celery = Celery("leakrange", broker=broker, set_as_current=False)
     waited = {job.identity() for job in jobs}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import redis
 
+from leakrange.service.parties import REDIS, SERVERS
 from load.faults.nonsense import nonsense
 from load.faults.postgresql import own_controller
 from load.faults.standing import Run, Standing, Wrong
@@ -20,8 +21,6 @@ from load.kill_drill import until
 
 __all__ = ["FAULTS", "Fault"]
 
-LEDGER = b"leakrange:proxy:"
-"""How all keys of Redis begin that the proxy writes."""
 FAULTS: list[Fault] = []
 
 
@@ -56,18 +55,18 @@ def killed(party: str) -> Callable[[Standing, int], str]:
     return carry_out
 
 
-for _party in ("redis", "provider-honest", "edge", "controller", "attacker-1"):
+for _party in (*SERVERS, "provider-honest", "edge", "controller", "attacker-1"):
     fault(f"{_party} killed in mid-run")(killed(_party))
 
 
 @fault("Redis killed in mid-run, and its data deleted")
 def _(standing: Standing, number: int) -> str:
     run = begun(standing, number)
-    before = standing.record.party("redis").restarts
-    standing.signal("redis", signal.SIGKILL)
-    shutil.rmtree(standing.folder.redis / "appendonlydir")
+    before = standing.record.party(REDIS).restarts
+    standing.signal(REDIS, signal.SIGKILL)
+    shutil.rmtree(standing.folder.of_redis(REDIS) / "appendonlydir")
     told = run.failed("Redis has lost its data")
-    standing.until_back("redis", before)
+    standing.until_back(REDIS, before)
     again = standing.run(f"fault-{number}", number)
     again.ended()
     paid = again.check_ledger()
@@ -80,9 +79,9 @@ def _(standing: Standing, number: int) -> str:
 def _(standing: Standing, number: int) -> str:
     run = begun(standing, number)
     with redis.Redis.from_url(standing.redis_url("operator")) as broker:
-        lost = [name for name in broker.scan_iter(count=1000) if not name.startswith(LEDGER)]
-        broker.delete(*lost)
-    return f"{len(lost)} keys lost; {run.done()}"
+        lost = broker.dbsize()
+        broker.flushall()
+    return f"{lost} keys lost; {run.done()}"
 
 
 @fault("PostgreSQL killed in mid-run, and started again")

@@ -9,7 +9,7 @@ import yaml
 
 from clients.cli.embedded.process import kill_group
 from clients.cli.embedded.redis_server import redis_url
-from leakrange.service.parties import RedisUser
+from leakrange.service.parties import FLEET_REDIS, RedisUser
 from load.kill_drill import Drill, until
 
 __all__ = ["CHUNK", "SAMPLES", "Run", "Standing", "Wrong"]
@@ -69,8 +69,8 @@ class Standing(Drill):
         until(back, f"{party} to be ready again")
 
     def redis_url(self, user: RedisUser) -> str:
-        """Its Redis, as one party reaches it."""
-        return redis_url(self.folder, self.first.port("redis"), user)
+        """The fleet's Redis, as that user reaches it."""
+        return redis_url(self.folder, self.first.port(FLEET_REDIS), user)
 
     def account(self, name: str) -> dict[str, Any]:
         """An account at the proxy."""

@@ -10,8 +10,7 @@ import httpx
 import pytest
 import redis
 
-from leakrange.service.parties import RedisUser
-from leakrange.service.redis_users import USERS
+from leakrange.service.parties import SERVERS, RedisUser
 from tests.embedded import EmbeddedRange
 
 
@@ -21,7 +20,7 @@ def test_attackers_know_neither_the_operator_key_nor_where_the_database_is(
 ) -> None:
     for party in embedded_range.record.parties:
         environment = Path(f"/proc/{party.pid}/environ").read_text()
-        if party.name.startswith(("attacker", "trainer", "redis")):
+        if party.name.startswith(("attacker", "trainer")) or party.name in SERVERS:
             assert embedded_range.record.operator_key not in environment, party.name
             assert "LEAKRANGE_DATABASE_URL" not in environment, party.name
         else:
@@ -57,17 +56,21 @@ def test_no_server_answers_under_a_name_that_was_led_to_it(embedded_range: Embed
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_each_party_comes_to_redis_as_itself(embedded_range: EmbeddedRange) -> None:
     """And knows no other's password."""
-    port = embedded_range.record.port("redis")
-    with redis.Redis(port=port) as client, pytest.raises(redis.AuthenticationError):
-        client.ping()
-    with redis.Redis.from_url(embedded_range.redis_url("operator")) as client:
-        assert client.config_get("appendonly") == {"appendonly": "yes"}
-    users: dict[str, RedisUser] = {"proxy": "proxy", "controller": "controller", "attacker-1": "fleet"}
-    passwords = {user: embedded_range.folder.secret(f"redis-{user}") for user in USERS}
+    for server, users in SERVERS.items():
+        port = embedded_range.record.port(server)
+        with redis.Redis(port=port) as client, pytest.raises(redis.AuthenticationError):
+            client.ping()
+        with redis.Redis.from_url(embedded_range.redis_url("operator", server)) as client:
+            assert client.config_get("appendonly") == {"appendonly": "yes"}
+            assert {line.split()[1] for line in client.acl_list()} == {"default", *users}
+    roles: dict[str, RedisUser] = {"proxy": "proxy", "controller": "controller", "attacker-1": "fleet"}
+    passwords = {
+        user: embedded_range.folder.secret(f"redis-{user}") for users in SERVERS.values() for user in users
+    }
     for party in embedded_range.record.parties:
         environment = Path(f"/proc/{party.pid}/environ").read_text()
         known = [user for user, password in passwords.items() if password in environment]
-        own = users.get(party.name) or ("fleet" if party.name == "trainer" else None)
+        own = roles.get(party.name) or ("fleet" if party.name == "trainer" else None)
         assert known == ([own] if own else []), party.name
 
 

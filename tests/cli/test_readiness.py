@@ -14,17 +14,16 @@ from clients.cli.embedded.readiness import Readiness
 from tests.conftest import start_redis
 from tests.embedded import wait_for
 
-WORKER = Process("attacker-1", (), {}, None, "celery", "probe,fit")
 PID = 7
 
 
 @contextmanager
-def answering(redis_url: str) -> Iterator[None]:
+def answering(worker: Process) -> Iterator[None]:
     """A worker as far as its mailbox goes, until the block ends."""
     ended = threading.Event()
-    with Celery(broker=redis_url, set_as_current=False) as app, app.connection() as connection:
+    with Celery(broker=worker.url, set_as_current=False) as app, app.connection() as connection:
         node = app.control.mailbox.Node(
-            WORKER.node(PID), handlers={"ping": lambda _state: "pong"}, channel=connection.default_channel
+            worker.node(PID), handlers={"ping": lambda _state: "pong"}, channel=connection.default_channel
         )
 
         def answer() -> None:
@@ -44,17 +43,17 @@ def answering(redis_url: str) -> Iterator[None]:
 
 def test_a_worker_is_not_ready_while_redis_is_away_and_is_found_when_it_is_back(tmp_path: Path) -> None:
     process, port = start_redis(tmp_path)
-    url = f"redis://127.0.0.1:{port}/0"
-    ready = Readiness(url)
-    with answering(url):
-        wait_for(lambda: ready(WORKER, PID), "the worker's answer", 20)
+    worker = Process("attacker-1", (), {}, None, "celery", f"redis://127.0.0.1:{port}/0", "probe,fit")
+    ready = Readiness()
+    with answering(worker):
+        wait_for(lambda: ready(worker, PID), "the worker's answer", 20)
     process.kill()
     process.wait()
-    assert not ready(WORKER, PID)
+    assert not ready(worker, PID)
     process, _ = start_redis(tmp_path, port)
     try:
-        with answering(url):
-            wait_for(lambda: ready(WORKER, PID), "the answer of its successor", 20)
+        with answering(worker):
+            wait_for(lambda: ready(worker, PID), "the answer of its successor", 20)
     finally:
         process.kill()
         process.wait()

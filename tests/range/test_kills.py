@@ -13,6 +13,7 @@ import redis
 
 from clients.cli.embedded.process import kill_group
 from leakrange.jobs.job import LEASE
+from leakrange.service.parties import REDIS, SERVERS
 from tests.controller.conftest import NOWHERE
 from tests.embedded import EmbeddedRange, wait_for
 from tests.range.conftest import (
@@ -168,28 +169,28 @@ def test_a_run_that_loses_redis_data_says_so_and_can_be_started_again(
     text = scenario("redis-emptied", defences=significant(1), **SMALL_CHUNKS)
     run = controller.start(text)
     controller.until(run, job("probe"))
-    before = restarts(embedded_range, "redis")
-    pid = embedded_range.pid("redis")
+    before = restarts(embedded_range, REDIS)
+    pid = embedded_range.pid(REDIS)
     assert pid is not None
     kill_group(pid, signal.SIGKILL)
-    shutil.rmtree(embedded_range.folder.redis / "appendonlydir")
+    shutil.rmtree(embedded_range.folder.of_redis(REDIS) / "appendonlydir")
     over = controller.finished(run)
     assert over.view["state"] == "failed"
     assert "Redis has lost its data" in over.view["error"]
     assert "Start the run again" in over.view["error"]
-    wait_for(lambda: restarts(embedded_range, "redis") > before, "the launcher to miss redis", PATIENCE)
+    wait_for(lambda: restarts(embedded_range, REDIS) > before, "the launcher to miss redis", PATIENCE)
     again = controller.run(text)
     assert again.view["state"] == "done", again.view["error"]
     assert 0 < again.account("attacker", "honest-s0.figures-1.q0")["spent"] < 192  # the rest was stored
 
 
-def test_redis_is_killed_and_then_a_worker_and_nobody_has_to_lend_a_hand(
+def test_each_redis_is_killed_and_then_a_worker_and_nobody_has_to_lend_a_hand(
     first: Finished, controller: Controller, embedded_range: EmbeddedRange
 ) -> None:
     launcher = embedded_range.record.launcher
     run = controller.start(scenario("redis-killed", defences=significant(2), **SMALL_CHUNKS))
     controller.until(run, job("probe"))
-    for name in ("redis", "attacker-1"):
+    for name in (*SERVERS, "attacker-1"):
         kill(embedded_range, name)
     over = controller.finished(run)
     over.check(2)

@@ -18,7 +18,7 @@ from clients.cli.embedded.ports import DEFAULT_BASE
 from clients.cli.embedded.state import StateFolder
 from clients.edge.settings import EdgeSettings
 from leakrange.scenario.registered import behaviours
-from leakrange.service.parties import REDIS, Party, listening, parties
+from leakrange.service.parties import FLEET_REDIS, SERVERS, Party, listening, parties
 from leakrange.service.variables import variable
 from services.attacker.__main__ import QUEUES
 from services.attacker.settings import FleetSettings
@@ -83,6 +83,7 @@ def test_compose_tells_each_party_what_is_declared_and_no_more(party: Party) -> 
         assert given["LEAKRANGE_PROVIDER_NAME"] == party.behaviour
     if party.redis is not None:
         assert given["LEAKRANGE_REDIS_URL"].startswith(f"redis://{party.redis}:")
+        assert given["LEAKRANGE_REDIS_URL"].endswith(f"@{party.server}:6379/0")
 
 
 @by_name
@@ -109,7 +110,7 @@ def test_the_controller_finds_every_party_in_compose() -> None:
     assert json.loads(given["LEAKRANGE_PROVIDERS"]) == {
         behaviour: f"http://{name}:8000" for behaviour, name in providers.items()
     }
-    assert {*providers.values(), REDIS, "proxy", "edge"} <= SERVICES["controller"]["depends_on"].keys()
+    assert {*providers.values(), FLEET_REDIS, "proxy", "edge"} <= SERVICES["controller"]["depends_on"].keys()
 
 
 def test_compose_publishes_the_launchers_ports() -> None:
@@ -178,8 +179,8 @@ def test_a_behaviour_more_is_one_provider_more_and_moves_no_port(
     nosy, controller = started["provider-nosy"], started["controller"]
     assert nosy.command[-1] == "services.provider"
     assert nosy.environment["LEAKRANGE_PROVIDER_NAME"] == "nosy"
-    assert nosy.port == 4007
-    assert json.loads(controller.environment["LEAKRANGE_PROVIDERS"])["nosy"] == "http://127.0.0.1:4007"
+    assert nosy.port == 4008
+    assert json.loads(controller.environment["LEAKRANGE_PROVIDERS"])["nosy"] == "http://127.0.0.1:4008"
 
 
 def test_the_launcher_tells_no_party_more_than_is_declared(tmp_path: Path) -> None:
@@ -187,7 +188,7 @@ def test_the_launcher_tells_no_party_more_than_is_declared(tmp_path: Path) -> No
     folder.prepare()
     ports = {name: 4000 + i for i, name in enumerate(listening(behaviours()))}
     started = {process.name: process for process in processes(folder, ports, workers=1)}
-    assert started.keys() == {REDIS, "attacker-1"} | {p.name for p in DECLARED if p.name != "attacker"}
+    assert started.keys() == {*SERVERS, "attacker-1"} | {p.name for p in DECLARED if p.name != "attacker"}
     secrets = [folder.secret(name) for name in ("operator", "fleet")]
     for party in DECLARED:
         process = started["attacker-1" if party.name == "attacker" else party.name]
@@ -231,7 +232,8 @@ def test_the_launcher_passes_what_each_party_may_choose_to_it_and_to_no_other(
             setting for setting in choices if environment.get(variable(setting)) == f"/chosen/{setting}"
         }
         assert chosen == set(party.choices), party.name
-    assert not [name for name in started[REDIS] if name.startswith("LEAKRANGE_")]
+    for server in SERVERS:
+        assert not [name for name in started[server] if name.startswith("LEAKRANGE_")]
 
 
 def test_workers_on_one_machine_tell_their_metrics_at_ports_of_their_own(

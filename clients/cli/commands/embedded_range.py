@@ -18,6 +18,7 @@ from clients.cli.embedded.ports import DEFAULT_BASE, check_base
 from clients.cli.exits import CliError, Exit
 from clients.cli.options import AsJson, State
 from leakrange.client.embedded import RangeRecord
+from leakrange.service.parties import SERVERS
 
 __all__ = ["down", "status", "up"]
 
@@ -120,7 +121,7 @@ def status(state: State = None, as_json: AsJson = False) -> None:
 
 def _answers(name: str, port: int | None) -> bool:
     """Whether a party that listens answers now. Workers and Redis are not asked: the record is believed."""
-    if port is None or name == "redis":
+    if port is None or name in SERVERS:
         return True
     try:
         return httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=3.0, trust_env=False).status_code == 200

@@ -16,7 +16,6 @@ from pathlib import Path
 from clients.cli.embedded.parties import processes
 from clients.cli.embedded.ports import assign, check_free
 from clients.cli.embedded.process import last_lines, owner_only, rotate
-from clients.cli.embedded.redis_server import redis_url
 from clients.cli.embedded.state import StateFolder
 from clients.cli.embedded.supervisor import Supervisor, end_leftovers
 from clients.cli.exits import CliError, Exit
@@ -203,8 +202,7 @@ def _prepare(settings: Settings, announce: Callable[[str], None]) -> Supervisor:
     chosen = processes(folder, ports, workers=settings.workers)
     record = _record(folder, ports)
     record.parties = [PartyRecord(name=party.name, port=party.port) for party in chosen]
-    redis = redis_url(folder, ports["redis"], "operator")
-    return Supervisor(folder, chosen, redis, record, announce)
+    return Supervisor(folder, chosen, record, announce)
 
 
 def _record(folder: StateFolder, ports: dict[str, int]) -> RangeRecord:

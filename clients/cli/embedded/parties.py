@@ -22,7 +22,7 @@ from clients.cli.embedded.state import StateFolder
 from clients.cli.exits import CliError, Exit
 from leakrange.allocator import ALLOCATOR
 from leakrange.scenario.registered import behaviours
-from leakrange.service.parties import REDIS, Party, parties
+from leakrange.service.parties import FLEET_REDIS, SERVERS, Party, parties
 from leakrange.service.variables import LIBRARY, mistaken, variable
 
 __all__ = ["Process", "check_variables", "processes"]
@@ -36,8 +36,8 @@ FOLDERS = tuple(map(variable, ("cache", "data", "traces")))
 
 @dataclass(frozen=True)
 class Process:
-    """A process to run. ``answers`` is how its readiness is seen: over HTTP at ``port``, by Redis' own
-    protocol, or through Redis as the worker that it calls itself.
+    """A process to run. ``answers`` is how its readiness is seen at ``url``: over HTTP, by Redis' own
+    protocol, or through the broker as the worker that it calls itself.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Process:
     environment: Mapping[str, str] = field(repr=False)
     port: int | None
     answers: Literal["http", "redis", "celery"]
+    url: str = field(repr=False)
     queues: str = ""
 
     def node(self, pid: int) -> str:
@@ -69,16 +70,21 @@ def check_variables() -> list[str]:
 
 
 def processes(folder: StateFolder, ports: Mapping[str, int], *, workers: int) -> list[Process]:
-    """All processes, the Redis-protocol server first. ``workers`` is the number of attackers besides the
+    """All processes, the Redis-protocol servers first. ``workers`` is the number of attackers besides the
     trainer."""
     inherited, declared = _inherited(), parties(behaviours())
     numbers = count()
+
+    def as_operator(server: str) -> str:
+        return redis_url(folder, ports[server], "operator")
+
+    broker = os.environ.get(variable("broker_url")) or as_operator(FLEET_REDIS)
     told = _told_to_all(folder, ports, declared)
 
     def process(party: Party, name: str) -> Process:
         own = {"state_dir": str(folder.of_party(name))}
-        if party.redis is not None:
-            own["redis_url"] = redis_url(folder, ports[REDIS], party.redis)
+        if party.redis is not None and party.server is not None:
+            own["redis_url"] = redis_url(folder, ports[party.server], party.redis)
         if party.behaviour is not None:
             own["provider_name"] = party.behaviour
         if not party.queues:
@@ -95,10 +101,19 @@ def processes(folder: StateFolder, ports: Mapping[str, int], *, workers: int) ->
             # Trainings compute, so there is one a core; a job that probes waits for answers most of the time.
             jobs = os.cpu_count() or 1 if "train" in party.queues else 2
             command = (*command, "--queues", queues, "--concurrency", str(jobs))
-        answers: Literal["http", "celery"] = "celery" if queues else "http"
-        return Process(name, command, inherited | computing | environment, ports.get(name), answers, queues)
+        environment = inherited | computing | environment
+        if queues:
+            return Process(name, command, environment, None, "celery", broker, queues)
+        return Process(
+            name, command, environment, ports[name], "http", f"http://127.0.0.1:{ports[name]}/readyz"
+        )
 
-    started = [Process(REDIS, redis_command(folder, ports[REDIS]), inherited, ports[REDIS], "redis")]
+    started = [
+        Process(
+            name, redis_command(folder, name, ports[name]), inherited, ports[name], "redis", as_operator(name)
+        )
+        for name in SERVERS
+    ]
     for party in declared:
         if party.name == "attacker":
             started += [process(party, f"attacker-{number}") for number in range(1, workers + 1)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from typing import Any
 
 import httpx
 
@@ -12,53 +12,51 @@ __all__ = ["Readiness"]
 
 
 class Readiness:
-    """Asks the parties of a range whose Redis-protocol server is at ``redis_url``."""
+    """Asks the parties of a range, whose workers have one broker."""
 
-    def __init__(self, redis_url: str) -> None:
-        self._redis_url = redis_url
+    def __init__(self) -> None:
+        self._fleet: Any = None
         # No proxy of the environment stands between this process and its own machine.
         self._http = httpx.Client(timeout=1.0, trust_env=False)
 
     def __call__(self, party: Process, pid: int) -> bool:
         """Ask the party that runs as process ``pid`` once, for a second at most."""
         if party.answers == "http":
-            return self._server(party.port)
-        return self._redis() if party.answers == "redis" else self._worker(party.node(pid))
+            return self._server(party.url)
+        return self._redis(party.url) if party.answers == "redis" else self._worker(party, pid)
 
-    def _server(self, port: int | None) -> bool:
+    def _server(self, url: str) -> bool:
         try:
-            return self._http.get(f"http://127.0.0.1:{port}/readyz").status_code == 200
+            return self._http.get(url).status_code == 200
         except httpx.TransportError:
             return False
 
     # Redis and Celery take longer to import than most commands take to answer: only the launcher needs them.
 
-    def _redis(self) -> bool:
+    def _redis(self, url: str) -> bool:
         import redis
 
         try:
-            with redis.Redis.from_url(self._redis_url, socket_timeout=1.0) as client:
+            with redis.Redis.from_url(url, socket_timeout=1.0) as client:
                 return bool(client.ping())
         except redis.RedisError:
             return False
 
-    def _worker(self, node: str) -> bool:
+    def _worker(self, party: Process, pid: int) -> bool:
         import redis
+        from celery import Celery
         from kombu.exceptions import OperationalError
 
+        node = party.node(pid)
+        if self._fleet is None:
+            self._fleet = Celery(broker=party.url, set_as_current=False)
         try:
             answers = self._fleet.control.broadcast(
                 "ping", reply=True, destination=[node], limit=1, timeout=1.0
             )
         except (redis.RedisError, OperationalError, OSError):
-            # Its connections may be dead ones: Redis itself is restarted, too.
+            # Its connections may be dead ones: the broker itself is restarted, too.
             self._fleet.close()
-            del self._fleet
+            self._fleet = None
             return False
         return any(node in answer for answer in answers)
-
-    @cached_property
-    def _fleet(self):  # type: ignore[no-untyped-def]  # Celery has no types
-        from celery import Celery
-
-        return Celery(broker=self._redis_url, set_as_current=False)

@@ -1,4 +1,4 @@
-"""The range's own Redis-protocol server: the machine's program, or else the one from the wheel."""
+"""The range's own Redis-protocol servers: the machine's program, or else the one from the wheel."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from pathlib import Path
 
 from clients.cli.embedded.state import StateFolder
 from clients.cli.exits import CliError, Exit
-from leakrange.service.parties import RedisUser
-from leakrange.service.redis_users import USERS, redis_users
+from leakrange.service.parties import SERVERS, RedisUser
+from leakrange.service.redis_users import redis_users
 
 __all__ = ["redis_command", "redis_url"]
 
 
 def redis_url(folder: StateFolder, port: int, user: RedisUser) -> str:
-    """The server's URL for that party, with its own password, which gives access to its own keys alone."""
+    """The URL of the server on ``port`` for that user, with its own password, which gives access to its own
+    keys alone."""
     return f"redis://{user}:{_password(folder, user)}@127.0.0.1:{port}/0"
 
 
-def redis_command(folder: StateFolder, port: int) -> tuple[str, ...]:
-    """The command of a server on ``port``, for this machine and the folder's `USERS` alone, with an
+def redis_command(folder: StateFolder, server: str, port: int) -> tuple[str, ...]:
+    """The command of a server of `SERVERS` on ``port``, for this machine and its users alone, with an
     append-only file.
 
     The settings go into files of the state folder, since command lines can be read by other users.
     """
-    data = folder.redis
-    users = redis_users({user: _password(folder, user) for user in USERS})
+    data = folder.of_redis(server)
+    users = redis_users(server, {user: _password(folder, user) for user in SERVERS[server]})
     settings = {
         "bind": "127.0.0.1",
         "port": str(port),

@@ -14,6 +14,7 @@ from pydantic import RootModel, ValidationError
 
 from clients.cli.exits import CliError, Exit
 from leakrange.client.embedded import RangeFolder, RangeRecord
+from leakrange.service.parties import SERVERS
 
 __all__ = ["StateFolder"]
 
@@ -39,10 +40,9 @@ class StateFolder(RangeFolder):
         """The answers that attackers got, by identity."""
         return self.root / "releases"
 
-    @property
-    def redis(self) -> Path:
-        """The files of the Redis-protocol server."""
-        return self.root / "redis"
+    def of_redis(self, server: str) -> Path:
+        """The files of one Redis-protocol server."""
+        return self.root / server
 
     @property
     def database(self) -> Path:
@@ -61,7 +61,8 @@ class StateFolder(RangeFolder):
     def prepare(self) -> None:
         """Make the folders, which only their owner can read; folders and database of an older version too."""
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        parts = (self.models, self.releases, self.redis, self.root / "parties", self.root / "logs")
+        servers = map(self.of_redis, SERVERS)
+        parts = (self.models, self.releases, *servers, self.root / "parties", self.root / "logs")
         for folder in parts:
             folder.mkdir(exist_ok=True)
             folder.chmod(0o700)

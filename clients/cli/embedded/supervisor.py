@@ -34,12 +34,11 @@ class Supervisor:
         self,
         folder: StateFolder,
         parties: Sequence[Process],
-        redis_url: str,
         record: RangeRecord,
         announce: Callable[[str], None],
     ) -> None:
         self._folder, self._parties, self.record, self._announce = folder, parties, record, announce
-        self._is_ready = Readiness(redis_url)
+        self._is_ready = Readiness()
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._records = {entry.name: entry for entry in record.parties}
         self._born: dict[str, float] = {}
@@ -57,8 +56,7 @@ class Supervisor:
         Raises `CliError` with the last lines of the party's log where one dies, or is not ready in time.
         """
         self._folder.write(self.record)
-        redis, *others = self._parties
-        for wave in ([redis], others):
+        for wave in self._waves():
             for party in wave:
                 rotate(self._folder.log(party.name))
                 self._spawn(party)
@@ -88,12 +86,11 @@ class Supervisor:
                 changed = full = True
 
     def stop(self) -> None:
-        """End every party: terminate, wait, kill. The Redis-protocol server goes last, since the others need
-        it to end in order."""
+        """End every party: terminate, wait, kill. The Redis-protocol servers go last, since the others need
+        them to end in order."""
         self.record.state = "stopping"
         self._folder.write(self.record)
-        redis, *others = self._parties
-        for wave in (others, [redis]):
+        for wave in reversed(self._waves()):
             processes = [self._processes[p.name] for p in wave if p.name in self._processes]
             for process in processes:
                 if process.poll() is None:
@@ -106,6 +103,10 @@ class Supervisor:
                     kill_group(process.pid, signal.SIGKILL)
                     process.wait()
                 kill_group(process.pid, signal.SIGKILL)  # what it left behind
+
+    def _waves(self) -> list[list[Process]]:
+        servers = [party for party in self._parties if party.answers == "redis"]
+        return [servers, [party for party in self._parties if party not in servers]]
 
     def _spawn(self, party: Process) -> None:
         folder = self._folder

@@ -7,19 +7,25 @@ behaviour, including those of plugins.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
+from types import MappingProxyType
 from typing import Literal
 
-__all__ = ["REDIS", "Party", "RedisUser", "listening", "parties", "settings"]
+__all__ = ["FLEET_REDIS", "REDIS", "SERVERS", "Party", "RedisUser", "listening", "parties", "settings"]
 
 RedisUser = Literal["operator", "proxy", "controller", "fleet"]
-"""The users of Redis, as in `redis_users.conf`. No party acts as the operator."""
+"""The users of Redis (`redis_users.conf`, `fleet_redis_users.conf`). No party acts as the operator."""
 
-REDIS = "redis"
-"""The one party that is not ours: a server that speaks Redis' protocol."""
-_PORTS = {"controller": 0, "proxy": 1, "edge": 4, REDIS: 5}
+REDIS, FLEET_REDIS = "redis", "fleet-redis"
+"""The parties that are not ours: servers that speak Redis' protocol. The first holds the proxy's ledger, the
+second brings the fleet its work. They are two, so that nothing that a worker does holds up the ledger."""
+SERVERS: Mapping[str, tuple[RedisUser, ...]] = MappingProxyType(
+    {REDIS: ("operator", "proxy"), FLEET_REDIS: ("operator", "controller", "fleet")}
+)
+"""Who may come to them."""
+_PORTS = {"controller": 0, "proxy": 1, "edge": 4, REDIS: 5, FLEET_REDIS: 7}
 """Counted from the first port of the range. Providers take the free ones, so that one more moves no other."""
 _FIRST = ("honest", "curious", "vicious")
 """Those that came with the range, in the order in which they came; behaviours of plugins come after them."""
@@ -32,8 +38,7 @@ class Party:
     ``module`` is run with ``python -m``. ``settings`` are the names of those that whoever puts the range
     together decides, as the launcher does: addresses, folders, secrets. ``choices`` are all others, which
     pass as they are set. A party with ``queues`` takes jobs from them; all others listen on a port. ``redis``
-    is its Redis user (see ``redis_users.conf``), ``nets`` says whether it runs nets, ``behaviour`` is what a
-    provider plays.
+    is its Redis user, ``nets`` says whether it runs nets, ``behaviour`` is what a provider plays.
     """
 
     name: str
@@ -49,6 +54,11 @@ class Party:
     def image(self) -> str:
         """The container image of the party, and the extra that installs its dependencies."""
         return self.module.rpartition(".")[2]
+
+    @property
+    def server(self) -> str | None:
+        """The Redis server that it comes to."""
+        return next((name for name, users in SERVERS.items() if self.redis in users), None)
 
 
 _SERVER = ("host", "port", "operator_key")
@@ -193,7 +203,7 @@ def settings() -> frozenset[str]:
 
 
 def listening(behaviours: Iterable[str]) -> tuple[str, ...]:
-    """The names of all parties that listen, Redis among them, in the order of their ports."""
+    """The names of all parties that listen, Redis servers among them, in the order of their ports."""
     servers = [party for party in parties(behaviours) if not party.queues]
     free = (port for port in count() if port not in _PORTS.values())
     ports = _PORTS | {party.name: next(free) for party in servers if party.behaviour is not None}
