@@ -15,9 +15,10 @@ log = structlog.get_logger("leakrange.proxy.redis")
 
 
 def connect(url: str, timeout: float) -> Redis:
-    """A pooled client that never retries by itself.
+    """A pooled client that never sends a command twice by itself.
 
     A reservation or settlement whose reply was lost may have been made: asking again would count it twice.
+    A connection that Redis has closed meanwhile is made anew before anything is sent on it.
     """
     pool = BlockingConnectionPool.from_url(
         url,
@@ -26,6 +27,7 @@ def connect(url: str, timeout: float) -> Redis:
         socket_timeout=timeout,
         socket_connect_timeout=timeout,
         retry=Retry(NoBackoff(), 0),
+        protocol=2,  # with 3, redis-py's pool lends connections that are closed already
     )
     return Redis.from_pool(pool)
 

@@ -1,9 +1,14 @@
-"""Redis that loses what it held: jobs are found again from SQL, and no answer goes out unpaid."""
+"""Redis that loses what it held, or is started again: jobs are found again from SQL, no answer goes out
+unpaid, and nobody is refused for a connection that has died.
+"""
 
 from __future__ import annotations
 
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -11,10 +16,15 @@ import pytest
 import redis
 
 from clients.cli.embedded.process import kill_group
+from clients.cli.embedded.redis_server import redis_url
+from clients.cli.embedded.state import StateFolder
 from leakrange.wire.tensors import encode_npy
+from services.proxy.main import proxy
+from tests.cli.test_redis_server import free_port
+from tests.cli.test_redis_server import serving as redis_serving
 from tests.embedded import EmbeddedRange, wait_for
-from tests.proxy.conftest import Range, pictures, problem, values
-from tests.proxy.servers import Gate, clean
+from tests.proxy.conftest import OPERATOR, Range, pictures, problem, settings, values
+from tests.proxy.servers import Gate, clean, serve
 from tests.range.conftest import Controller, job, scenario, significant
 
 
@@ -62,3 +72,20 @@ def test_an_answer_whose_account_was_lost_meanwhile_is_not_given_out(live: Range
     np.testing.assert_array_equal(values(again), clean("logits", pictures(3)))
     account = live.account()
     assert (account["spent"], account["reserved"]) == (3, 0)
+
+
+def test_nobody_is_refused_when_redis_is_back(tmp_path: Path) -> None:
+    """Whoever asks first uses connections of before."""
+    folder = StateFolder(tmp_path)
+    folder.prepare()
+    port = free_port()
+    with ExitStack() as stack:
+        with redis_serving(folder, port):
+            url = stack.enter_context(serve(proxy(settings(redis_url(folder, port, "proxy")))))
+            operator = {"Authorization": f"Bearer {OPERATOR}"}
+            client = stack.enter_context(httpx.Client(base_url=url, headers=operator, timeout=20))
+            with ThreadPoolExecutor(16) as pool:  # many at a time: many connections
+                answers = list(pool.map(lambda _: client.get("/admin/keys"), range(160)))
+            assert {answer.status_code for answer in answers} == {200}
+        with redis_serving(folder, port):
+            assert {client.get("/admin/keys").status_code for _ in range(40)} == {200}
