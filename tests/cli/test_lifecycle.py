@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from clients.cli.embedded.ports import names
+from clients.cli.embedded.ports import assign, check_free, claimed, names
 from clients.cli.embedded.process import kill_group
 from clients.cli.embedded.state import StateFolder
+from clients.cli.exits import CliError
 from tests.disks import fill, small_disk
 from tests.embedded import COMMAND, EmbeddedRange, alive, clean, leakrange, wait_for
 
@@ -114,6 +115,53 @@ def test_a_second_range_in_the_same_folder_is_refused(embedded_range: EmbeddedRa
     assert "is running in" in done.stderr
     assert embedded_range.record.controller in done.stderr
     assert embedded_range.pids() == before
+
+
+def test_of_two_starts_in_one_folder_one_wins_and_the_other_says_so(tmp_path: Path) -> None:
+    """Both begin at the same moment."""
+    command = [COMMAND, "up", "--detach", "--state", str(tmp_path), "--ports", "0"]
+    both = [
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=clean())
+        for _ in range(2)
+    ]
+    ended = [process.communicate(timeout=200)[1] for process in both]
+    standing = EmbeddedRange(tmp_path)
+    try:
+        assert sorted(process.returncode for process in both) == [0, 5], ended
+        [refused] = [words for process, words in zip(both, ended, strict=True) if process.returncode]
+        assert f"a range is starting in {tmp_path}" in refused
+        assert standing("status").returncode == 0
+        # Its log is not the other's.
+        assert "ready" in standing.folder.log("launcher").read_text()
+    finally:
+        standing.down()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="claims of ports are Linux' own")
+@pytest.mark.parametrize("mode", [[], ["--detach"]])
+def test_no_range_starts_at_a_port_where_another_is_starting(mode: list[str], tmp_path: Path) -> None:
+    """No party of the other's listens yet; of the ports one is shared."""
+    base = free_base()
+    with claimed([base + 3]):
+        done = leakrange("up", *mode, "--state", str(tmp_path), "--ports", str(base))
+        assert done.returncode == 5
+        assert f"port {base + 3} is another range's, which is starting or running" in done.stderr
+        assert "--ports 0" in done.stderr
+    logs = [path.name for path in (tmp_path / "logs").iterdir()]
+    assert logs == (["launcher.log"] if mode else [])  # nothing was started
+    with claimed(range(base, base + 4)):
+        pass
+
+
+def free_base() -> int:
+    """The first of as many free ports as a range needs."""
+    while True:
+        base = assign(0)["controller"]
+        try:
+            check_free(assign(base))
+        except CliError:
+            continue
+        return base
 
 
 def test_down_without_a_range_is_no_error(tmp_path: Path) -> None:

@@ -20,6 +20,9 @@ def main() -> int:
     parser.add_argument("--state", type=Path, required=True)
     parser.add_argument("--ports", type=int, required=True)
     parser.add_argument("--workers", type=int, required=True)
+    parser.add_argument(
+        "--lock", type=int, help="file descriptor of the folder's lock, where it is handed on"
+    )
     given = parser.parse_args()
 
     def announce(message: str) -> None:
@@ -34,7 +37,7 @@ def main() -> int:
 
     try:
         serve(
-            Settings(StateFolder(given.state), given.ports, given.workers),
+            Settings(StateFolder(given.state, given.lock), given.ports, given.workers),
             announce=announce,
             starting=starting,
             ready=ready,

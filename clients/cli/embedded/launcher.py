@@ -10,11 +10,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 from clients.cli.embedded.parties import processes
-from clients.cli.embedded.ports import assign, check_free
+from clients.cli.embedded.ports import assign, check_free, claimed
 from clients.cli.embedded.process import last_lines, owner_only, rotate
 from clients.cli.embedded.state import StateFolder
 from clients.cli.embedded.supervisor import Supervisor, end_leftovers
@@ -59,11 +60,25 @@ def serve(
     if not folder.hold():
         raise already_running(folder)
     _clear(folder, announce)
-    try:
-        supervisor = _prepare(settings, announce)
-    except CliError as error:
-        folder.write(_failed(_record(folder, {}), error))
-        raise
+    with ExitStack() as claims:
+        try:
+            ports = assign(settings.base)
+            check_free(ports)
+            claims.enter_context(claimed(ports.values()))
+            supervisor = _prepare(settings, ports, announce)
+        except CliError as error:
+            folder.write(_failed(_record(folder, {}), error))
+            raise
+        return _served(supervisor, announce, starting, ready)
+
+
+def _served(
+    supervisor: Supervisor,
+    announce: Callable[[str], None],
+    starting: Callable[[RangeRecord], None],
+    ready: Callable[[RangeRecord], None],
+) -> bool:
+    folder = supervisor.folder
     before = {
         number: signal.signal(number, supervisor.request_stop)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -99,16 +114,16 @@ def detach(settings: Settings, *, starting: Callable[[RangeRecord], None]) -> Ra
     ``starting`` is called with the record again and again. Raises `CliError` as `serve` does.
     """
     folder = settings.folder
-    if folder.held():
-        raise already_running(folder)
     check_room(folder.root)
-    folder.prepare()
+    if not folder.hold():
+        raise already_running(folder)
     log = folder.log("launcher")
     rotate(log)
     options = ["--state", str(folder.root), "--ports", str(settings.base), "--workers", str(settings.workers)]
-    with log.open("ab") as output:
+    with folder.handed_on() as lock, log.open("ab") as output:
         launcher = subprocess.Popen(
-            [sys.executable, "-m", "clients.cli.embedded", *options],
+            [sys.executable, "-m", "clients.cli.embedded", *options, "--lock", str(lock)],
+            pass_fds=[lock],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -180,15 +195,16 @@ def ending(folder: StateFolder) -> tuple[str, str] | None:
 def already_running(folder: StateFolder) -> CliError:
     """The error of a second start in one folder."""
     record = folder.record()
-    where = f": its controller is at {record.controller}" if record else ""
     return CliError(
-        f"a range is running in {folder.root}{where}",
+        f"a range is running in {folder.root}: its controller is at {record.controller}"
+        if record is not None and record.state == "ready"
+        else f"a range is starting in {folder.root}",
         code=Exit.NOT_STARTED,
         hint="stop it with 'leakrange down', or give another folder with --state (and other --ports)",
     )
 
 
-def _prepare(settings: Settings, announce: Callable[[str], None]) -> Supervisor:
+def _prepare(settings: Settings, ports: dict[str, int], announce: Callable[[str], None]) -> Supervisor:
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise CliError(
@@ -196,8 +212,6 @@ def _prepare(settings: Settings, announce: Callable[[str], None]) -> Supervisor:
             code=Exit.NOT_STARTED,
             hint="pip install 'leakrange[embedded]'",
         )
-    ports = assign(settings.base)
-    check_free(ports)
     folder = settings.folder
     chosen = processes(folder, ports, workers=settings.workers)
     record = _record(folder, ports)

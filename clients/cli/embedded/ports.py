@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import socket
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 
 import httpx
 
@@ -10,7 +14,7 @@ from clients.cli.exits import CliError, Exit
 from leakrange.scenario.registered import behaviours
 from leakrange.service.parties import listening
 
-__all__ = ["DEFAULT_BASE", "assign", "check_base", "check_free", "names"]
+__all__ = ["DEFAULT_BASE", "assign", "check_base", "check_free", "claimed", "names"]
 
 DEFAULT_BASE = 8700
 
@@ -61,6 +65,27 @@ def check_free(ports: dict[str, int]) -> None:
             hint="choose other ports, e.g. --ports 9700 (or --ports 0 for any that are free),"
             " or stop what listens there",
         )
+
+
+@contextmanager
+def claimed(ports: Iterable[int]) -> Iterator[None]:
+    """Keep every other launcher of this machine from these ports, before a party listens there and while one
+    is restarted. Linux alone has what that takes: names that vanish with their holder. Raises `CliError`.
+    """
+    with ExitStack() as held:
+        for port in ports if sys.platform == "linux" else ():
+            claim = held.enter_context(socket.socket(socket.AF_UNIX))
+            try:
+                claim.bind(f"\0leakrange-port-{port}")
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                raise CliError(
+                    f"port {port} is another range's, which is starting or running",
+                    code=Exit.NOT_STARTED,
+                    hint="choose other ports, e.g. --ports 9700 (or --ports 0 for any that are free)",
+                ) from error
+        yield
 
 
 def _bindable(port: int) -> bool:

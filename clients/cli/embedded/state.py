@@ -6,7 +6,8 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -24,11 +25,14 @@ class _Secrets(RootModel[dict[str, str]]):
 
 
 class StateFolder(RangeFolder):
-    """The files of a range below ``root``. Secrets are readable by their owner alone."""
+    """The files of a range below ``root``. Secrets are readable by their owner alone.
 
-    def __init__(self, root: Path) -> None:
+    ``lock`` is the file descriptor of who has held the folder and handed it on to this process.
+    """
+
+    def __init__(self, root: Path, lock: int | None = None) -> None:
         super().__init__(root)
-        self._lock: IO[str] | None = None
+        self._lock: IO[str] | None = None if lock is None else os.fdopen(lock, "a")
 
     @property
     def models(self) -> Path:
@@ -71,18 +75,28 @@ class StateFolder(RangeFolder):
 
     def hold(self) -> bool:
         """Lock the folder until this process ends, however it ends; False where another process holds it."""
-        self.prepare()
-        lock = self.lock_file.open("a")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
-            return False
-        lock.truncate(0)
-        lock.write(str(os.getpid()))
-        lock.flush()
-        self._lock = lock
+        if self._lock is None:
+            self.prepare()
+            lock = self.lock_file.open("a")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.close()
+                return False
+            self._lock = lock
+        self._lock.truncate(0)
+        self._lock.write(str(os.getpid()))
+        self._lock.flush()
         return True
+
+    @contextmanager
+    def handed_on(self) -> Iterator[int]:
+        """The file descriptor of the lock, for a process that is started in the block: it holds the folder
+        afterwards, and this one does no more. Call it while holding the folder."""
+        assert self._lock is not None
+        with self._lock as lock:
+            self._lock = None
+            yield lock.fileno()
 
     def write(self, record: RangeRecord) -> None:
         """Replace the record in one step, so that nobody reads half of it."""

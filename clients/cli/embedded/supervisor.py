@@ -37,7 +37,7 @@ class Supervisor:
         record: RangeRecord,
         announce: Callable[[str], None],
     ) -> None:
-        self._folder, self._parties, self.record, self._announce = folder, parties, record, announce
+        self.folder, self._parties, self.record, self._announce = folder, parties, record, announce
         self._is_ready = Readiness()
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._records = {entry.name: entry for entry in record.parties}
@@ -55,16 +55,16 @@ class Supervisor:
 
         Raises `CliError` with the last lines of the party's log where one dies, or is not ready in time.
         """
-        self._folder.write(self.record)
+        self.folder.write(self.record)
         for wave in self._waves():
             for party in wave:
-                rotate(self._folder.log(party.name))
+                rotate(self.folder.log(party.name))
                 self._spawn(party)
-            self._folder.write(self.record)
+            self.folder.write(self.record)
             if not self._await(wave):
                 return False
         self.record.state, self.record.stood = "ready", True
-        self._folder.write(self.record)
+        self.folder.write(self.record)
         return True
 
     def watch(self) -> None:
@@ -76,20 +76,20 @@ class Supervisor:
                 for party in self._parties:
                     changed |= self._look_after(party)
                 if changed:
-                    self._folder.write(self.record)
+                    self.folder.write(self.record)
                 changed = full = False
             except OSError as error:
                 if not is_full(error):
                     raise
                 if not full:
-                    self._announce(f"{storage_full(self._folder.root).detail}: free space there")
+                    self._announce(f"{storage_full(self.folder.root).detail}: free space there")
                 changed = full = True
 
     def stop(self) -> None:
         """End every party: terminate, wait, kill. The Redis-protocol servers go last, since the others need
         them to end in order."""
         self.record.state = "stopping"
-        self._folder.write(self.record)
+        self.folder.write(self.record)
         for wave in reversed(self._waves()):
             processes = [self._processes[p.name] for p in wave if p.name in self._processes]
             for process in processes:
@@ -109,7 +109,7 @@ class Supervisor:
         return [servers, [party for party in self._parties if party not in servers]]
 
     def _spawn(self, party: Process) -> None:
-        folder = self._folder
+        folder = self.folder
         process = spawn(party.command, party.environment, folder.of_party(party.name), folder.log(party.name))
         self._processes[party.name] = process
         self._born[party.name] = time.monotonic()
@@ -129,13 +129,13 @@ class Supervisor:
                 if self._is_ready(party, self._processes[party.name].pid):
                     waiting.remove(party)
                     self._records[party.name].state = "ready"
-                    self._folder.write(self.record)
+                    self.folder.write(self.record)
             if waiting and time.monotonic() > deadline:
                 raise self._failed(waiting[0], f"{waiting[0].name} was not ready after {START_SECONDS:.0f} s")
         return True
 
     def _failed(self, party: Process, message: str) -> CliError:
-        log = self._folder.log(party.name)
+        log = self.folder.log(party.name)
         return CliError(
             message,
             lines=last_lines(log),
@@ -150,7 +150,7 @@ class Supervisor:
             if now < self._due[party.name]:
                 return False
             del self._due[party.name]
-            rotate(self._folder.log(party.name))
+            rotate(self.folder.log(party.name))
             self._spawn(party)
             return True
         process = self._processes[party.name]
@@ -171,7 +171,7 @@ class Supervisor:
         entry.restarts += 1
         self._announce(
             f"{party.name} ended ({_ending(code)}); starting it again in {pause:.0f} s,"
-            f" its last words are in {previous(self._folder.log(party.name))}"
+            f" its last words are in {previous(self.folder.log(party.name))}"
         )
         return True
 
