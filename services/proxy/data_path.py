@@ -78,6 +78,8 @@ class DataPath:
             outcome = answer.outcome if answer else "answered"
             if answer:
                 await answer.send(request.answering(send))
+                if answer.after is not None:
+                    answer.after()
         except Disconnected:
             outcome = "disconnected"
         except LeakrangeError as error:
@@ -167,7 +169,8 @@ class DataPath:
             await self._budgeting.refund(paid)
             raise
         await self._budgeting.settle(paid, KeptAnswer(answer.status, answer.headers, answer.body))
-        return Answer(answer.status, answer.body, {**answer.headers, **charge.balance.headers()})
+        headers = {**answer.headers, **charge.balance.headers()}
+        return Answer(answer.status, answer.body, headers, after=answer.after)
 
 
 class _Passed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple, overload
@@ -138,6 +138,8 @@ class Answer(NamedTuple):
     headers: Mapping[str, str] = MappingProxyType({})
     outcome: str = "answered"
     """For the metrics."""
+    after: Callable[[], None] | None = None
+    """What is to be done once it has been handed over."""
 
     @classmethod
     def json(cls, value: object) -> Answer:

@@ -63,7 +63,7 @@ class Forward:
         shadow: Shadow | None = None,
     ) -> Answer:
         """The release of a query, or the entry of an enrolment. Without a policy, the body of a release
-        passes as it is. A ``shadow`` is computed after it."""
+        passes as it is. A ``shadow`` is computed after the answer has been handed over."""
         headers = {"Accept": accept}
         if query.content_type:
             headers["Content-Type"] = query.content_type
@@ -83,19 +83,18 @@ class Forward:
         if not defended:
             if await apart(partial(answered_rows, reply.media, reply.body), len(reply.body)) != query.samples:
                 raise unusable()
-            if shadow is not None:
-                self._follow(asked, query, base, shadow, reply, reply.body)
-            return Answer(200, reply.body, {"Content-Type": accept})
+            body = reply.body
+            after = None if shadow is None else self._shadowed(asked, query, base, shadow, reply, body)
+            return Answer(200, body, {"Content-Type": accept}, after=after)
         digests = naming(reply.template) if naming is not None else None
         context = self._noise(asked).context(chain, release, digests)
         body = await self._defended(asked, query, base, chain, context, reply)
-        if shadow is not None:
-            self._follow(asked, query, base, shadow, reply, body)
-        return Answer(200, body, {"Content-Type": accept})
+        after = None if shadow is None else self._shadowed(asked, query, base, shadow, reply, body)
+        return Answer(200, body, {"Content-Type": accept}, after=after)
 
-    def _follow(
+    def _shadowed(
         self, asked: Asked, query: Query, base: str, shadow: Shadow, reply: Reply, sent: bytes
-    ) -> None:
+    ) -> Callable[[], None]:
         release, chain = query.release, shadow.chain
         assert release is not None
 
@@ -111,7 +110,8 @@ class Forward:
             compared = partial(compare, chain, reply.media, reply.body, sent, context)
             return await apart(compared, len(reply.body))
 
-        self._shadows.follow(shadow, work)
+        held = len(asked.body) + len(reply.body) + len(sent)
+        return partial(self._shadows.follow, shadow, work, held)
 
     async def _defended(
         self, asked: Asked, query: Query, base: str, chain: Chain, context: ReleaseContext, reply: Reply

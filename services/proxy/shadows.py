@@ -29,6 +29,8 @@ from services.proxy.snapshot import Binding
 
 STATE = PREFIX + "shadow:"
 MOST_WAITING = 64
+MOST_BYTES = 64 * 2**20
+"""Of the bodies that these hold together."""
 STORE_EVERY = 1.0
 FIGURES = (
     "requests",
@@ -97,7 +99,9 @@ class Shadows:
 
     def __init__(self, redis: Redis, registry: CollectorRegistry) -> None:
         self._redis = redis
-        self._waiting: deque[tuple[Shadow, Callable[[], Awaitable[Compared]]]] = deque()
+        self._waiting: deque[tuple[Shadow, Callable[[], Awaitable[Compared]], int]] = deque()
+        self._held = 0
+        """Bytes of the bodies of all that wait, and of what is computed."""
         self._counted: dict[str, dict[str, float]] = {}
         self._runner: asyncio.Task[None] | None = None
         self._figures = Counter(
@@ -108,12 +112,13 @@ class Shadows:
             registry=registry,
         )
 
-    def follow(self, shadow: Shadow, work: Callable[[], Awaitable[Compared]]) -> None:
-        """Run ``work`` soon, and count what it gives."""
-        if len(self._waiting) >= MOST_WAITING:
+    def follow(self, shadow: Shadow, work: Callable[[], Awaitable[Compared]], held: int) -> None:
+        """Run ``work``, which holds bodies of so many bytes, soon, and count what it gives."""
+        if len(self._waiting) >= MOST_WAITING or self._held + held > MOST_BYTES:
             self._count(shadow, {"skipped": 1})
-            return
-        self._waiting.append((shadow, work))
+        else:
+            self._held += held
+            self._waiting.append((shadow, work, held))
         if self._runner is None or self._runner.done():
             self._runner = asyncio.get_running_loop().create_task(self._run())
 
@@ -121,12 +126,14 @@ class Shadows:
         stored = time.monotonic()
         while self._waiting or self._counted:
             while self._waiting:
-                shadow, work = self._waiting.popleft()
+                shadow, work, held = self._waiting.popleft()
                 try:
                     self._count(shadow, {"requests": 1, **await work()})
                 except Exception as error:  # a shadow never fails a request
                     log.warning("shadow failed", policy=shadow.policy, error=str(error)[:200])
                     self._count(shadow, {"failed": 1})
+                del work
+                self._held -= held
                 await asyncio.sleep(0)  # requests come first
             await asyncio.sleep(0.05)
             if time.monotonic() - stored >= STORE_EVERY:

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
+from prometheus_client import CollectorRegistry
+from redis.asyncio import Redis
 
+from leakrange.defences.output import Chain
 from leakrange.wire.tensors import JSON, decode_npy, encode_npy
+from services.proxy import forward
+from services.proxy.shadows import MOST_BYTES, Shadow, Shadows
+from services.proxy.snapshot import Binding
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem, values
 from tests.proxy.servers import clean
 from tests.proxy.test_budget import until
@@ -106,3 +113,45 @@ async def test_what_a_shadow_is_too_slow_for_is_skipped(live: Range) -> None:
     assert {answer.status_code for answer in answers} == {200}
     until(lambda: sum(shadows(live)[0][name] for name in ("requests", "skipped")) == 100, seconds=30)
     assert shadows(live)[0]["failed"] == 0
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency_Key": "a"}])
+def test_an_answer_does_not_wait_for_its_shadow(
+    live: Range, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str]
+) -> None:
+    """Where the shadow holds up the whole proxy, the answer has been handed over before."""
+    answered, was_first = threading.Event(), []
+
+    def slow(*_: Any) -> dict[str, float]:
+        was_first.append(answered.wait(10))
+        return {}
+
+    monkeypatch.setattr(forward, "compare", slow)
+    live.admin("PUT", "/policies/coarse", {"chain": [{"round": 0}]})
+    live.admin("PUT", "/shadows", {"policy": "coarse"})
+    live.query(live.key(), pictures(3), **headers)
+    answered.set()
+    counted(live, 1)
+    assert was_first == [True]
+
+
+async def test_bodies_that_wait_for_a_shadow_are_bounded_together(empty_redis_url: str) -> None:
+    may, computed = asyncio.Event(), asyncio.Queue[None]()
+
+    async def work() -> dict[str, float]:
+        await may.wait()
+        computed.put_nowait(None)
+        return {}
+
+    async with Redis.from_url(empty_redis_url) as redis:
+        shadows, shadow = Shadows(redis, CollectorRegistry()), Shadow(Binding(), "coarse", Chain.parse([]))
+        for _ in range(3):
+            shadows.follow(shadow, work, MOST_BYTES // 2)
+        may.set()
+        await computed.get()
+        await computed.get()
+        shadows.follow(shadow, work, MOST_BYTES)
+        await computed.get()
+        figures = await shadows.figures(shadow)
+        await shadows.close()
+    assert (figures["requests"], figures["skipped"]) == (3, 1)
