@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from leakrange.jobs.job import AuditJob
 from leakrange.jobs.verdict import Verdict
 from leakrange.store.files import FolderStore
-from leakrange.wire.errors import Conflict
+from leakrange.wire.errors import Conflict, DamagedFile
 from leakrange.wire.transport import AiohttpTransport
 from services.attacker.keys import derived_key
 from services.attacker.settings import FleetSettings
@@ -27,6 +27,8 @@ def _stored(settings: FleetSettings, identity: str) -> bool:
         return False
     try:
         Verdict.model_validate_json(store.get(name))
+    except DamagedFile:
+        return False
     except ValidationError:
         store.damaged(name)  # of another version, or not whole: it is made again
         return False

@@ -18,7 +18,7 @@ from safetensors.torch import save as to_safetensors
 from leakrange.data.samples import Samples
 from leakrange.nets.decoder import AttackNet
 from leakrange.nets.reconstructors import reconstructors
-from leakrange.providers import artifact
+from leakrange.providers import artifact, artifact_files
 from leakrange.providers.decoder import Decoder
 from leakrange.providers.decoders import decoders
 from leakrange.providers.decoders.argmax import ArgmaxDecoder
@@ -144,6 +144,54 @@ def test_a_folder_whose_classifier_was_exchanged_is_refused(
     (folder / "training.json").unlink()
     with pytest.raises(InvalidArtifact, match="cannot be read"):
         artifact.load(folder)
+
+
+def _swapped(folder: Path, name: str, elsewhere: Path) -> None:
+    (folder / name).rename(elsewhere)
+    (folder / name).symlink_to(elsewhere)
+
+
+def _moved(folder: Path, _: str, elsewhere: Path) -> None:
+    folder.rename(elsewhere)
+    folder.symlink_to(elsewhere)
+
+
+def _endless(folder: Path, name: str, _: Path) -> None:
+    (folder / name).unlink()
+    (folder / name).symlink_to("/dev/zero")
+
+
+def _pipe(folder: Path, name: str, _: Path) -> None:
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+
+
+def _sparse(folder: Path, name: str, _: Path) -> None:
+    with (folder / name).open("r+b") as file:
+        file.truncate(2**40)
+
+
+@pytest.mark.parametrize("name", ["training.json", "classifier.safetensors"])
+@pytest.mark.parametrize("lure", [_swapped, _moved, _endless, _pipe, _sparse])
+def test_a_folder_that_leads_elsewhere_is_refused(
+    trained: dict[str, TrainedModel], tmp_path: Path, lure: Callable[[Path, str, Path], None], name: str
+) -> None:
+    """Also where what lies there is right; nothing without an end is read."""
+    models = tmp_path / "models"
+    folder = artifact.save(models, trained["raw"])
+    lure(folder, name, tmp_path / "elsewhere")
+    with pytest.raises(InvalidArtifact, match=r"symbolic link|no regular file|larger than"):
+        artifact.load(folder)
+    assert artifact_files.find_whole(models, folder.name) is None
+
+
+def test_a_record_that_is_none_is_not_told(trained: dict[str, TrainedModel], tmp_path: Path) -> None:
+    folder = artifact.save(tmp_path, trained["raw"])
+    for content in (b'["hunter2"]', b'{"kind": "hunter2", "files": "hunter2"}', b'{"kind": hunter2'):
+        (folder / "training.json").write_bytes(content)
+        with pytest.raises(InvalidArtifact, match="cannot be read") as caught:
+            artifact.load(folder)
+        assert "hunter2" not in str(caught.value)
 
 
 class Bomb:

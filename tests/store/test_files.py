@@ -236,6 +236,54 @@ def test_a_damaged_folder_is_set_aside_as_a_whole(store: FolderStore) -> None:
     assert (store.root / f"{DIGEST}.damaged" / "training.json").read_bytes() == b"{"
 
 
+def linked(path: Path, elsewhere: Path) -> None:
+    elsewhere.write_bytes(SECRET)
+    path.symlink_to(elsewhere)
+
+
+def linked_folder(path: Path, elsewhere: Path) -> None:
+    elsewhere.mkdir()
+    for name in (path.name, f"{DIGEST}.npy"):
+        (elsewhere / name).write_bytes(SECRET)
+    path.parent.rmdir()
+    path.parent.symlink_to(elsewhere)
+
+
+SECRET = b"what another party holds"
+LURES: dict[str, Callable[[Path, Path], None]] = {
+    "a link": linked,
+    "a link to a folder": linked_folder,
+    "a link to what has no end": lambda path, _: path.symlink_to("/dev/zero"),
+    "a pipe that nobody writes to": lambda path, _: os.mkfifo(path),
+}
+
+
+@pytest.mark.parametrize("lure", LURES)
+def test_what_another_party_lays_out_leads_nowhere(tmp_path: Path, lure: str) -> None:
+    """Whoever may write to the folder may not have a reader open what lies elsewhere, or hold it up."""
+    store, elsewhere = FolderStore(tmp_path / "store"), tmp_path / "elsewhere"
+    name = f"{DIGEST}/{DIGEST}.npy" if "folder" in lure else f"{DIGEST}.npy"
+    path = store.root / name
+    path.parent.mkdir(parents=True)
+    LURES[lure](path, elsewhere)
+    with pytest.raises(DamagedFile, match="was set aside") as caught:
+        store.get(name)
+    assert SECRET.decode() not in str(caught.value)
+    assert not store.exists(name)
+    if elsewhere.is_file():
+        assert elsewhere.read_bytes() == SECRET
+    store.put(f"{DIGEST}.npy", b"made again")
+    assert store.get(f"{DIGEST}.npy") == b"made again"
+
+
+def test_a_folder_that_is_a_link_itself_is_its_owners_choice(tmp_path: Path) -> None:
+    (tmp_path / "large disk").mkdir()
+    (tmp_path / "releases").symlink_to(tmp_path / "large disk")
+    store = FolderStore(tmp_path / "releases")
+    store.put(DIGEST, b"one")
+    assert store.get(DIGEST) == b"one"
+
+
 def test_a_full_disk_is_named_and_leaves_nothing_half(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 1) as disk:
         store = FolderStore(disk / "releases")

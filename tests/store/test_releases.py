@@ -70,6 +70,16 @@ def test_what_is_damaged_or_was_never_finished_is_made_again(tmp_path: Path) -> 
     assert releases.once(NAME, lambda: {"a": np.zeros(1)})["a"].tolist() == [0.0]
 
 
+def test_a_lock_that_leads_elsewhere_empties_nothing(tmp_path: Path) -> None:
+    store, database = FolderStore(tmp_path / "releases"), tmp_path / "leakrange.db"
+    store.root.mkdir()
+    database.write_bytes(b"all runs")
+    (store.root / f".{NAME}.lock").symlink_to(database)
+    with pytest.raises(OSError, match="symbolic link"):
+        StoredReleases(store).once(NAME, lambda: {"a": np.ones(2)})
+    assert database.read_bytes() == b"all runs"
+
+
 def test_a_fit_of_another_version_makes_its_own(tmp_path: Path) -> None:
     """Of each version once: the second time ``make`` is not asked."""
     stores = {

@@ -18,7 +18,7 @@ import orjson
 import structlog
 from pydantic import BaseModel, Field, ValidationError, model_validator
 
-from leakrange.wire.disk import room_in
+from leakrange.wire.disk import read_regular, room_in
 from leakrange.wire.errors import InvalidArtifact
 
 __all__ = [
@@ -42,6 +42,8 @@ DECODER = "decoder.safetensors"
 RECORD = "training.json"
 DEFENCE = "defence.safetensors"
 Kind = Literal["provider", "defence"]
+MOST_BYTES = 2**30
+"""Of one file; larger ones are not read."""
 MAIN: dict[Kind, str] = {"provider": CLASSIFIER, "defence": DEFENCE}
 """The kinds of what is trained, each with the file that it must have."""
 
@@ -146,15 +148,15 @@ def read_files(folder: Path, kind: Kind | None = None) -> ArtifactFiles:
     """Read an artifact folder; raises `InvalidArtifact`, naming the file, where one is missing or not what
     the record says, and where the artifact is not of ``kind`` (None: of any)."""
     try:
-        told = orjson.loads((folder / RECORD).read_bytes())
+        told = orjson.loads(_read(folder, RECORD))
         if isinstance(told, dict) and "kind" not in told:
             raise InvalidArtifact(
                 f"{folder}: an older Leakrange wrote this model file; train or download the model again"
             )
         record = _Record.model_validate(told)
-        files = {name: (folder / name).read_bytes() for name in record.files}
+        files = {name: _read(folder, name) for name in record.files}
     except (orjson.JSONDecodeError, ValidationError) as error:
-        raise _damaged(folder / RECORD, f"it cannot be read: {error}") from error
+        raise _damaged(folder / RECORD, f"it cannot be read: {_reason(error)}") from error
     except OSError as error:
         raise _damaged(Path(error.filename or folder), f"it cannot be read: {error.strerror}") from error
     for name, content in files.items():
@@ -163,6 +165,10 @@ def read_files(folder: Path, kind: Kind | None = None) -> ArtifactFiles:
     if kind is not None and record.kind != kind:
         raise InvalidArtifact(f"{folder} holds a trained {record.kind}, and not a {kind}")
     return ArtifactFiles(record.kind, files, told)
+
+
+def _read(folder: Path, name: str) -> bytes:
+    return read_regular(folder.parent, f"{folder.name}/{name}", MOST_BYTES)
 
 
 class _Record(BaseModel):
@@ -176,6 +182,14 @@ class _Record(BaseModel):
         if MAIN[self.kind] not in self.files:
             raise ValueError(f"a trained {self.kind} has a file {MAIN[self.kind]}")
         return self
+
+
+def _reason(error: orjson.JSONDecodeError | ValidationError) -> str:
+    """What is wrong with a record, without what stands in it."""
+    if isinstance(error, ValidationError):
+        found = error.errors(include_input=False, include_url=False)
+        return "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in found)
+    return str(error)
 
 
 def _damaged(file: Path, reason: str) -> InvalidArtifact:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -21,7 +22,7 @@ import structlog
 from numpy.typing import NDArray
 
 from leakrange.store.claims import overstated
-from leakrange.wire.disk import room_in
+from leakrange.wire.disk import read_regular, room_in
 from leakrange.wire.errors import DamagedFile, InvalidInput, NotFound
 
 __all__ = [
@@ -85,11 +86,17 @@ class FolderStore:
             _sync_folder(target.parent)
 
     def get(self, name: str) -> bytes:
-        """The content; raises `NotFound`."""
+        """The content; raises `NotFound`, or `DamagedFile` for a symbolic link or what is no file, which is
+        set aside unread with the folder that it is in."""
+        self.path(name)
         try:
-            return self.path(name).read_bytes()
+            return read_regular(self.root, name)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError) as error:
             raise NotFound(f"nothing is stored under {name!r}") from error
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.EINVAL):
+                raise
+            raise self.damaged(name.partition("/")[0]) from error
 
     def exists(self, name: str) -> bool:
         """Whether a file or folder is stored under ``name``, whole."""

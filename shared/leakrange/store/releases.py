@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -52,6 +53,7 @@ class StoredReleases:
 def _alone(lock: Path) -> Iterator[None]:
     """One process at a time; the lock of one that dies is free."""
     lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("w") as file:
+    handle = os.open(lock, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
