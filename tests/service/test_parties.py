@@ -249,5 +249,20 @@ def test_workers_on_one_machine_tell_their_metrics_at_ports_of_their_own(
     assert sorted(filter(None, taken)) == ["9100", "9101", "9102", "9103"]
 
 
+def test_workers_are_asked_through_the_broker_that_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = StateFolder(tmp_path)
+    folder.prepare()
+    ports = {name: 4000 + i for i, name in enumerate(listening(behaviours()))}
+    broker = "amqp://somebody:secret@rabbit:5672/"
+    monkeypatch.setenv("LEAKRANGE_BROKER_URL", broker)
+    started = processes(folder, ports, workers=1)
+    asked = {process.name: process.url for process in started}
+    assert asked["attacker-1"] == asked["trainer"] == broker
+    assert asked["controller"] == f"http://127.0.0.1:{ports['controller']}/readyz"
+    assert "secret" not in repr(started)
+
+
 def _volumes(party: Party) -> list[str]:
     return [str(volume) for volume in SERVICES[party.name].get("volumes", ())]
