@@ -227,6 +227,8 @@ def _who(findings: Findings, family: str, rows: Rows) -> str:
             does, do = "leaks although nobody meant it to", "leak although nobody meant them to"
         if many == 1:
             return f"T{one[1:]} {does}"
+        if same == 1:
+            return f"One of {many} {family} providers {does}, {name}{_others(verdicts)}"
         return f"{part} {family} providers {do}, most of all {name}{_others(verdicts)}"
     if word == "none":
         if many == 1:
