@@ -10,7 +10,7 @@ from leakrange.attacks import Evidence, attacks
 from leakrange.attacks.attribute_inference import AttributeInference, AttributeInferenceParameters
 from leakrange.attacks.kinds import kind_of
 from leakrange.attacks.kinds.panel import PANEL, held_out, viewed_panel
-from leakrange.attacks.panel.learners import telling
+from leakrange.attacks.panel.learners import LogisticRegression, NearestMean, telling
 from leakrange.attacks.panel.panel import LEARNERS, Chosen, apply, dealt, every_learner, panel, tell_apart
 from leakrange.attacks.panel.trees import BoostedTrees
 from leakrange.jobs.job import FitJob
@@ -271,3 +271,19 @@ def test_what_a_provider_does_itself_the_fleet_cannot() -> None:
     job, kind = FitJob(attack="curious-decoder", evidence={}), kind_of(entry)
     with pytest.raises(NotImplementedError, match="fit nothing in the fleet"):
         kind.infer(entry(), kind.Evidence(), job, lambda _: np.zeros((1, 1), np.float32))
+
+
+def test_a_constant_learner_never_answers_where_another_differs_between_people() -> None:
+    """The attribute goes the other way in every second fifth. Whoever learns from four fifths misses .5 to
+    the wrong side, and one score for everybody would have the highest AUC."""
+    rng = np.random.default_rng(1)
+    labels = np.resize([0, 1], 200)
+    fold = dealt(labels, None, 0)
+    rows = rng.normal(size=(200, 2)).astype(np.float32)
+    rows[:, 0] += np.where(labels == 1, 1.0, -1.0) * np.where(fold % 2 == 0, 1.0, -1.5)
+    learners = [LogisticRegression(), NearestMean()]
+    best = panel(rows, labels, 2, learners, soft=False, group=None, seed=0)
+    assert not any(one.constant for one in best)
+    assert best[1].area < best[0].area < 0.5
+    mute = panel(np.zeros_like(rows), labels, 2, learners, soft=False, group=None, seed=0)
+    assert all(one.constant for one in mute)

@@ -197,8 +197,8 @@ def test_of_several_providers_the_one_that_leaks_most_is_told_and_the_others_are
         ),
         (
             1,
-            "One of 3 honest providers leaks although nobody meant it to, “bank-1” (it cannot be told of 1 and "
-            "no leak was found at 1): ",
+            "One of 3 honest providers leaks although nobody meant it to, “bank-1” (it cannot be told of 1 "
+            "and no leak was found at 1): ",
         ),
         (2, "Whether the honest provider “bank-2” leaks cannot be told (no leak was found at 1): "),
         (3, "The honest provider “bank-3” leaks little: "),

@@ -31,7 +31,7 @@ class AttributeInference(AttributeAttack):
     """
 
     name: ClassVar[str] = "attribute-inference"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     summary: ClassVar[str] = (
         "a panel of learners fitted on releases of labelled auxiliary records (overlearning)"
     )

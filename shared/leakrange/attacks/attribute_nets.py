@@ -128,11 +128,13 @@ def fitted_nets(
     classes: int,
     parameters: Any,
     fold: Tensor | None = None,
+    patience: int = PATIENCE,
 ) -> StackedAttackNets:
     """One net for each fold, all from the epoch that did best on the held-out records.
 
     releases: (A, N), standardised. ``fold`` (A,) in 0 .. folds − 1 says which net does not learn from a
-    record; by default the records are dealt to `FOLDS` at random."""
+    record; by default the records are dealt to `FOLDS` at random. The training ends after ``patience`` epochs
+    that were not better."""
     import torch
     from torch.nn.functional import cross_entropy
 
@@ -175,7 +177,7 @@ def fitted_nets(
             loss = folds * cross_entropy(nets(releases[step]).flatten(0, 1), labels[step].flatten())
             optimiser.descend(loss)
         kept.offer(epoch, -held_out_loss(), lambda: copy.deepcopy(nets.state_dict()))
-        if epoch - kept.epoch >= PATIENCE:
+        if epoch - kept.epoch >= patience:
             break
     nets.load_state_dict(kept.state)
     return nets.eval()

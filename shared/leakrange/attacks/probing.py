@@ -92,7 +92,7 @@ class Probing(Attack):
     """
 
     name: ClassVar[str] = "probing"
-    version: ClassVar[int] = 3
+    version: ClassVar[int] = 4
     summary: ClassVar[str] = "classifiers that learn attributes from obfuscated samples"
     paper: ClassVar[str] = "PASS"
     equation: ClassVar[str] = "Section 3.2, Eqs. 13 and 14"

@@ -29,7 +29,7 @@ __all__ = ["LEARNERS", "Chosen", "apply", "dealt", "every_learner", "panel", "ra
 
 FOLDS = 5
 TEMPERATURES = (0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0)
-ROUNDS = 12
+ROUNDS = 6
 LEARNERS: tuple[type[Learner], ...] = (
     LogisticRegression,
     NearestMean,
@@ -45,14 +45,16 @@ class Chosen:
     """A learner with the setting that did best on held-out records.
 
     states: what it has learnt, fold by fold. held_out: the scores (A, classes) of the records, each by the
-    state that has not learnt from it. area: their `tell_apart`, and loss: their mean log loss in nats, after
-    calibration: the shares are softmax(temperature · logits + bias).
+    state that has not learnt from it. constant: whether every state gives all of them the same. area: their
+    `tell_apart`, and loss: their mean log loss in nats, after calibration: the shares are
+    softmax(temperature · logits + bias).
     """
 
     learner: type[Learner]
     view: View
     states: Sequence[State]
     held_out: NDArray[np.float64]
+    constant: bool
     area: float
     temperature: float
     bias: NDArray[np.float64]
@@ -122,7 +124,9 @@ def panel(
     group: NDArray[np.int64] | None,
     seed: int,
 ) -> list[Chosen]:
-    """Every one of the ``learners`` at its best, the best of all first.
+    """Every one of the ``learners`` at its best, the best of all first: that of the highest area, and of
+    equals the surest. One that gives everybody the same score comes last: its area of .5 is no guess, and
+    where nothing is to be learnt others miss .5 by chance to either side.
 
     rows: releases (A, N), ``soft`` where they are probabilities. ``group`` (A,) is equal for records that
     resemble each other, which are held out together. Where all records are of one class there is one learner,
@@ -136,7 +140,7 @@ def panel(
     views: dict[str, View] = {}
     with threadpool_limits(limits=1):  # workers share the cores
         best = [_best(each, views, rows, labels, classes, fold, seed, soft=soft) for each in learners]
-    return sorted(best, key=lambda one: (-one.area, one.loss))
+    return sorted(best, key=lambda one: (one.constant, -one.area, one.loss))
 
 
 def every_learner(parameters: AttributeInferenceParameters) -> list[Learner]:
@@ -155,8 +159,9 @@ def _best(
     *,
     soft: bool,
 ) -> Chosen:
-    """The view and the setting of a learner that tell held-out records apart best; of equals the surest."""
-    tried: list[tuple[float, View, list[State], NDArray[np.float64]]] = []
+    """The view and the setting of a learner that tell held-out records apart best; of equals the surest, and
+    one that gives all the same score where it has no other."""
+    tried: list[tuple[tuple[bool, float], View, list[State], NDArray[np.float64]]] = []
     for name in learner.soft if soft else learner.views:
         view = views.setdefault(name, View.of(name, rows))
         read = view(rows)
@@ -164,12 +169,22 @@ def _best(
             held_out = np.empty((len(rows), classes))
             for number, state in enumerate(states):
                 held_out[fold == number] = _logs(learner, state, read[fold == number])
-            tried.append((round(tell_apart(held_out, labels, fold), 9), view, states, held_out))
-    most = max(area for area, *_ in tried)
+            varied = any(np.ptp(held_out[fold == number], axis=0).any() for number in range(len(states)))
+            area = round(tell_apart(held_out, labels, fold), 9)
+            tried.append(((varied, area), view, states, held_out))
+    best = max(rank for rank, *_ in tried)
     equal = [
-        Chosen(type(learner), view, states, held_out, area, *_calibrated(held_out, labels, classes))
-        for area, view, states, held_out in tried
-        if area == most
+        Chosen(
+            type(learner),
+            view,
+            states,
+            held_out,
+            not best[0],
+            best[1],
+            *_calibrated(held_out, labels, classes),
+        )
+        for rank, view, states, held_out in tried
+        if rank == best
     ]
     return min(equal, key=lambda one: one.loss)
 

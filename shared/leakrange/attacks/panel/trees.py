@@ -27,7 +27,7 @@ class BoostedTrees(Foldwise):
     name: ClassVar[str] = "boosted trees"
     soft: ClassVar[tuple[str, ...]] = ("raw",)
     most: ClassVar[int] = 2_000_000
-    rounds: ClassVar[tuple[int, ...]] = (8, 20, 40)
+    rounds: ClassVar[tuple[int, ...]] = (8, 16, 32)
 
     def fit(self, rows: Rows, labels: NDArray[np.int64], classes: int, seed: int) -> list[State]:
         """See `Foldwise.fit`."""
