@@ -92,3 +92,17 @@ def test_a_round_without_a_good_update_leaves_the_parameters(answers: list[Updat
     assert entry["refused"] + entry["lost"] == len(answers)
     assert own.number == 2
     assert not own.over
+
+
+def test_a_device_counts_for_no_more_samples_than_it_has() -> None:
+    own = Rounds(FEDERATION, {"w": np.zeros(4, np.float32)}, 5, samples=[3] * 20)
+    entry = own.close([update(0, 1.0, samples=3), update(1, 5.0, samples=4)])
+    assert (entry["accepted"], entry["refused"]) == (1, 1)
+    np.testing.assert_array_equal(own.shared["w"], np.ones(4, np.float32))
+
+
+def test_of_a_reason_as_much_is_kept_as_people_read() -> None:
+    own = rounds()
+    named = Update(3, 1, {"x" * 10**6: np.zeros(4, np.float32)})
+    own.close([named, Lost(4, "y" * 10**6)])
+    assert [len(each["reason"]) for each in own.left_out] == [300, 300]

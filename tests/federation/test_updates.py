@@ -18,6 +18,7 @@ def update(samples: int = 5, figures: dict[str, float] | None = None, **changed:
 def test_an_update_in_order_is_taken() -> None:
     moved = update(w=np.full((2, 3), 0.5, np.float32), figures={"loss": 0.7})
     assert refusal(moved, SENT, most_norm=2.0) is None
+    assert refusal(moved, SENT, most_norm=2.0, most_samples=5) is None
 
 
 @pytest.mark.parametrize(
@@ -34,13 +35,19 @@ def test_an_update_in_order_is_taken() -> None:
         (update(w=np.full((2, 3), 3e38, np.float32)), "it moved the parameters by"),
         (update(samples=0), "learned from 0 samples"),
         (update(samples=-4), "learned from -4 samples"),
+        (update(samples=21), "learned from 21 samples, and has 20"),
+        (update(samples=2**62), f"learned from {2**62} samples, and has 20"),
+        (
+            update(figures={"accepted": 99.0}),
+            r"it tells of 'accepted', and not of \['adversary_loss', 'loss'\]",
+        ),
         (update(figures={"loss": float("nan")}), "loss is nan"),
         (update(figures={"loss": 0.1, "adversary_loss": float("inf")}), "adversary_loss is inf"),
     ],
 )
 def test_what_cannot_be_averaged_is_refused_with_the_reason(given: Update, reason: str) -> None:
     with np.errstate(all="raise"):
-        told = refusal(given, SENT, most_norm=2.0)
+        told = refusal(given, SENT, most_norm=2.0, most_samples=20)
     assert told is not None
     assert re.search(reason, told), told
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,9 @@ from leakrange.wire.errors import Conflict
 
 __all__ = ["Rounds"]
 
+REASON = 300
+"""Characters of a reason that are kept: a device chooses some of them."""
+
 
 class Rounds:
     """The rounds of one federation, from the initial parameters ``shared`` on.
@@ -22,13 +26,17 @@ class Rounds:
     ``shared`` are always those of the next round, ``number`` is that round's number, the first of which is 0.
     ``history`` has an entry for each past one: ``epoch`` (its number, from 1 on), how many updates were
     ``accepted``, ``refused`` and ``lost``, and the means of what the accepted ones tell, weighed by samples.
-    ``left_out`` says which devices did not count, and why.
+    ``left_out`` says which devices did not count, and why. ``samples`` are how many each device has, None
+    where that is not known: a device's word for it is then taken.
     """
 
-    def __init__(self, federation: Federation, shared: Arrays, seed: int) -> None:
+    def __init__(
+        self, federation: Federation, shared: Arrays, seed: int, samples: Sequence[int] | None = None
+    ) -> None:
         self.federation = federation
         self.shared = shared
         self.seed = seed
+        self.samples = samples
         self.history: list[dict[str, float]] = []
         self.left_out: list[dict[str, Any]] = []
 
@@ -77,7 +85,8 @@ class Rounds:
         counted = {"refused": 0, "lost": 0}
         for answer in sorted(answers, key=lambda each: each.device):
             if isinstance(answer, Update):
-                reason = refusal(answer, self.shared, self.federation.most_norm)
+                most = math.inf if self.samples is None else self.samples[answer.device]
+                reason = refusal(answer, self.shared, self.federation.most_norm, most)
                 if reason is None:
                     accepted.append(answer)
                     continue
@@ -112,7 +121,9 @@ class Rounds:
         return self._entry(len(devices) if counts else 0, counted, mean.figures if mean and counts else {})
 
     def _leave_out(self, device: int, kind: str, reason: str) -> None:
-        self.left_out.append({"round": self.number + 1, "device": device, "kind": kind, "reason": reason})
+        self.left_out.append(
+            {"round": self.number + 1, "device": device, "kind": kind, "reason": reason[:REASON]}
+        )
 
     def _entry(
         self, accepted: int, counted: Mapping[str, int], told: Mapping[str, float]

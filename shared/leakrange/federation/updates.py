@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Arrays", "Lost", "Update", "distance", "refusal"]
+__all__ = ["FIGURES", "Arrays", "Lost", "Update", "distance", "refusal"]
+
+FIGURES = frozenset({"adversary_loss", "loss"})
+"""What a device may tell of its training."""
 
 Arrays = Mapping[str, NDArray[Any]]
 """Parameters by name."""
@@ -44,10 +47,10 @@ def distance(shared: Arrays, sent: Arrays) -> float:
     return float(np.sqrt(sum(squares)))
 
 
-def refusal(update: Update, sent: Arrays, most_norm: float) -> str | None:
+def refusal(update: Update, sent: Arrays, most_norm: float, most_samples: float = math.inf) -> str | None:
     """Why the server does not take ``update``, None where it does: other names, shapes or types than those of
-    the parameters that were ``sent``, numbers that are not finite, figures among them, no samples, a move of
-    more than ``most_norm``."""
+    the parameters that were ``sent``, other figures than `FIGURES`, numbers that are not finite, no samples
+    or more than ``most_samples``, a move of more than ``most_norm``."""
     if set(update.shared) != set(sent):
         return f"its parameters are named {sorted(update.shared)[:3]}, not {sorted(sent)[:3]}"
     for name, wanted in sent.items():
@@ -57,10 +60,14 @@ def refusal(update: Update, sent: Arrays, most_norm: float) -> str | None:
         if not np.isfinite(found).all():
             return f"{name} holds numbers that are not finite"
     for name, figure in update.figures.items():
+        if name not in FIGURES:
+            return f"it tells of {name!r}, and not of {sorted(FIGURES)}"
         if not math.isfinite(figure):
             return f"its {name} is {figure}"
     if update.samples < 1:
         return f"it says that it learned from {update.samples} samples"
+    if update.samples > most_samples:
+        return f"it says that it learned from {update.samples} samples, and has {most_samples}"
     if (moved := distance(update.shared, sent)) > most_norm:
         return f"it moved the parameters by {moved:.4g}, more than {most_norm:g}"
     return None
