@@ -1,9 +1,11 @@
 """``python -m services.federation``: train extractors by a federation over Flower.
 
-run RECIPE.json --models DIR                           in Flower's simulation, on this machine
-run RECIPE.json --models DIR --superlink HOST:PORT     on the SuperNodes that are connected to a SuperLink
-superlink --port PORT                                  start Flower's SuperLink
-supernode --superlink HOST:PORT [--device N] --port P  start a SuperNode: one device
+run RECIPE.json --models DIR                in Flower's simulation, on this machine
+run RECIPE.json --models DIR --link FOLDER  on the devices that are connected to this machine's SuperLink
+superlink FOLDER --port PORT                start a SuperLink, which keeps its keys and outputs in FOLDER
+supernode FOLDER --superlink HOST:PORT --certificate FILE --port P
+                                            start a SuperNode: one device, which keeps its key in FOLDER
+enrol KEY.pub --link FOLDER [--device N]    let the device with this key take part
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from leakrange.registry import UnknownName
 from leakrange.service.logs import configure_logs
 from leakrange.wire.errors import InvalidInput, LeakrangeError
 from services.federation.deployment import environment, program, submit
+from services.federation.keys import LinkFolder, device_key, public_key
 from services.federation.server import Patience, federation_of
 
 log = structlog.get_logger("leakrange.federation")
@@ -51,35 +54,50 @@ def _options() -> argparse.Namespace:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="train every extractor of a file of recipes")
     run.add_argument("recipes", type=Path, metavar="RECIPE.json", help="a recipe, or a list of them")
-    run.add_argument("--models", type=Path, required=True, help="folder for artifacts; a SuperLink's own one")
-    run.add_argument("--superlink", help="address of a running SuperLink (default: Flower's simulation)")
+    run.add_argument("--models", type=Path, required=True, help="folder for artifacts")
+    run.add_argument("--link", type=Path, metavar="FOLDER", help="of a SuperLink (default: simulate)")
     run.add_argument("--processes", type=int, help="of the simulation (default: one for each core)")
     run.add_argument("--gather", type=float, default=60.0, help="seconds to wait for missing devices")
     run.add_argument("--answer", type=float, default=600.0, help="seconds to wait for answers in a round")
     run.set_defaults(command=_run)
-    link = commands.add_parser("superlink", help="start Flower's SuperLink")
-    link.add_argument("--host", default="127.0.0.1")
-    link.add_argument("--port", type=int, default=8000)
+    link = commands.add_parser("superlink", help="start a SuperLink: the server of devices")
+    link.add_argument("folder", type=Path, help="for its keys, its certificate and what it trains")
+    link.add_argument("--host", default="127.0.0.1", help="address for devices")
+    link.add_argument("--port", type=int, default=8000, help="for devices")
+    link.add_argument("--orders-port", type=int, default=8001, help="of 127.0.0.1, for `run`")
+    link.add_argument(
+        "--name", action="append", default=[], help="by which devices reach it; several may be given"
+    )
     link.set_defaults(command=_superlink)
     node = commands.add_parser("supernode", help="start a SuperNode: one device")
+    node.add_argument("folder", type=Path, help="for its key")
     node.add_argument("--superlink", default="127.0.0.1:8000", help="its address")
-    node.add_argument("--device", type=int, help="its number (default: the server gives it one)")
-    node.add_argument("--port", type=int, default=8001, help="of 127.0.0.1, for its own processes")
+    node.add_argument("--certificate", type=Path, required=True, help="the SuperLink's certificate.pem")
+    node.add_argument("--port", type=int, default=8002, help="of 127.0.0.1, for its own processes")
     node.set_defaults(command=_supernode)
+    enrol = commands.add_parser("enrol", help="let devices take part")
+    enrol.add_argument("keys", type=Path, nargs="+", metavar="KEY.pub", help="of devices, one each")
+    enrol.add_argument("--link", type=Path, required=True, metavar="FOLDER", help="of the SuperLink")
+    enrol.add_argument("--device", type=int, help="its number (default: the lowest free one)")
+    enrol.set_defaults(command=_enrol)
     return parser.parse_args()
 
 
 def _run(options: argparse.Namespace) -> None:
     from leakrange.defences.artifact import save
     from leakrange.providers.artifact_files import find
+    from services.federation.taking_over import take_over
 
     patience = Patience(options.gather, options.answer)
     for recipe in _recipes(options.recipes):
         federation = federation_of(recipe)
         if find(options.models, recipe.digest()) is not None:
             log.info("there already", artifact=recipe.digest())
-        elif options.superlink is not None:
-            submit(recipe, str(options.models.absolute()), options.superlink, patience)
+        elif options.link is not None:
+            folder = LinkFolder(options.link.absolute())
+            submit(recipe, folder, patience)
+            taken = take_over(folder.outputs / recipe.digest(), options.models, recipe)
+            log.info("stored", folder=str(taken))
         else:
             from services.federation.simulation import simulate
 
@@ -88,18 +106,26 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _superlink(options: argparse.Namespace) -> None:
-    name = program("flower-superlink")
-    arguments = ["--insecure", "--disable-runtime-dependency-installation"]
-    where = ["--host", options.host, "--port", str(options.port)]
-    os.execve(name, [name, *arguments, *where], environment())
+    from services.federation.superlink import serve
+
+    serve(
+        LinkFolder(options.folder.absolute()), options.host, options.port, options.orders_port, options.name
+    )
 
 
 def _supernode(options: argparse.Namespace) -> None:
+    key = device_key(options.folder)
+    log.info("this device takes part when it is enrolled", key=str(options.folder / "device.pub"))
     name = program("flower-supernode")
-    arguments = ["--insecure", "--superlink", options.superlink, "--port", str(options.port)]
-    if options.device is not None:
-        arguments += ["--node-config", f"partition-id={options.device}"]
+    arguments = ["--superlink", options.superlink, "--root-certificates", str(options.certificate)]
+    arguments += ["--auth-supernode-private-key", str(key), "--port", str(options.port)]
     os.execve(name, [name, *arguments], environment())
+
+
+def _enrol(options: argparse.Namespace) -> None:
+    keys = [public_key(file) for file in options.keys]
+    for name, device in LinkFolder(options.link).devices.enrol(keys, options.device).items():
+        log.info("enrolled", device=device, fingerprint=name)
 
 
 def _recipes(file: Path) -> Iterator[TrainingRecipe]:

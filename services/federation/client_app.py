@@ -6,30 +6,20 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import structlog
-from flwr.app import ConfigRecord, Context, Error, Message, MetricRecord, RecordDict
+from flwr.app import ConfigRecord, Context, Error, Message
 from flwr.clientapp import ClientApp
 from flwr.common.constant import ErrorCode
 
 from leakrange.federation.updates import Arrays, Update
 from leakrange.jobs.recipe import TrainingRecipe
-from leakrange.wire.errors import Conflict
 from services.federation.messages import arrays_of, asked, record_of, update_message
 
 if TYPE_CHECKING:
     from leakrange.defences.federated import Devices
 
-__all__ = ["PARTITION", "app", "number", "train"]
+__all__ = ["app", "train"]
 
-PARTITION = "partition-id"
-"""Flower's name for the number of a node, among what the node is configured with."""
 log = structlog.get_logger("leakrange.federation")
-
-
-def number(message: Message, context: Context) -> Message:
-    """Says which device this node is, if it knows."""
-    own = context.node_config.get(PARTITION)
-    told = MetricRecord({} if own is None else {"device": int(own)})
-    return Message(RecordDict({"number": told}), reply_to=message)
 
 
 def train(message: Message, context: Context) -> Message:
@@ -43,14 +33,11 @@ def train(message: Message, context: Context) -> Message:
 
 
 def trained(message: Message, context: Context) -> Message:
-    """One round of a device. Raises `Conflict` where it is another device than this node is."""
+    """One round of a device."""
     import torch
 
     torch.set_num_threads(1)
     recipe, shared, device, at, chosen = asked(message)
-    own = context.node_config.get(PARTITION, device)
-    if int(own) != device:
-        raise Conflict(f"this node is device {own}, and was asked to train as device {device}")
     update, kept = _devices(recipe.model_dump_json()).train(shared, {device: _kept(context, device)}, at)[
         device
     ]
@@ -78,5 +65,4 @@ def _devices(recipe: str) -> Devices:
 
 
 app = ClientApp()
-app.query()(number)
 app.train()(train)

@@ -11,10 +11,7 @@ from flwr.app import Array, ArrayRecord, ConfigRecord, Message, MetricRecord, Re
 from leakrange.federation.updates import Arrays, Lost, Update
 from leakrange.jobs.recipe import TrainingRecipe
 
-__all__ = ["answered", "arrays_of", "asked", "question", "record_of", "task", "update_message"]
-
-REASON = 300
-"""Characters of a device's own words that go into the record."""
+__all__ = ["answered", "arrays_of", "asked", "record_of", "task", "update_message"]
 
 
 def record_of(arrays: Arrays) -> ArrayRecord:
@@ -25,11 +22,6 @@ def record_of(arrays: Arrays) -> ArrayRecord:
 def arrays_of(record: ArrayRecord) -> Arrays:
     """The parameters of a record."""
     return {name: value.numpy() for name, value in record.items()}
-
-
-def question(node: int, ttl: float) -> Message:
-    """Asks a node which device it is."""
-    return Message(RecordDict(), node, "query", ttl=ttl)
 
 
 def task(
@@ -68,10 +60,10 @@ def answered(message: Message | Exception, device: int) -> Update | Lost:
             raise message
         if message.has_error():
             reason = message.error.reason.partition("\n")[0]
-            return Lost(device, f"it failed: {reason}"[:REASON])
+            return Lost(device, f"it failed: {reason}")
         content: Mapping[str, Any] = message.content
         figures = {str(name): float(value) for name, value in content["figures"].items()}
         samples = int(content["samples"]["samples"])
         return Update(device, samples, arrays_of(content["shared"]), figures)
     except Exception as error:  # a device may send anything, and must not end the round
-        return Lost(device, f"its answer cannot be read: {type(error).__name__}: {error}"[:REASON])
+        return Lost(device, f"its answer cannot be read: {type(error).__name__}: {error}")

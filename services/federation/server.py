@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -14,9 +14,9 @@ from leakrange.federation.rounds import Rounds
 from leakrange.federation.settings import Federation
 from leakrange.federation.updates import Lost, Update
 from leakrange.jobs.recipe import TrainingRecipe
-from leakrange.wire.errors import InvalidInput
-from services.federation.messages import answered, question, task
-from services.federation.seats import Seats
+from leakrange.wire.errors import InvalidInput, LeakrangeError
+from services.federation.messages import answered, task
+from services.federation.seats import seats
 
 if TYPE_CHECKING:
     from flwr.app import Message
@@ -28,8 +28,6 @@ __all__ = ["Patience", "federate", "federation_of"]
 
 PAUSES = (0.05, 1.0)
 """Seconds between the first two looks for what others send; doubled for each further one, up to the last."""
-NOBODY = -1
-"""The number of no device."""
 log = structlog.get_logger("leakrange.federation")
 
 
@@ -59,7 +57,8 @@ def federate(grid: Grid, recipe: TrainingRecipe, patience: Patience) -> TrainedD
 
     The server draws whose updates it takes; the others of those that train say that they are through, and
     nothing else. A device that is not there, dies, or does not answer in time is lost for the round. Raises
-    as `federation_of` and `leakrange.defences.federated.Devices` do.
+    `LeakrangeError` where no update counted in any round, and as `federation_of` and
+    `leakrange.defences.federated.Devices` do.
     """
     import torch
 
@@ -72,12 +71,18 @@ def federate(grid: Grid, recipe: TrainingRecipe, patience: Patience) -> TrainedD
     recipe.check_versions()
     federation_of(recipe)
     devices = Devices(recipe, load(recipe.data))
-    rounds = Rounds(devices.federation, devices.initial(), recipe.seed)
+    samples = [len(part) for part in devices.parts]
+    rounds = Rounds(devices.federation, devices.initial(), recipe.seed, samples)
     server = _Server(grid, recipe, rounds, patience)
     server.gather()
     while not rounds.over:
         entry = server.one_round()
         log.info("round", **entry)
+    if not any(entry["accepted"] for entry in rounds.history):
+        raise LeakrangeError(
+            "no update counted in any round, so nothing was learned",
+            hint="start as many devices as the recipe has, enrol them, and run it again",
+        )
     return finished(devices, rounds, {}, time.perf_counter() - began)
 
 
@@ -87,45 +92,27 @@ class _Server:
     recipe: TrainingRecipe
     rounds: Rounds
     patience: Patience
-    seats: Seats = field(init=False)
-    asking: dict[str, int] = field(default_factory=dict)
-    """Nodes that have not said yet which device they are, by the question's id."""
 
-    def __post_init__(self) -> None:
-        self.seats = Seats(self.rounds.federation.devices)
+    def seats(self) -> dict[int, int]:
+        """The nodes that are there, by the devices that they are."""
+        return seats(self.grid.get_nodes(), self.rounds.federation.devices)
 
     def gather(self) -> None:
         """Wait until there is a node for every device, or patience ends."""
         for _ in _looks(self.patience.gather):
-            self.call()
-            if self.seats.enough:
+            if len(self.seats()) == self.rounds.federation.devices:
                 return
         log.warning("devices are missing; rounds begin without them")
-
-    def call(self) -> None:
-        """See which nodes are there, without waiting: newcomers are asked, and seated when they have said
-        which device they are."""
-        present = set(self.grid.get_node_ids())
-        for node in self.seats.strangers(present - set(self.asking.values())):
-            sent = self._push(question(node, self.patience.gather + self.patience.answer))
-            if sent is not None:
-                self.asking[sent] = node
-        # A node whose answer is an error, as where its machine is too busy, is asked again.
-        found = {self.asking.pop(sent): message for sent, message in self._pull(self.asking)}
-        named = {node: _number(message) for node, message in found.items() if not _failed(message)}
-        self.seats.take(present, named)
-        self.asking = {sent: node for sent, node in self.asking.items() if node in present}
 
     def one_round(self) -> dict[str, float]:
         """Go through the next round; gives its entry of the history."""
         began = time.perf_counter()
-        self.call()
-        self.seats.deal()
+        seated = self.seats()
         answers: list[Update | Lost] = []
         waiting: dict[str, int] = {}
         chosen = set(self.rounds.chosen())
         for device in self.rounds.training():
-            node = self.seats.node(device)
+            node = seated.get(device)
             if node is None:
                 answers.append(Lost(device, "it is not there"))
                 continue
@@ -151,18 +138,15 @@ class _Server:
         return sent or None
 
     def _pull(self, sent: Iterable[str]) -> list[tuple[str, Message | Exception]]:
-        """The answers that have come, or how they cannot be read, with the ids of what they answer."""
-        wanted = set(sent)
-        if not wanted:
-            return []
-        try:
-            found = list(self.grid.pull_messages(wanted))
-        except Exception as error:  # one answer is damaged: the others are not to suffer for it
-            if len(wanted) == 1:
-                return [(wanted.pop(), error)]
-            return [answer for each in wanted for answer in self._pull([each])]
-        by_question = {message.metadata.reply_to_message_id: message for message in found}
-        return [(each, message) for each, message in by_question.items() if each in wanted]
+        """The answers that have come, or how they cannot be read, with the ids of what they answer. Each is
+        fetched alone: whatever comes along with one that cannot be read is lost with it."""
+        answers: list[tuple[str, Message | Exception]] = []
+        for each in list(sent):
+            try:
+                answers += [(each, message) for message in list(self.grid.pull_messages([each]))[:1]]
+            except Exception as error:  # a device may send anything, and must not end the round
+                answers.append((each, error))
+        return answers
 
 
 def _looks(seconds: float) -> Iterator[None]:
@@ -175,18 +159,3 @@ def _looks(seconds: float) -> Iterator[None]:
             return
         time.sleep(min(pause, left))
         pause = min(2.0 * pause, longest)
-
-
-def _failed(message: Message | Exception) -> bool:
-    return not isinstance(message, Exception) and bool(message.has_error())
-
-
-def _number(message: Message | Exception) -> int | None:
-    """Which device a node says it is, None where it leaves that to us; one that talks nonsense is none."""
-    if isinstance(message, Exception):
-        return NOBODY
-    try:
-        told: Any = message.content["number"].get("device")
-        return None if told is None else int(told)
-    except Exception:  # a node may say anything
-        return NOBODY

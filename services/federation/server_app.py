@@ -25,7 +25,7 @@ def main(grid: Grid, context: Context) -> None:
     configure_logs("federation")
     recipe = TrainingRecipe.model_validate_json(str(given["recipe"]))
     patience = Patience(float(given["gather"]), float(given["answer"]))
-    folder = save(Path(str(given["models"])), federate(grid, recipe, patience))
+    folder = save(Path(str(given["outputs"])), federate(grid, recipe, patience))
     log.info("stored", folder=str(folder))
 
 

@@ -47,8 +47,8 @@ class Damaging:
         self.grid = grid
         self.damaged: set[str] = set()
 
-    def get_node_ids(self) -> list[int]:
-        return list(self.grid.get_node_ids())
+    def get_nodes(self) -> list[Any]:
+        return list(self.grid.get_nodes())
 
     def push_messages(self, messages: list[Message]) -> list[str]:
         sent = list(self.grid.push_messages(messages))
@@ -56,15 +56,14 @@ class Damaging:
             self.damaged |= set(sent)
         return sent
 
-    def pull_messages(self, sent: set[str]) -> list[Message]:
-        if sent & self.damaged:
+    def pull_messages(self, sent: list[str]) -> list[Message]:
+        if self.damaged & set(sent):
             raise ValueError("damaged on the way")
         return list(self.grid.pull_messages(sent))
 
 
 def main() -> None:
     app = ClientApp()
-    app.query()(client_app.number)
     app.train()(train)
     simulation.client_app = app
     federate = simulation.federate

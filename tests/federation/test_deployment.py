@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import socket
-import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -23,7 +17,16 @@ from leakrange.defences.outcome import TrainedDefence
 from leakrange.federation.rounds import Rounds
 from leakrange.federation.updates import Arrays, Lost, Update
 from leakrange.jobs.recipe import TrainingRecipe
-from tests.federation.flower import ROOT, needs_flower, python, recipe, same_extractor
+from tests.federation.flower import (
+    enrolled,
+    free_ports,
+    needs_flower,
+    recipe,
+    same_extractor,
+    started,
+    superlink,
+    until,
+)
 
 pytestmark = [
     needs_flower,
@@ -37,24 +40,27 @@ KILLED = (1, 3)
 def test_rounds_between_processes_are_those_of_one_process_and_survive_killed_devices(tmp_path: Path) -> None:
     wanted = recipe(devices=5, share=1.0, rounds=2, pretraining=0)
     (tmp_path / "recipe.json").write_text(wanted.model_dump_json())
-    link, *ports = free_ports(6)
     with ExitStack() as stack:
-        own = stack.enter_context(started(tmp_path, "superlink", "--port", str(link)))
+        link = stack.enter_context(superlink(tmp_path))
         nodes = {}
-        for device, port in enumerate(ports):
-            # One of them is not told its number.
-            told = [] if device == 2 else ["--device", str(device)]
+        for device, port in enumerate(free_ports(5)):
+            where = ["--superlink", link.address, "--certificate", str(link.certificate)]
+            folder = str(tmp_path / f"device-{device}")
             nodes[device] = stack.enter_context(
-                started(tmp_path, "supernode", "--superlink", f"127.0.0.1:{link}", "--port", str(port), *told)
+                started(tmp_path, "supernode", folder, *where, "--port", str(port))
             )
-        models = ["--models", str(tmp_path / "models"), "--gather", "240", "--answer", "120"]
-        where = ["--superlink", f"127.0.0.1:{link}"]
-        run = stack.enter_context(started(tmp_path, "run", str(tmp_path / "recipe.json"), *models, *where))
+        order = ["run", str(tmp_path / "recipe.json"), "--models", str(tmp_path / "models")]
+        patience = ["--gather", "600", "--answer", "600"]
+        run = stack.enter_context(started(tmp_path, *order, "--link", str(link.folder), *patience))
+        # They are there, and wait until somebody enrols them.
+        keys = [tmp_path / f"device-{device}" / "device.pub" for device in nodes]
+        until(lambda: all(key.exists() for key in keys))
+        enrolled(link.folder, *keys)
         for device in KILLED:
             until(lambda node=nodes[device]: node.log().count("Receiving: train message") == 2)
             until(lambda node=nodes[device]: "flwr-clientapp" in node.commands())
             nodes[device].kill()
-        assert run.process.wait(timeout=600) == 0, run.log() + own.log()
+        assert run.process.wait(timeout=1800) == 0, run.log() + link.running.log()
     folder = tmp_path / "models" / wanted.digest()
     record = json.loads((folder / "training.json").read_text())
     told = [(each["round"], each["device"], each["kind"]) for each in record["federation"]["left_out"]]
@@ -82,72 +88,3 @@ def expected(wanted: TrainingRecipe) -> tuple[Rounds, TrainedDefence]:
             answers.append(update)
         rounds.close(answers)
     return rounds, finished(devices, rounds, {}, 0.0)
-
-
-class Running:
-    """A command of the federation, with all processes that it has started."""
-
-    def __init__(self, arguments: tuple[str, ...], file: Path, home: Path) -> None:
-        self.file = file
-        with file.open("wb") as log:
-            self.process = subprocess.Popen(
-                [str(python()), "-m", "services.federation", *arguments],
-                cwd=ROOT,
-                env=os.environ | {"FLWR_HOME": str(home)},
-                stdout=log,
-                stderr=subprocess.STDOUT,
-            )
-
-    def log(self) -> str:
-        return self.file.read_text(errors="replace")
-
-    def commands(self) -> str:
-        return "\n".join(command for _, command in self._tree())
-
-    def kill(self) -> None:
-        """SIGKILL to all of them at once."""
-        for pid, _ in [*self._tree()]:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        self.process.wait()
-
-    def _tree(self) -> list[tuple[int, str]]:
-        parents, commands = {}, {}
-        for folder in Path("/proc").glob("[0-9]*"):
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-                commands[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ")
-            except OSError:
-                continue  # it has ended
-            parents[int(folder.name)] = int(fields[1])
-        found = [self.process.pid]
-        for pid in found:
-            found += [child for child, parent in parents.items() if parent == pid]
-        return [(pid, commands.get(pid, "")) for pid in found]
-
-
-@contextmanager
-def started(folder: Path, *arguments: str) -> Iterator[Running]:
-    number = len([*folder.glob("*.log")])
-    running = Running(arguments, folder / f"{number}-{arguments[0]}.log", folder / f"home-{number}")
-    try:
-        yield running
-    finally:
-        running.kill()
-
-
-def until(condition: Callable[[], bool], seconds: float = 600.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
-
-
-def free_ports(count: int) -> list[int]:
-    with ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind(("127.0.0.1", 0))
-        return [int(probe.getsockname()[1]) for probe in probes]
