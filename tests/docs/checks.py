@@ -94,7 +94,7 @@ def _python(words: list[str]) -> None:
 
 FEDERATION_HELP = """
 import runpy, sys
-for command in ("run", "superlink", "supernode"):
+for command in ("run", "superlink", "supernode", "enrol"):
     sys.argv = ["services.federation", command, "--help"]
     try:
         runpy.run_module("services.federation", run_name="__main__")
@@ -109,7 +109,7 @@ def _federation_helps() -> dict[str, str]:
     done = subprocess.run(
         [str(flower.python()), "-c", FEDERATION_HELP], cwd=ROOT, capture_output=True, text=True
     )
-    return dict(zip(("run", "superlink", "supernode"), done.stdout.split("\f"), strict=False))
+    return dict(zip(("run", "superlink", "supernode", "enrol"), done.stdout.split("\f"), strict=False))
 
 
 def _federation(given: list[str]) -> None:
@@ -125,8 +125,8 @@ def _docker(words: list[str]) -> None:
     compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
     services = compose["services"]
     profiles = {profile for each in services.values() for profile in each.get("profiles", ())}
-    verbs = {"up", "down", "build", "run", "logs", "ps"}
-    takes = {"--scale", "--profile", "-f"}
+    verbs = {"up", "down", "build", "run", "logs", "ps", "exec"}
+    takes = {"--scale", "--profile", "-f", "--index"}
     flags = {"--build", "--wait", "--rm", "-T", "-v", "-d"}
     rest, verb = iter(words[1:]), ""
     for word in rest:
@@ -136,7 +136,7 @@ def _docker(words: list[str]) -> None:
                 assert value in profiles, value
             elif word == "--scale":
                 assert value.partition("=")[0] in services, value
-            else:
+            elif word == "-f":
                 assert (ROOT / value).exists(), value
         elif word.startswith("-"):
             assert word in flags, word
@@ -145,6 +145,8 @@ def _docker(words: list[str]) -> None:
             verb = word
         else:
             assert word in services, word
+            if verb == "exec":
+                check(list(rest))
     assert verb, words
 
 
@@ -199,7 +201,7 @@ PROGRAMS: dict[str, Callable[[list[str]], None]] = {
     "curl": _curl,
     "kubectl": _kubectl,
     "pip": _pip,
-    **dict.fromkeys((".", "apt-get", "cp", "export", "grep", "mkdir"), _anything),
+    **dict.fromkeys((".", "apt-get", "cat", "cp", "export", "grep", "mkdir"), _anything),
 }
 
 

@@ -28,6 +28,10 @@ def commands(script: str) -> Iterator[list[str]]:
 
 
 def _command(words: list[str]) -> Iterator[list[str]]:
+    if words[:1] == ["do"]:
+        words = words[1:]
+    if words[:1] in (["for"], ["done"]):
+        return
     while words and re.match(r"[A-Z_]+=", words[0]):
         words = words[1:]
     if words:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -60,7 +61,7 @@ def services() -> dict[str, Any]:
 
 
 def networks(service: dict[str, Any]) -> set[str]:
-    return set(service["networks"])
+    return set(service.get("networks", ()))
 
 
 def test_attackers_and_users_share_no_network_with_a_provider_or_the_database(
@@ -125,19 +126,64 @@ def test_what_shows_metrics_and_traces_is_out_of_everybodys_reach(services: dict
     assert "extensions" not in receivers["service"]
 
 
+def mounts(service: dict[str, Any]) -> dict[str, str]:
+    """The volumes that a service sees, with "rw" or "ro"; data sets are for all who train."""
+    volumes = [each for each in service.get("volumes", ()) if not each.endswith(":/data/sets:ro")]
+    return {each.partition(":")[0]: "ro" if each.endswith(":ro") else "rw" for each in volumes}
+
+
 def test_devices_of_a_federation_meet_their_server_alone_and_start_only_when_asked_for(
     services: dict[str, Any],
 ) -> None:
-    federation = {"superlink", "supernode", "federate"}
     meeting = {name for name, service in services.items() if "devices" in networks(service)}
-    assert meeting == federation
-    for name in federation:
-        assert networks(services[name]) == {"devices"}
+    assert meeting == {"superlink", "supernode"}
+    for name in ("superlink", "supernode", "federate"):
+        assert networks(services[name]) <= {"devices"}
         assert services[name]["profiles"] == ["federation"]
         assert "environment" not in services[name]
-    # The server alone writes models; a device sees none.
-    assert "models:/data/models" in services["superlink"]["volumes"]
-    assert not any("models" in volume for volume in services["supernode"]["volumes"])
+        assert "ports" not in services[name]
+
+
+def test_orders_for_a_federation_come_from_the_superlinks_own_address_alone(
+    services: dict[str, Any],
+) -> None:
+    """Who reaches them may run programs, so no network leads there: one container shares the SuperLink's."""
+    images = (ROOT / "infra" / "docker" / "Dockerfile").read_text()
+    [superlink] = re.findall(r'(?m)^CMD (\["python", "-m", "services.federation", "superlink".*\])$', images)
+    assert "command" not in services["superlink"]
+    assert json.loads(superlink)[4:] == [
+        *("/data/federation", "--host", "0.0.0.0", "--port", "8000", "--name", "superlink")
+    ]  # what it has for orders listens on 127.0.0.1: tests/federation/test_intruders.py
+    sharing = {name for name, service in services.items() if "network_mode" in service}
+    assert sharing == {"federate"}
+    assert services["federate"]["network_mode"] == "service:superlink"
+    assert services["federate"]["restart"] == "no"
+
+
+def test_a_superlink_sees_no_models_and_a_device_no_keys_but_its_own(services: dict[str, Any]) -> None:
+    seen = {name: mounts(services[name]) for name in ("superlink", "supernode", "federate")}
+    assert seen["superlink"] == {
+        "federation-keys": "rw",
+        "federation-public": "rw",
+        "federation-outputs": "rw",
+    }
+    assert seen["supernode"] == {"/data/device": "rw", "federation-public": "ro"}
+    assert seen["federate"] == {
+        "models": "rw",
+        "federation-keys": "ro",
+        "federation-public": "ro",
+        "federation-outputs": "ro",
+    }
+    for name, service in services.items():
+        if name not in seen:
+            assert not any("federation" in volume for volume in mounts(service)), name
+
+
+def test_a_device_knows_its_superlink_by_its_certificate(services: dict[str, Any]) -> None:
+    command = services["supernode"]["command"]
+    assert command[command.index("--certificate") + 1] == "/data/federation/public/certificate.pem"
+    assert command[command.index("--superlink") + 1] == "superlink:8000"
+    assert command[3:5] == ["supernode", "/data/device"]
 
 
 def test_every_container_is_confined(services: dict[str, Any]) -> None:
