@@ -2,8 +2,8 @@
 send what no SuperNode would.
 
     intruder knock ADDRESS CERTIFICATE            prints how each of Flower's paths answers to a stranger
-    intruder join ADDRESS CERTIFICATE KEY         prints how a device's activation is answered intruder train
-    ADDRESS CERTIFICATE FOLDER...  is a device for each folder, until it is killed: see `DEEDS`
+    intruder join ADDRESS CERTIFICATE KEY         prints how a device's activation is answered
+    intruder train ADDRESS CERTIFICATE FOLDER...  is a device for each folder, until it is killed: see `DEEDS`
 
 Prints JSON, a line for each answer.
 """
