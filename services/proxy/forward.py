@@ -31,7 +31,7 @@ from services.proxy.releases import (
     transform_answer,
 )
 from services.proxy.shadows import Compared, Shadow, Shadows, compare
-from services.proxy.upstream import Reply, Upstream
+from services.proxy.upstream import Reply, Upstream, model_url
 
 
 class Asked(NamedTuple):
@@ -200,7 +200,8 @@ class Forward:
         """The provider's answer. Where it refuses, the proxy itself says what is wrong with the request, as
         far as the card that it knows tells; the provider's own words stay unread."""
         try:
-            return await self._upstream.ask(method, f"{base}/v1/models/{asked.model}/{place}", headers, body)
+            route = model_url(base, asked.model)
+            return await self._upstream.ask(method, route, f"/{place}", headers, body)
         except (NotFound, InvalidInput) as refusal:
             try:
                 card = await self._upstream.told(base, asked.model)

@@ -26,7 +26,7 @@ from services.proxy.keys import authorized
 from services.proxy.releases import enrolled
 from services.proxy.settings import ProxySettings
 from services.proxy.snapshot import KeyRecord, Snapshot
-from services.proxy.upstream import Upstream
+from services.proxy.upstream import Upstream, model_url
 
 
 class Free:
@@ -70,7 +70,7 @@ class Free:
     async def artifact(self, request: Request, model: str, send: Send) -> None:
         """The model's file, passed on piece by piece."""
         key, snapshot = await self._known(request)
-        url = f"{snapshot.route(key, model, ARTIFACT)}/v1/models/{model}/{ARTIFACT}"
+        url = f"{model_url(snapshot.route(key, model, ARTIFACT), model)}/{ARTIFACT}"
         await self._upstream.stream(url, {"Accept": "*/*"}, send)
 
     async def obfuscator(self, request: Request, digest: str, send: Send) -> None:
@@ -99,7 +99,7 @@ class Free:
         key, snapshot = await self._known(request)
         base = snapshot.route(key, model, GALLERY)
         snapshot.check_untransformed(key, model, GALLERY)
-        reply = await self._upstream.ask("GET", f"{base}/v1/models/{model}/{GALLERY}", {"Accept": JSON})
+        reply = await self._upstream.ask("GET", model_url(base, model), f"/{GALLERY}", {"Accept": JSON})
         persons = [person.model_dump() for person in enrolled(reply.media, reply.body)]
         version = (await self._upstream.told(base, model)).version
         return Answer.json({"model": model, "version": version, "persons": persons})
@@ -108,8 +108,8 @@ class Free:
         """Forget an enrolled person."""
         key, snapshot = await self._known(request)
         base = snapshot.route(key, model, GALLERY)
-        url = f"{base}/v1/models/{model}/{GALLERY}/{check_person(person)}"
-        await self._upstream.ask("DELETE", url, {"Accept": JSON})
+        path = f"/{GALLERY}/{check_person(person)}"
+        await self._upstream.ask("DELETE", model_url(base, model), path, {"Accept": JSON})
         return Answer(204, b"")
 
     async def _known(self, request: Request) -> tuple[KeyRecord, Snapshot]:

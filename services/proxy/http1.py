@@ -2,17 +2,25 @@
 
 For requests to providers, of which there are thousands a second: aiohttp takes four times as long for one.
 Files, which are passed on piece by piece, go over aiohttp all the same.
+
+HTTP/1.1 does not say to which request an answer belongs: it is that to the next one. A server that sends two
+answers to one request could so have the second taken for the answer to somebody else's. Connections are
+therefore shared by the requests of one route alone, and what came unasked ends the connection before anything
+is sent over it. What comes after that, while the next request is on its way, cannot be told from a
+fast answer. So a route whose server has once sent too much gets a new connection for each request.
 """
 
 from __future__ import annotations
 
 import asyncio
+import select
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import NamedTuple, cast
 
 import httptools
+import structlog
 from yarl import URL
 
 from leakrange.wire.turns import LARGE
@@ -20,12 +28,16 @@ from services.proxy.interim import MOST_INTERIM
 
 __all__ = ["AnswerTooLarge", "BadAnswer", "Client", "Response"]
 
+log = structlog.get_logger("leakrange.proxy.http1")
+
 MAX_HEADER = 65_536
 """Bytes of an answer's header."""
 IDLE = 4.0
 """Seconds for which a connection waits for another request. uvicorn closes it after 5: let go before, so that
 no request meets a closing one."""
 CONNECT = 5.0
+DISTRUST = 600.0
+"""Seconds for which no connection of a route is used again after its server sent what nobody asked for."""
 REPEATABLE = frozenset({"GET", "PUT", "DELETE"})
 """May be sent again where the server closed a connection that had waited."""
 
@@ -67,18 +79,24 @@ class Client:
         self._timeout, self._largest = timeout, largest
         self._free = asyncio.Semaphore(most)
         self._headers = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        self._idle: dict[_Place, deque[_Connection]] = {}
+        self._idle: dict[str, deque[_Connection]] = {}
+        """By route, as what follows."""
+        self._distrusted: dict[str, float] = {}
+        """Until when."""
         self._sweep: asyncio.TimerHandle | None = None
         self._busy: dict[_Connection, float] = {}
         """The connections that wait for an answer, and until when: the first of them is the first to end."""
         self._watch: asyncio.TimerHandle | None = None
 
-    async def ask(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None) -> Response:
-        """The answer, whatever its status.
+    async def ask(
+        self, method: str, route: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> Response:
+        """The answer, whatever its status. ``route`` is the beginning of a URL, ``path`` the rest of it:
+        requests of one route share connections.
 
         Raises `TimeoutError`, `AnswerTooLarge`, `BadAnswer` or another `OSError`.
         """
-        place, target, host = _parsed(url)
+        place, target, host = _parsed(route + path)
         told = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
         if not told.count("\r") == told.count("\n") == len(headers) or "\0" in told:
             raise BadAnswer("the value of a header cannot be sent")
@@ -91,13 +109,13 @@ class Client:
         elif body:
             rest = body  # by itself: it would be copied
         async with self._free:
-            while (connection := self._waiting(place)) is not None:
+            while (connection := self._waiting(route)) is not None:
                 try:
-                    return await self._over(connection, sent, rest, place)
+                    return await self._over(connection, sent, rest, route)
                 except ConnectionError:
                     if connection.answering or method not in REPEATABLE:
                         raise
-            return await self._over(await self._connect(place), sent, rest, place)
+            return await self._over(await self._connect(place, route), sent, rest, route)
 
     async def close(self) -> None:
         """Close what waits."""
@@ -108,7 +126,7 @@ class Client:
             while idle:
                 idle.pop().abort()
 
-    async def _over(self, connection: _Connection, sent: bytes, rest: bytes, place: _Place) -> Response:
+    async def _over(self, connection: _Connection, sent: bytes, rest: bytes, route: str) -> Response:
         self._busy[connection] = connection.loop.time() + self._timeout
         if self._watch is None:
             self._watch = connection.loop.call_later(self._timeout, self._look, connection.loop)
@@ -119,29 +137,43 @@ class Client:
             raise
         finally:
             del self._busy[connection]
-        if connection.reusable:
-            connection.since = connection.loop.time()
-            self._idle.setdefault(place, deque()).append(connection)
+        now = connection.loop.time()
+        if connection.reusable and self._distrusted.get(route, 0.0) <= now:
+            connection.since = now
+            self._idle.setdefault(route, deque()).append(connection)
             if self._sweep is None:
                 self._sweep = connection.loop.call_later(IDLE, self._let_go)
         else:
             connection.abort()
         return response
 
-    def _waiting(self, place: _Place) -> _Connection | None:
-        idle = self._idle.get(place)
+    def _waiting(self, route: str) -> _Connection | None:
+        idle = self._idle.get(route)
         while idle:
             connection = idle.pop()  # the one that was used last: what is too many grows old
-            if connection.reusable and connection.loop.time() - connection.since < IDLE:
+            if not connection.reusable or connection.loop.time() - connection.since >= IDLE:
+                connection.abort()
+            elif connection.unread:  # its end, or what nobody asked for: the loop is about to read it
+                connection.loop.call_later(IDLE, connection.abort)
+            else:
                 return connection
-            connection.abort()
         return None
 
-    async def _connect(self, place: _Place) -> _Connection:
+    def _distrust(self, route: str) -> None:
+        """Use no connection of this route twice for a while: its server sent what nobody asked for."""
+        log.warning("a provider sent an answer that nobody asked for", route=route)
+        self._distrusted[route] = asyncio.get_running_loop().time() + DISTRUST
+        for connection in self._idle.pop(route, ()):
+            connection.abort()
+
+    async def _connect(self, place: _Place, route: str) -> _Connection:
         loop = asyncio.get_running_loop()
         async with asyncio.timeout(CONNECT):
             _, made = await loop.create_connection(
-                lambda: _Connection(self._largest), place.host, place.port, ssl=place.encrypted or None
+                lambda: _Connection(self._largest, lambda: self._distrust(route)),
+                place.host,
+                place.port,
+                ssl=place.encrypted or None,
             )
         return made
 
@@ -157,11 +189,11 @@ class Client:
 
     def _let_go(self) -> None:
         self._sweep = None
-        for place, idle in list(self._idle.items()):
+        for route, idle in list(self._idle.items()):
             while idle and (not idle[0].reusable or idle[0].loop.time() - idle[0].since >= IDLE):
                 idle.popleft().abort()
             if not idle:
-                del self._idle[place]
+                del self._idle[route]
         if self._idle:
             loop = asyncio.get_running_loop()
             self._sweep = loop.call_later(IDLE, self._let_go)
@@ -173,12 +205,20 @@ class _Connection(asyncio.Protocol):
     since = 0.0
     """When its last answer ended."""
 
-    def __init__(self, largest: int) -> None:
+    def __init__(self, largest: int, surplus: Callable[[], None]) -> None:
+        """``surplus`` is called where more comes than was asked for."""
         self.loop = asyncio.get_running_loop()
-        self._largest = largest
+        self._largest, self._surplus = largest, surplus
         self._parser = httptools.HttpResponseParser(self)
         self._transport: asyncio.Transport | None = None
         self._result: asyncio.Future[Response] | None = None
+        self._whole: Response | None = None
+        """The answer, until all has been read that came with it."""
+        self._used = False
+        """Whether an answer was taken from it before."""
+        self._unread = select.poll()
+        self._doubtful = False
+        """Whether more came than was asked for."""
         self._keep, self._interim = True, 0
         self.answering = False
         """Whether something of the answer has come."""
@@ -195,6 +235,11 @@ class _Connection(asyncio.Protocol):
             and not transport.is_closing()
             and transport.get_write_buffer_size() == 0
         )
+
+    @property
+    def unread(self) -> bool:
+        """Whether something has come that the loop has not read yet."""
+        return bool(self._unread.poll(0))
 
     async def ask(self, sent: bytes, rest: bytes) -> Response:
         if self._transport is None:
@@ -215,10 +260,11 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)  # uvloop's is none by its type
+        self._unread.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
 
     def data_received(self, data: bytes) -> None:
         if self._result is None or self._result.done():  # nobody asked
-            self._keep = False
+            self._too_much()
             self.abort()
             return
         self.answering = True
@@ -230,12 +276,15 @@ class _Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self.fail(BadAnswer(f"it is no HTTP answer: {error}"))
+            if self._whole is None:  # else it is behind the answer
+                self.fail(BadAnswer(f"it is no HTTP answer: {error}"))
+        if self._whole is not None:
+            self._finish(self._whole)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._transport, self._keep = None, False
         if self._status is not None and self._to_the_end:
-            self._finish()
+            self._finish(self._response())
         elif self.answering:
             self.fail(BadAnswer("the connection was closed in the middle of the answer"))
         else:
@@ -243,8 +292,8 @@ class _Connection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         self._begin()
-        if self._result is None or self._result.done():  # a second answer behind the one that was asked for
-            self._keep = False
+        if self._whole is not None:  # a second answer behind the one that was asked for
+            self._too_much()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._status is None:  # trailers come by the same call
@@ -269,7 +318,8 @@ class _Connection(asyncio.Protocol):
             self._begin()
             return
         self._keep = self._keep and self._parser.should_keep_alive()
-        self._finish()
+        if self._whole is None:
+            self._whole = self._response()
 
     @property
     def _to_the_end(self) -> bool:
@@ -281,11 +331,22 @@ class _Connection(asyncio.Protocol):
         self._pieces: list[bytes] = []
         self._size = self._besides = 0
 
-    def _finish(self) -> None:
-        if self._result is not None and not self._result.done():
-            assert self._status is not None
-            body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
-            self._result.set_result(Response(self._status, self._headers, body))
+    def _response(self) -> Response:
+        assert self._status is not None
+        body = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
+        return Response(self._status, self._headers, body)
+
+    def _finish(self, answer: Response) -> None:
+        self._whole = None
+        if self._used and self._doubtful:
+            self.fail(BadAnswer("more than one answer came, and the first may be to the request before"))
+        elif self._result is not None and not self._result.done():
+            self._used = True
+            self._result.set_result(answer)
+
+    def _too_much(self) -> None:
+        self._keep, self._doubtful = False, True
+        self._surplus()
 
     def fail(self, error: Exception) -> None:
         self._keep = False

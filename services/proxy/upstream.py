@@ -48,6 +48,11 @@ class _KnownCard:
     until: float
 
 
+def model_url(base: str, model: str) -> str:
+    """Where the model's provider at ``base`` has its card; its endpoints are below."""
+    return f"{base}/v1/models/{model}"
+
+
 class Upstream:
     """The connections to all providers, open in an ``async with`` block."""
 
@@ -67,9 +72,8 @@ class Upstream:
             headers=SENT,
         )
         self._session = aiohttp.ClientSession(
-            # uvicorn closes idle connections after 5 s: let go before, so that no request meets a closing
-            # one.
-            connector=aiohttp.TCPConnector(limit=self._settings.upstream_connections, keepalive_timeout=4.0),
+            # What is left on a connection might be taken for the next file.
+            connector=aiohttp.TCPConnector(limit=self._settings.upstream_connections, force_close=True),
             timeout=aiohttp.ClientTimeout(total=self._settings.upstream_timeout, sock_connect=5.0),
             headers=SENT,
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -81,17 +85,19 @@ class Upstream:
         await self._client.close()
 
     async def ask(
-        self, method: str, url: str, headers: Mapping[str, str], body: bytes | None = None
+        self, method: str, route: str, path: str, headers: Mapping[str, str], body: bytes | None = None
     ) -> Reply:
-        """The provider's whole answer where it is one of success.
+        """The provider's whole answer where it is one of success. ``route`` is the URL of a model,
+        ``path`` what follows it.
 
         Raises `NotFound` or `InvalidInput` where it refuses the request, `Unavailable` where it cannot be
         reached, is late or full, `UpstreamFailed` for anything else; see `services.proxy.failures`.
         """
+        url = route + path
         try:
             with tracing.call(method, url) as traced:
                 told = {**headers, **traced} if traced else headers
-                response = await self._client.ask(method, url, told, body)
+                response = await self._client.ask(method, route, path, told, body)
         except AnswerTooLarge as error:
             raise self._failure("size", url, unusable()) from error
         except OSError as error:  # a timeout among them
@@ -137,12 +143,12 @@ class Upstream:
 
         Raises `UnknownModel` where the provider gives none, `UpstreamFailed` where it is broken.
         """
-        url = f"{base}/v1/models/{model}"
+        url = model_url(base, model)
         known = self._cards.get(url)
         other = known is not None and version not in (None, known.card.version)
         if known is None or fresh or other or known.until < time.monotonic():
             try:
-                answer = await self.ask("GET", url, {"Accept": JSON})
+                answer = await self.ask("GET", url, "", {"Accept": JSON})
             except (NotFound, InvalidInput) as error:
                 raise UnknownModel(f"the provider serves no model {model!r} now") from error
             try:
@@ -159,7 +165,7 @@ class Upstream:
     async def told(self, base: str, model: str) -> ModelCard:
         """The card for clients whose releases are defended: it changes at most every half minute, so that a
         provider can pass little by it, however often it changes its own. Errors as of `card`."""
-        url = f"{base}/v1/models/{model}"
+        url = model_url(base, model)
         known = self._told.get(url)
         if known is None or known.until < time.monotonic():
             card = await self.card(base, model, fresh=True)

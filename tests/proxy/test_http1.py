@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from services.proxy import http1
 from services.proxy.http1 import AnswerTooLarge, BadAnswer, Client
 
 Handle = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
@@ -31,12 +33,14 @@ async def asking(handle: Handle, **changes: Any) -> AsyncIterator[Callable[..., 
             writer.close()
 
     server = await asyncio.start_server(served, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/models/digits?person=ann"
+    models = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1/models/"
     settings = {"timeout": 20.0, "largest": 1000, "most": 4, "headers": {"User-Agent": "tests"}} | changes
     client = Client(**settings)
 
-    async def ask(method: str = "POST", body: bytes | None = b"body", **headers: str) -> Any:
-        return await client.ask(method, url, headers, body)
+    async def ask(
+        method: str = "POST", body: bytes | None = b"body", model: str = "digits", **headers: str
+    ) -> Any:
+        return await client.ask(method, models + model, "?person=ann", headers, body)
 
     async with server:
         yield ask
@@ -169,13 +173,89 @@ async def test_interim_answers_do_not_go_on_for_ever() -> None:
             await ask()
 
 
-async def test_a_second_answer_is_nobodys() -> None:
+FALSE = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfalse"
+
+
+@pytest.mark.parametrize("more", [FALSE, b"nonsense"], ids=["answer", "nonsense"])
+async def test_a_second_answer_is_nobodys(more: bytes) -> None:
     """An answer that nobody asked for must not become that of the next request."""
-    handle, asked = answering(OK + b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfalse", OK)
+    handle, asked = answering(OK + more, OK)
     async with asking(handle) as ask:
         assert (await ask()).body == b"ok"
         assert (await ask()).body == b"ok"
     assert len(asked) == 2
+
+
+class Connections:
+    """Answers on each connection until it closes, and counts them."""
+
+    def __init__(self, *answers: bytes) -> None:
+        self.left, self.files = list(answers), list[int]()
+        """The second: the file descriptor of each connection."""
+
+    async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.files.append(writer.get_extra_info("socket").fileno())
+        while True:
+            await request(reader)
+            writer.write(self.left.pop(0) if self.left else OK)
+            await writer.drain()
+
+
+@pytest.mark.parametrize("more", [FALSE, b"nonsense"], ids=["answer", "nonsense"])
+async def test_what_comes_after_the_answer_ends_the_connection_before_the_next_request(more: bytes) -> None:
+    handle = Connections()
+    async with asking(handle) as ask:
+        assert (await ask()).body == b"ok"
+        # Past the event loop, which has no turn to read it before the next request.
+        os.write(handle.files[0], more)
+        assert (await ask()).body == b"ok"
+    assert len(handle.files) == 2
+
+
+async def test_of_two_answers_on_a_used_connection_none_is_taken() -> None:
+    """The first may be a late one to the request before."""
+    handle = Connections(OK, FALSE + OK)
+    async with asking(handle) as ask:
+        await ask()
+        with pytest.raises(BadAnswer, match="more than one"):
+            await ask()
+    assert len(handle.files) == 1
+
+
+@pytest.mark.parametrize(
+    ("at_once", "later"),
+    [(FALSE, b""), (b"nonsense", b""), (b"", FALSE)],
+    ids=["answer", "nonsense", "later"],
+)
+async def test_a_server_that_answered_too_much_gets_each_request_on_its_own_connection(
+    at_once: bytes, later: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handle = Connections(OK + at_once)
+    async with asking(handle) as ask:
+        await ask()
+        os.write(handle.files[0], later)
+        for _ in range(3):
+            await ask()
+        assert len(handle.files) == 4
+        await ask(model="rows")
+        await ask(model="rows")
+        assert len(handle.files) == 5, "another route is trusted"
+    monkeypatch.setattr(http1, "DISTRUST", 0.0)
+    handle = Connections(OK + at_once)
+    async with asking(handle) as ask:
+        await ask()
+        os.write(handle.files[0], later)
+        for _ in range(3):
+            await ask()
+    assert len(handle.files) == 2, "after that time it is trusted again"
+
+
+async def test_routes_share_no_connections() -> None:
+    handle = Connections()
+    async with asking(handle) as ask:
+        for model in ("digits", "rows", "digits", "rows"):
+            await ask(model=model)
+    assert len(handle.files) == 2
 
 
 async def test_no_more_requests_are_under_way_than_allowed() -> None:
