@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hmac
+from collections import Counter
 from typing import Annotated, Any
 from uuid import uuid4
 
@@ -77,14 +78,21 @@ class EnrolmentReply(BaseModel):
 class _App:
     """What the local app uses under one model name."""
 
-    def __init__(self, request: EnrolmentRequest, enrolment: Enrolment, chain: DefenceChain) -> None:
+    def __init__(
+        self,
+        request: EnrolmentRequest,
+        enrolment: Enrolment,
+        chain: DefenceChain,
+        spent: Counter[tuple[str, str | None]],
+    ) -> None:
+        """``spent``: samples obfuscated by model and key, over all enrolments of this device."""
         self.url = request.url
         self.key = request.api_key.get_secret_value() if request.api_key else None
         self.enrolment = enrolment
         self.release = request.release or enrolment.card.default_release
         self.chain = chain
         self.budget = request.budget
-        self.obfuscated = 0
+        self._spent, self._account = spent, (request.model, self.key)
         check_upload(self.release, self.chain)
 
     @property
@@ -92,20 +100,25 @@ class _App:
         """``RateLimit-*`` headers; nothing where there is no budget."""
         if self.budget is None:
             return {}
-        remaining = max(0, self.budget - self.obfuscated)
+        remaining = max(0, self.budget - self._spent[self._account])
         return {"RateLimit-Limit": str(self.budget), "RateLimit-Remaining": str(remaining)}
 
     def spend(self, samples: int) -> None:
         """Count samples of the local app's user; raises `BudgetExhausted`."""
-        if self.budget is not None and self.obfuscated + samples > self.budget:
-            remaining = max(0, self.budget - self.obfuscated)
+        spent = self._spent[self._account]
+        if self.budget is not None and spent + samples > self.budget:
+            remaining = max(0, self.budget - spent)
             raise BudgetExhausted(
                 f"{samples} samples asked, {remaining} remain",
                 headers=self.balance,
                 asked=samples,
                 remaining=remaining,
             )
-        self.obfuscated += samples
+        self._spent[self._account] += samples
+
+    def refund(self, samples: int) -> None:
+        """Count them no more: they were not obfuscated."""
+        self._spent[self._account] -= samples
 
     def reply(self) -> EnrolmentReply:
         """The reply to the enrolment."""
@@ -158,6 +171,7 @@ def edge_routes(
 ) -> APIRouter:
     """All routes of an edge client."""
     apps: dict[str, _App] = {}
+    spent = Counter[tuple[str, str | None]]()
 
     async def check(request: Request) -> None:
         check_operator(request.headers.get("authorization"), settings.operator_key)
@@ -175,10 +189,7 @@ def edge_routes(
         await auditor.check(enrolment, request.audit)
         chain = DefenceChain.parse(request.defence, outputs_at="device")
         chain = await obfuscators.bound(chain, enrolments.client(request.url, key), request.obfuscators)
-        app, before = _App(request, enrolment, chain), apps.get(request.model)
-        if before is not None and before.key == app.key:
-            app.obfuscated = before.obfuscated
-        apps[request.model] = app
+        app = apps[request.model] = _App(request, enrolment, chain, spent)
         metrics.enrolled.set(len(enrolments))
         return app.reply()
 
@@ -232,7 +243,7 @@ def edge_routes(
             chain = DefenceChain(inputs=app.chain.inputs)
             values = await device.released(app.enrolment, "sample", samples, chain, uuid4().hex)
         except BaseException:
-            app.obfuscated -= len(samples)
+            app.refund(len(samples))
             raise
         if wanted == NPY:
             return Response(encode_npy(values), media_type=NPY, headers=app.balance)

@@ -121,3 +121,22 @@ def test_an_attacker_learns_under_his_budget_what_is_released_of_his_own_samples
 def test_what_no_device_runs_is_not_defended(edge: httpx.Client, proxy: httpx.Client) -> None:
     answer = play(edge, sends(proxy, "pruned", defence=[{"prune": 0.5}]))
     assert "prune changes a model that no device runs" in problem(answer, 422, "invalid-input")["detail"]
+
+
+def test_another_users_enrolment_between_does_not_begin_a_budget_anew(
+    edge: httpx.Client, provider: httpx.Client, users: Any
+) -> None:
+    def enrol(key: str) -> None:
+        body = {"url": str(provider.base_url), "api_key": key, "model": "model", "budget": len(users) + 1}
+        body |= {"release": "sample", "defence": NOISE}
+        edge.post("/v1/enrolments", json=body, headers=OPERATOR).raise_for_status()
+
+    def ask(key: str) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {key}", "Content-Type": NPY, "Accept": NPY}
+        return edge.post("/v1/models/model/sample", content=encode_npy(users), headers=headers)
+
+    for key in ("lr_ann" + "0" * 32, "lr_bob" + "0" * 32):
+        enrol(key)
+        ask(key).raise_for_status()
+    enrol("lr_ann" + "0" * 32)
+    assert problem(ask("lr_ann" + "0" * 32), 429, "budget-exhausted")["remaining"] == 1
