@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import sys
 from pathlib import Path
 
@@ -51,6 +52,20 @@ def test_no_server_answers_under_a_name_that_was_led_to_it(embedded_range: Embed
         assert (page.status_code, page.json()["title"]) == (403, "Foreign origin")
     assert httpx.get(url + "/readyz").status_code == 200
     assert httpx.get(url.replace("127.0.0.1", "localhost") + "/readyz").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["controller", "proxy", "provider-honest", "edge"])
+def test_no_server_reads_a_body_that_another_would_read_differently(
+    embedded_range: EmbeddedRange, name: str
+) -> None:
+    with socket.create_connection(("127.0.0.1", embedded_range.record.port(name)), timeout=60) as connection:
+        head = b"POST /v1/models HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"
+        connection.sendall(head + b"0\r\n\r\nGET /readyz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        answer = b""
+        while piece := connection.recv(65536):
+            answer += piece
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert answer.count(b"connection: close\r\n") == answer.count(b"\r\n\r\n") == 1  # no second answer
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")

@@ -284,6 +284,45 @@ def test_trailers_about_the_length_are_refused(tested: Served, trailer: bytes) -
         until(connection, b"HTTP/1.1 400 ")
 
 
+@pytest.mark.parametrize(
+    ("version", "codings"),
+    [
+        (b"1.1", [b"gzip, chunked"]),
+        (b"1.1", [b"gzip", b"chunked"]),
+        (b"1.1", [b"chunked", b"gzip"]),
+        (b"1.1", [b"chunked", b"chunked"]),
+        (b"1.1", [b",chunked"]),
+        (b"1.1", [b"identity, chunked"]),
+        (b"1.1", [b"gzip"]),
+        (b"1.1", [b"chunked;q=1"]),
+        (b"1.0", [b"chunked"]),
+        (b"2.0", [b"chunked"]),
+    ],
+)
+@pytest.mark.parametrize("together", [True, False])
+def test_a_body_that_others_would_read_differently_is_refused(
+    tested: Served, version: bytes, codings: list[bytes], together: bool
+) -> None:
+    """What stands before a server may see the end of such a request elsewhere, and the next one in it."""
+    lines = b"".join(b"Transfer-Encoding: " + coding + b"\r\n" for coding in codings)
+    request = b"POST /plain HTTP/" + version + b"\r\nHost: 127.0.0.1\r\n" + lines + b"\r\n0\r\n\r\n" + GET
+    with tested.served(), tested.connect() as connection:
+        with contextlib.suppress(OSError):  # it may hang up before the end
+            for piece in [request] if together else [request[i : i + 1] for i in range(len(request))]:
+                connection.sendall(piece)
+        answer = until(connection, b"}")
+        assert told(answer)["type"].endswith("/malformed-body")
+    assert answer.count(b"\r\n\r\n") == 1
+
+
+def test_chunks_are_read_however_they_are_written(tested: Served) -> None:
+    with (
+        tested.served(),
+        tested.connect((CHUNKED % (b"", b"\r\n")).replace(b"chunked", b"Chunked")) as client,
+    ):
+        assert b'"bytes": 3' in until(client, b"}")
+
+
 @pytest.mark.parametrize("first", [b"GET / HTTP/1.1\r\nX-A: ", CHUNKED % (b"", b"X-A: ")])
 def test_headers_and_trailers_have_a_limit(tested: Served, first: bytes) -> None:
     with tested.served(), tested.connect(first) as connection:

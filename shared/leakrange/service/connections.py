@@ -25,6 +25,8 @@ __all__ = ["Connections"]
 log = structlog.get_logger("leakrange.service.connections")
 MAX_HEADER = 64 * 1024
 """Bytes of a header, or of what comes between two pieces of a body, such as trailers."""
+CHUNKED = (b"chunked", "1.1")
+"""The transfer coding and the version of HTTP that are read; bodies without a coding have a length."""
 
 
 class _Phase(enum.Enum):
@@ -131,6 +133,8 @@ class _Connection(HttpToolsProtocol):
         """Nothing of the awaited request has come yet."""
         self._besides = 0
         """Bytes that came since the last byte of a body."""
+        self._unreadable = False
+        """Whether its transfer coding is not understood."""
         self._from: _Client | None = None
         self._idle_until = 0.0
         """When it is closed for want of another request."""
@@ -182,6 +186,11 @@ class _Connection(HttpToolsProtocol):
             name = name.lower()
             if name == b"expect" and value.lower() == b"100-continue":
                 self.expect_100_continue = True
+            elif name == b"transfer-encoding" and (value.lower(), self.parser.get_http_version()) != CHUNKED:
+                # The parser takes chunks out of any list of codings, and leaves the others in the body. What
+                # stands before this server may see the end of such a request elsewhere.
+                self._unreadable = True
+                raise ValueError("its body is framed in a way that is not read")
             self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
@@ -215,7 +224,11 @@ class _Connection(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         self._silent = False
-        self.refuse(MalformedBody(msg, hint="send HTTP/1.1"))
+        hint = "send HTTP/1.1"
+        if self._unreadable:
+            msg = "the body is sent in a way that is not read here"
+            hint = "send it with a Content-Length, or by HTTP/1.1 with 'Transfer-Encoding: chunked' alone"
+        self.refuse(MalformedBody(msg, hint=hint))
 
     def check(self, now: float) -> None:
         """Close it if its client has used up its time."""
