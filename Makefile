@@ -33,7 +33,7 @@ endif
 # takes several times as long as importing them: it is made at install, and for our own code at the first start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types contracts deploy-lint docs unit test-slow mutants federation-env peers-env reproduce reproduce-quick compose-env kubernetes-env clean help
+.PHONY: demo test lint types contracts deploy-lint docs unit test-slow mutants federation-env peers-env reproduce reproduce-quick compose-env kubernetes-env refresh-pins base-image clean help
 
 help:
 	@echo "make demo       start a range, run scenarios/demo.yaml, stop, show the report"
@@ -47,6 +47,7 @@ help:
 	@echo "make peers-env  install LitServe and BentoML into $(PEERS_VENV), to compare providers with"
 	@echo "make compose-env  write .env with fresh random secrets for docker compose"
 	@echo "make kubernetes-env  write infra/kubernetes/base/secrets.env likewise"
+	@echo "make refresh-pins  write down anew the hashes of what is installed, and the digest of the image that all others stand on"
 	@echo "make clean      remove what make made"
 
 demo: $(DEMO_READY)
@@ -128,28 +129,44 @@ federation-env: $(FEDERATION_READY)
 
 peers-env: $(PEERS_READY)
 
+# What is downloaded must have the hash that is written down, uv itself included. torch has none: it comes in many builds, local ones
+# among them. pip checks hashes only where everything has one, so it is left to who asks for it.
 # Installs the extra that a stamp is named after: $(call install,environment,constraints)
 define install
 	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Leakrange needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": try make PYTHON=python3.12 $(MAKECMDGOALS)")'
 	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
 	@echo "installing leakrange[$*] into $(1) ..."
-	@if $(1)/bin/python -m pip install -q -c $(2) uv 2>$(1)/install.log && \
-	    $(1)/bin/uv pip install --compile-bytecode --python $(1)/bin/python -c $(2) -e '.[$*]'; then :; else \
-	  echo "uv did not manage it; trying pip, which takes longer ..."; \
-	  $(1)/bin/python -m pip install --progress-bar off -c $(2) -e '.[$*]' >>$(1)/install.log 2>&1 || \
-	    { tail -n 20 $(1)/install.log; exit 1; }; \
-	fi
+	@sed -n '/^uv==/,/[^\\]$$/p' $(2).hashes.txt >$(1)/uv.txt
+	@{ $(1)/bin/python -m pip install -q --require-hashes -r $(1)/uv.txt && \
+	  $(1)/bin/uv pip install --compile-bytecode --python $(1)/bin/python \
+	    -c $(2).txt -c $(2).hashes.txt -b $(2).hashes.txt -e '.[$*]'; } || \
+	  { echo "To have pip install it without checking hashes: $(1)/bin/pip install -c $(2).txt -e '.[$*]' && touch $@"; exit 1; }
 	@touch $@
 endef
 
-$(VENV)/.installed-%: pyproject.toml constraints.txt
-	$(call install,$(VENV),constraints.txt)
+$(VENV)/.installed-%: pyproject.toml constraints.txt constraints.hashes.txt
+	$(call install,$(VENV),constraints)
 
-$(FEDERATION_VENV)/.installed-%: pyproject.toml constraints-federation.txt
-	$(call install,$(FEDERATION_VENV),constraints-federation.txt)
+$(FEDERATION_VENV)/.installed-%: pyproject.toml constraints-federation.txt constraints-federation.hashes.txt
+	$(call install,$(FEDERATION_VENV),constraints-federation)
 
-$(PEERS_VENV)/.installed-%: pyproject.toml constraints-peers.txt
-	$(call install,$(PEERS_VENV),constraints-peers.txt)
+$(PEERS_VENV)/.installed-%: pyproject.toml constraints-peers.txt constraints-peers.hashes.txt
+	$(call install,$(PEERS_VENV),constraints-peers)
+
+# All files that the package index has of the versions in the constraints; local wheels are not looked at.
+refresh-pins:
+	for name in constraints constraints-federation constraints-peers; do \
+	  env -u UV_FIND_LINKS $(BIN)/uv pip compile --quiet --upgrade --no-deps --generate-hashes --no-annotate \
+	    --custom-compile-command "make refresh-pins" --no-emit-package torch $$name.txt -o $$name.hashes.txt || exit 1; \
+	done
+	$(MAKE) --no-print-directory base-image
+
+# The digest of the image that all others stand on, as the registry has it now: it needs Docker with buildx, and a network.
+base-image:
+	@image=$$(sed -n 's/^ARG PYTHON_IMAGE=\([^@]*\).*/\1/p' infra/docker/Dockerfile) && \
+	digest=$$(docker buildx imagetools inspect --format '{{.Manifest.Digest}}' "$$image") && \
+	sed "s|^ARG PYTHON_IMAGE=.*|ARG PYTHON_IMAGE=$$image@$$digest|" infra/docker/Dockerfile >infra/docker/Dockerfile.new && \
+	mv infra/docker/Dockerfile.new infra/docker/Dockerfile && echo "$$image is $$digest"
 
 clean:
 	rm -rf $(VENV) $(FEDERATION_VENV) $(PEERS_VENV) .leakrange build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

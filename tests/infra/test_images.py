@@ -51,6 +51,15 @@ def test_each_image_installs_its_partys_extra_and_no_more() -> None:
         assert re.findall(r"--extra (\S+)", recipes[party]) == extras, party
 
 
+def test_images_take_nothing_whose_hash_is_another() -> None:
+    installs = re.findall(r"(?:uv )?pip install (?:\\\n|[^&\n])*", DOCKERFILE.read_text())
+    assert len(installs) > len(PARTIES)
+    for install in installs:
+        # What was built here, and uv, which checks the others' hashes.
+        if "--no-index /dist/" not in install and "--require-hashes -r uv.txt" not in install:
+            assert re.search(r"-c (\S+)\.txt -c \1\.hashes\.txt ", install), install
+
+
 def test_proxy_and_controller_extras_bring_no_deep_learning_framework() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     required = [*project["dependencies"]]
