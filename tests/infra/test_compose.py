@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import re
+import shlex
 import shutil
 import socket
 import subprocess
@@ -297,9 +298,13 @@ def test_redis_starts_with_its_users_and_each_party_comes_as_itself(
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    script = script.replace("$$", "$").replace("/tmp/", f"{tmp_path}/").replace("/data", str(tmp_path))
-    script = script.replace("/etc/leakrange", f"{tmp_path}/leakrange").rstrip()
-    script = script.replace("redis-server", f"{get_binary_path()}") + f" --port {port}"
+    here = {"$$": "$", "/tmp/": "./", "/data": ".", "/etc/leakrange": "./leakrange"}
+    here["redis-server"] = shlex.quote(str(get_binary_path()))
+    # All in one pass: what was put in may hold such a path itself.
+    script = (
+        re.sub("|".join(map(re.escape, here)), lambda there: here[there[0]], script.rstrip())
+        + f" --port {port}"
+    )
     process = subprocess.Popen(
         [shell, option, script], env=os.environ | passwords, stdout=subprocess.DEVNULL, cwd=tmp_path
     )
