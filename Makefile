@@ -79,10 +79,10 @@ docs: $(TEST_READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 unit: $(TEST_READY) $(FEDERATION_READY)
-	LEAKRANGE_FEDERATION_PYTHON=$(abspath $(FEDERATION_VENV))/bin/python $(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	LEAKRANGE_FEDERATION_PYTHON="$(abspath $(FEDERATION_VENV))/bin/python" $(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-slow: $(TEST_READY) $(FEDERATION_READY)
-	LEAKRANGE_FEDERATION_PYTHON=$(abspath $(FEDERATION_VENV))/bin/python $(BIN)/pytest -m slow --timeout 0 $(PYTEST_ARGS)
+	LEAKRANGE_FEDERATION_PYTHON="$(abspath $(FEDERATION_VENV))/bin/python" $(BIN)/pytest -m slow --timeout 0 $(PYTEST_ARGS)
 
 mutants: $(TEST_READY)
 	$(BIN)/python -m tests.mutants
