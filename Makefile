@@ -133,8 +133,8 @@ peers-env: $(PEERS_READY)
 # among them. pip checks hashes only where everything has one, so it is left to who asks for it.
 # Installs the extra that a stamp is named after: $(call install,environment,constraints)
 define install
-	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Leakrange needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": try make PYTHON=python3.12 $(MAKECMDGOALS)")'
-	@test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+	@"$(PYTHON)" -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "Leakrange needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": try make PYTHON=python3.12 $(MAKECMDGOALS)")'
+	@test -x $(1)/bin/python || "$(PYTHON)" -m venv $(1)
 	@echo "installing leakrange[$*] into $(1) ..."
 	@sed -n '/^uv==/,/[^\\]$$/p' $(2).hashes.txt >$(1)/uv.txt
 	@{ $(1)/bin/python -m pip install -q --require-hashes -r $(1)/uv.txt && \
