@@ -78,6 +78,7 @@ class Upstream:
             headers=SENT,
             cookie_jar=aiohttp.DummyCookieJar(),
             response_class=PatientResponse,
+            auto_decompress=False,
         )
 
     async def __aexit__(self, *_: object) -> None:
@@ -119,8 +120,10 @@ class Upstream:
                 answer = self._session.get(url, headers=told, allow_redirects=False)
             async with answer as response:
                 self._check(response.status, url)
+                if response.headers.get("Content-Encoding", "identity") != "identity":
+                    raise self._failure("encoding", url, unusable())
                 told = {"Content-Type": "application/octet-stream"}
-                if response.content_length is not None and "Content-Encoding" not in response.headers:
+                if response.content_length is not None:
                     told["Content-Length"] = str(response.content_length)
                 raw = [
                     (name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in told.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -44,6 +45,7 @@ class Told:
     body: bytes = orjson.dumps({"title": SECRET, "detail": SECRET, "hint": SECRET, "type": f"/{SECRET}"})
     status: int = 200
     media: str = JSON
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -81,6 +83,8 @@ def colluder(live: Range) -> Iterator[Colluder]:
             self.send_header("Content-Type", f"{told.media}; charset={SECRET}")
             body = b"" if told.status in (204, 304) else told.body
             self.send_header("Content-Length", str(len(body)))
+            for name, value in told.headers.items():
+                self.send_header(name, value)
             self.end_headers()
             with suppress(OSError):  # the proxy need not read what is no answer
                 self.wfile.write(body)
@@ -307,6 +311,12 @@ def test_an_artifact_has_no_headers_of_the_provider(live: Range, colluder: Collu
     assert (answer.status_code, answer.content) == (200, b"safetensors")
     assert SECRET not in whole(answer)
     assert set(answer.headers) <= OWN
+
+
+def test_an_artifact_that_is_packed_is_not_unpacked(live: Range, colluder: Colluder) -> None:
+    """A small one could fill the memory of the proxy."""
+    colluder.tell = Told(gzip.compress(b"safetensors"), headers={"Content-Encoding": "gzip"})
+    problem(get(live, live.key(), "/digits/artifact"), 502, "upstream-failed")
 
 
 @pytest.mark.parametrize(

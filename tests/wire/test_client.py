@@ -6,6 +6,8 @@ import asyncio
 import gzip
 import socket
 import time
+import tracemalloc
+import zlib
 from collections.abc import AsyncIterator, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -33,6 +35,7 @@ from leakrange.wire.errors import (
     UnknownModel,
     UpstreamFailed,
 )
+from leakrange.wire.received import Received
 from leakrange.wire.samples import SampleSpec
 from leakrange.wire.schemas import ModelCard
 from leakrange.wire.tensors import decode_npy, encode_npy
@@ -360,6 +363,63 @@ async def test_an_answer_that_does_not_end_is_cut(
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {len(packed)}\r\n\r\n"
     with pytest.raises(UpstreamFailed, match="longer than"):
         await talk(transport, head.encode() + packed)
+
+
+def bomb(size: int, *, layers: int = 1) -> bytes:
+    """So many zeros, packed so many times."""
+    body = bytes(size)
+    for _ in range(layers):
+        body = gzip.compress(body, 9)
+    return body
+
+
+@pytest.mark.parametrize(
+    ("encoding", "layers", "said"),
+    [
+        ("gzip", 1, "longer than"),
+        ("gzip, gzip", 2, "not read"),
+        ("br", 1, "not read"),
+        ("zstd", 1, "not read"),
+    ],
+)
+async def test_a_small_answer_that_unpacks_to_a_large_one_takes_no_memory(
+    transport: Transport, monkeypatch: pytest.MonkeyPatch, encoding: str, layers: int, said: str
+) -> None:
+    monkeypatch.setattr(transports, "MAX_ANSWER", 2**20)
+    packed = bomb(300 * 2**20, layers=layers)
+    assert len(packed) < 2**20
+    head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(packed)}\r\n\r\n"
+    tracemalloc.start()
+    try:
+        with pytest.raises(UpstreamFailed, match=said):
+            await talk(transport, head.encode() + packed)
+        assert tracemalloc.get_traced_memory()[1] < 16 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "identity", ""])
+def test_a_body_is_the_same_in_whichever_pieces_it_comes(encoding: str) -> None:
+    body = bytes(range(256)) * 40
+    packed = {"gzip": gzip.compress(body[:99]) + gzip.compress(body[99:]), "deflate": zlib.compress(body)}
+    sent = packed.get(encoding, body)
+    for size in (1, 7, 1000, len(sent)):
+        received = Received(encoding or None, len(body), "a server")
+        for start in range(0, len(sent), size):
+            received.add(sent[start : start + size])
+        assert received.whole() == body
+    short = Received(encoding or None, len(body) - 1, "a server")
+    with pytest.raises(UpstreamFailed, match="longer than"):
+        short.add(sent)
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate"])
+def test_a_packed_body_that_is_cut_short_is_unavailable(encoding: str) -> None:
+    packed = {"gzip": gzip.compress, "deflate": zlib.compress}[encoding](bytes(range(256)))
+    received = Received(encoding, 1000, "a server")
+    received.add(packed[:-1])
+    with pytest.raises(Unavailable, match="cut short"):
+        received.whole()
 
 
 async def test_an_answer_that_cannot_be_unpacked_is_unavailable(transport: Transport, url: str) -> None:

@@ -10,12 +10,14 @@ import aiohttp
 import httpx
 
 from leakrange.wire.answers import Answer
-from leakrange.wire.errors import InvalidInput, Unavailable, UpstreamFailed
+from leakrange.wire.errors import InvalidInput, Unavailable
+from leakrange.wire.received import ACCEPTED, Received
 
 __all__ = ["AiohttpTransport", "HttpxTransport", "Transport"]
 
 MAX_ANSWER = 272 * 2**20
 """A little over the largest model file that is read."""
+_ACCEPTED = {"Accept-Encoding": ACCEPTED}
 
 
 class Transport(Protocol):
@@ -45,8 +47,8 @@ class HttpxTransport:
         """See `Transport`."""
         place = _place(url)
         try:
-            async with self._client.stream(method, url, headers=headers, content=body) as answer:
-                received = await _whole(answer.aiter_bytes(), place)
+            async with self._client.stream(method, url, headers=_ACCEPTED | headers, content=body) as answer:
+                received = await _whole(answer.aiter_raw(), answer.headers.get("content-encoding"), place)
         except httpx.RequestError as error:
             raise Unavailable(
                 f"no answer from {place}: {error or type(error).__name__}", hint="is the server up?"
@@ -68,6 +70,7 @@ class AiohttpTransport:
             # not notice.
             connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=4.0),
             timeout=aiohttp.ClientTimeout(total=timeout),
+            auto_decompress=False,
         )
 
     async def send(self, method: str, url: str, headers: dict[str, str], body: bytes | None) -> Answer:
@@ -75,9 +78,10 @@ class AiohttpTransport:
         place = _place(url)
         try:
             async with self._session.request(
-                method, url, headers=headers, data=body, allow_redirects=False
+                method, url, headers=_ACCEPTED | headers, data=body, allow_redirects=False
             ) as answer:
-                received = await _whole(answer.content.iter_any(), place)
+                encoding = answer.headers.get("content-encoding")
+                received = await _whole(answer.content.iter_any(), encoding, place)
                 return Answer(answer.status, {k.lower(): v for k, v in answer.headers.items()}, received)
         except (TimeoutError, aiohttp.ClientError, OSError) as error:
             raise Unavailable(
@@ -89,14 +93,12 @@ class AiohttpTransport:
         await self._session.close()
 
 
-async def _whole(pieces: AsyncIterator[bytes], place: str) -> bytes:
+async def _whole(pieces: AsyncIterator[bytes], encoding: str | None, place: str) -> bytes:
     """The body, which no server can make longer than `MAX_ANSWER`, compressed or not."""
-    body = bytearray()
+    received = Received(encoding, MAX_ANSWER, place)
     async for piece in pieces:
-        body += piece
-        if len(body) > MAX_ANSWER:
-            raise UpstreamFailed(f"the answer from {place} is longer than {MAX_ANSWER} bytes")
-    return bytes(body)
+        received.add(piece)
+    return received.whole()
 
 
 @lru_cache(maxsize=1024)
