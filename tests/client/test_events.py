@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import threading
 import time
+import tracemalloc
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import Any
 
 import orjson
@@ -14,9 +18,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakrange.client import events as module
+from leakrange.client import http
 from leakrange.client.events import Event, follow, parse
 from leakrange.client.http import Http
-from leakrange.wire.errors import Unavailable
+from leakrange.wire.errors import Unavailable, UpstreamFailed
 from leakrange.wire.events import JobDone, RunEvent, RunFinished, TrialEnded
 from tests.proxy.servers import serve
 
@@ -159,3 +164,87 @@ def test_a_controller_that_opens_streams_but_never_says_a_word_is_given_up(
                 next(follow(at(url), "run"))
         finally:
             stream.broken.set()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "id: x", "id: -1", "id: 1e3", "id: " + "9" * 5000, "id: \u0663", "data: [1]", "data: {", "data: 7",
+        "data: null",
+    ],
+)  # fmt: skip
+def test_what_is_no_event_is_refused(line: str) -> None:
+    stream = ["id: 1", "event: run.started", "data: {}", line, ""]
+    with pytest.raises(UpstreamFailed, match="no event of a run"):
+        list(parse(stream))
+
+
+def test_an_event_of_endless_fields_takes_no_memory() -> None:
+    def endless() -> Iterator[str]:
+        for number in range(300_000):
+            yield f"field-{number}: {'x' * 100}"
+
+    tracemalloc.start()
+    assert list(parse(endless())) == []
+    assert tracemalloc.get_traced_memory()[1] < 2**20
+    tracemalloc.stop()
+
+
+def test_a_line_that_does_not_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "LONGEST_LINE", 10_000)
+
+    async def endless(scope: Any, _receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            return
+        headers = [(b"content-type", b"text/event-stream")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for _ in range(100):
+            await send({"type": "http.response.body", "body": b"x" * 1000, "more_body": True})
+        await asyncio.sleep(30)
+
+    unending = pytest.raises(UpstreamFailed, match="does not end")
+    with serve(endless) as url, closing(at(url)) as controller, unending:
+        next(follow(controller, "run"))
+
+
+@pytest.mark.parametrize("again", [(), (FIRST,)])
+def test_a_run_whose_streams_end_again_and_again_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, again: tuple[Event, ...]
+) -> None:
+    """Without an event, or always with the same."""
+    monkeypatch.setattr(module, "GIVE_UP_SECONDS", 1.0)
+    asked = 0
+
+    async def ending(scope: Any, _receive: Any, send: Any) -> None:
+        nonlocal asked
+        if scope["type"] == "http":
+            asked += 1
+            await send({"type": "http.response.start", "status": 200, "headers": []})
+            said = again if asked < 40 else (LAST,)  # whoever still asks then would ask for ever
+            body = "".join(f"{line}\n" for event in said for line in lines(event)).encode()
+            await send({"type": "http.response.body", "body": body})
+
+    endless = pytest.raises(UpstreamFailed, match="has no end")
+    with serve(ending) as url, closing(at(url)) as controller, endless:
+        list(follow(controller, "run"))
+
+
+@pytest.mark.parametrize(("encoding", "said"), [("gzip", "longer than"), ("br", "not read")])
+def test_a_packed_answer_is_bounded(monkeypatch: pytest.MonkeyPatch, encoding: str, said: str) -> None:
+    monkeypatch.setattr(http, "MAX_ANSWER", 2**20)
+    packed = gzip.compress(bytes(300 * 2**20))
+
+    async def packing(scope: Any, _receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            headers = [(b"content-encoding", encoding.encode())]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": packed})
+
+    with serve(packing) as url, closing(at(url)) as controller:
+        tracemalloc.start()
+        try:
+            with pytest.raises(UpstreamFailed, match=said):
+                controller.get("/v1/runs")
+            assert tracemalloc.get_traced_memory()[1] < 16 * 2**20
+        finally:
+            tracemalloc.stop()

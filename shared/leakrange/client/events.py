@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,12 +13,13 @@ import orjson
 from pydantic import ValidationError
 
 from leakrange.client.http import Http
-from leakrange.wire.errors import Unavailable
+from leakrange.wire.errors import Unavailable, UpstreamFailed
 from leakrange.wire.events import EVENTS, RunEvent
 
 __all__ = ["LAST", "Event", "follow", "parse"]
 
 LAST = "run.finished"
+FIELDS = ("id", "event", "data")
 
 GIVE_UP_SECONDS = 60.0
 """How long a controller that does not answer is asked again; a restart takes a few seconds. An open stream
@@ -58,19 +60,32 @@ class Event:
 
 
 def parse(lines: Iterable[str], after: int = 0) -> Iterator[Event]:
-    """The complete events of a stream's lines; comments are skipped. One without a number has that of the
-    event before it, the first one ``after``."""
+    """The complete events of a stream's lines; comments, and fields of other names, are skipped. One without
+    a number has that of the event before it, the first one ``after``. Raises `UpstreamFailed` for what is no
+    event of a run."""
     fields: dict[str, str] = {}
     for line in lines:
         if line:
             name, _, value = line.partition(":")
-            if name:
+            if name in FIELDS:
                 fields[name] = value.removeprefix(" ")
             continue
         if {"event", "data"} <= fields.keys():
-            after = int(fields.get("id", after))
-            yield Event(after, fields["event"], orjson.loads(fields["data"]))
+            event = _event(fields, after)
+            after = event.seq
+            yield event
         fields = {}
+
+
+def _event(fields: Mapping[str, str], after: int) -> Event:
+    number = fields.get("id", str(after))
+    try:
+        data = orjson.loads(fields["data"])
+    except orjson.JSONDecodeError:
+        data = None
+    if not isinstance(data, dict) or re.fullmatch("[0-9]{1,10}", number) is None:
+        raise UpstreamFailed("the stream holds what is no event of a run", hint="is this a range?")
+    return Event(int(number), fields["event"], data)
 
 
 def follow(controller: Http, run: str) -> Iterator[Event]:
@@ -79,6 +94,7 @@ def follow(controller: Http, run: str) -> Iterator[Event]:
     """
     stream = _Stream(controller, run)
     while True:
+        seen = stream.seen
         try:
             for found in stream.events():
                 yield found
@@ -90,6 +106,13 @@ def follow(controller: Http, run: str) -> Iterator[Event]:
                     f"the controller at {controller.url} stopped answering: {error.detail}",
                     hint=f"the run goes on once it is back: follow {run} again",
                 ) from error
+        else:
+            if stream.seen == seen and stream.ended_empty() > GIVE_UP_SECONDS:
+                raise UpstreamFailed(
+                    f"the controller at {controller.url} ends the run's stream again and again, and the run"
+                    " has no end",
+                    hint=f"'leakrange runs' shows its state: follow {run} again",
+                )
         time.sleep(0.5)  # the stream broke off, or the controller is restarting
 
 
@@ -98,8 +121,10 @@ class _Stream:
 
     def __init__(self, controller: Http, run: str) -> None:
         self._controller, self._path = controller, f"/v1/runs/{run}/events"
-        self._seen = 0
+        self.seen = 0
+        """The number of the last event."""
         self._failing_since: float | None = None
+        self._empty_since: float | None = None
 
     def silent(self) -> float:
         """Seconds from the first failure after the last line until now."""
@@ -108,12 +133,20 @@ class _Stream:
             self._failing_since = now
         return now - self._failing_since
 
+    def ended_empty(self) -> float:
+        """Seconds since streams end in order, and without an event."""
+        now = time.monotonic()
+        if self._empty_since is None:
+            self._empty_since = now
+        return now - self._empty_since
+
     def events(self) -> Iterator[Event]:
         """Those that were not seen yet, until the stream ends or breaks off."""
-        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(self._seen)}
+        headers = {"Accept": "text/event-stream", "Last-Event-ID": str(self.seen)}
         with self._controller.lines(self._path, headers, quiet=QUIET_SECONDS) as lines:
-            for found in parse(self._heard(lines), self._seen):
-                self._seen = found.seq
+            for found in parse(self._heard(lines), self.seen):
+                if found.seq > self.seen:
+                    self.seen, self._empty_since = found.seq, None
                 yield found
         self._failing_since = None  # it ended in order, perhaps without a line
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -12,12 +13,19 @@ from pydantic import BaseModel, ValidationError
 
 from leakrange.wire.answers import Answer, raise_problem
 from leakrange.wire.errors import InvalidInput, Unauthenticated, Unavailable, UpstreamFailed
+from leakrange.wire.received import ACCEPTED, Received
 
 __all__ = ["Http", "address", "read"]
 
 Schema = TypeVar("Schema", bound=BaseModel)
 SECONDS = 60.0
-"""How long an answer may take."""
+"""How long a server may be silent in the middle of an answer."""
+WHOLE_SECONDS = 600.0
+"""How long an answer may take that is no stream."""
+MAX_ANSWER = 2**30
+"""Bytes of an answer: results of the largest runs are some hundred million."""
+LONGEST_LINE = 2**24
+"""Bytes of a line of a stream."""
 
 
 def address(given: str) -> str:
@@ -61,7 +69,9 @@ class Http:
         self.url, self.operator_key, self.local, self.hint = address(url), operator_key, local, hint
         # uvicorn closes idle connections after 5 s: none is used that it may be closing.
         limits = httpx.Limits(keepalive_expiry=4.0)
-        self._client = httpx.Client(timeout=SECONDS, limits=limits, trust_env=not local)
+        self._client = httpx.Client(
+            timeout=SECONDS, limits=limits, trust_env=not local, headers={"Accept-Encoding": ACCEPTED}
+        )
         if operator_key is not None:  # readers may need a key as well
             self._client.headers["Authorization"] = f"Bearer {operator_key}"
 
@@ -98,22 +108,47 @@ class Http:
     def lines(self, path: str, headers: dict[str, str], *, quiet: float) -> Iterator[Iterator[str]]:
         """The lines of an answer as they come; `Unavailable` where ``quiet`` seconds pass without one."""
         timeout = httpx.Timeout(10.0, read=quiet)
+        asked = {**headers, "Accept-Encoding": "identity"}
         with (
             self._answering(),
-            self._client.stream("GET", self.url + path, headers=headers, timeout=timeout) as answer,
+            self._client.stream("GET", self.url + path, headers=asked, timeout=timeout) as answer,
         ):
             if not answer.is_success:
-                answer.read()
-                _raise(answer)
-            yield answer.iter_lines()
+                self._whole(answer)
+            if "content-encoding" in answer.headers:
+                raise UpstreamFailed(f"{self.url} packs a stream, which is not read")
+            yield self._lines(answer.iter_raw())
 
     def close(self) -> None:
         """Close all connections."""
         self._client.close()
 
     def _send(self, method: str, path: str, **options: Any) -> Answer:
-        with self._answering():
-            return _raise(self._client.request(method, self.url + path, **options))
+        with self._answering(), self._client.stream(method, self.url + path, **options) as answer:
+            return self._whole(answer)
+
+    def _whole(self, answer: httpx.Response) -> Answer:
+        """The answer; raises the problem that it is."""
+        received = Received(answer.headers.get("content-encoding"), MAX_ANSWER, self.url)
+        until = time.monotonic() + WHOLE_SECONDS
+        for piece in answer.iter_raw():
+            received.add(piece)
+            if time.monotonic() > until:
+                raise Unavailable(f"the answer from {self.url} takes longer than {WHOLE_SECONDS:.0f} s")
+        names = {name.lower(): value for name, value in answer.headers.items()}
+        found = Answer(answer.status_code, names, received.whole())
+        raise_problem(found)
+        return found
+
+    def _lines(self, pieces: Iterator[bytes]) -> Iterator[str]:
+        """The lines of a stream, whichever way they end. Raises `UpstreamFailed` for one that does not."""
+        begun = b""
+        for piece in pieces:
+            *whole, begun = (begun + piece).split(b"\n")
+            for line in whole:
+                yield line.removesuffix(b"\r").decode(errors="replace")
+            if len(begun) > LONGEST_LINE:
+                raise UpstreamFailed(f"a line of a stream from {self.url} does not end")
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
@@ -122,9 +157,3 @@ class Http:
         except httpx.RequestError as error:
             said = str(error) or type(error).__name__
             raise Unavailable(f"no answer from {self.url}: {said}", hint=self.hint) from error
-
-
-def _raise(answer: httpx.Response) -> Answer:
-    found = Answer(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, answer.content)
-    raise_problem(found)
-    return found

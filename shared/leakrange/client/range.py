@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import orjson
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from leakrange.client.administration import Keys, Limits, PolicyTable, RouteTable
 from leakrange.client.audits import Audits
@@ -18,9 +18,11 @@ from leakrange.client.model import Model
 from leakrange.client.runs import Runs
 from leakrange.wire.answers import Answer
 from leakrange.wire.catalogue import DataEntry, Entry, ModelEntry
-from leakrange.wire.errors import InvalidInput, Unavailable
+from leakrange.wire.errors import InvalidInput, Unavailable, UpstreamFailed
 
 __all__ = ["Range"]
+
+Entries = TypeVar("Entries")
 
 _DATA = TypeAdapter(dict[str, list[DataEntry]])
 _ENTRIES = TypeAdapter(dict[str, list[Entry]])
@@ -127,11 +129,11 @@ class Range:
 
     def models(self, count: int = 500) -> list[ModelEntry]:
         """The last models that the range has trained, newest first."""
-        return _MODELS.validate_json(self._get("/v1/models", limit=count).body)["models"]
+        return _listed(_MODELS, self._get("/v1/models", limit=count), "models")
 
     def data(self) -> list[DataEntry]:
         """Data sets that scenarios can name, and why one cannot be loaded."""
-        return _DATA.validate_json(self._get("/v1/data").body)["data"]
+        return _listed(_DATA, self._get("/v1/data"), "data")
 
     def attacks(self) -> list[Entry]:
         """Attacks that scenarios can name, each with its paper, equation and parameters."""
@@ -168,4 +170,14 @@ class Range:
         return self.controller.get(path, **parameters)
 
     def _entries(self, name: str) -> list[Entry]:
-        return _ENTRIES.validate_json(self._get(f"/v1/{name}").body)[name]
+        return _listed(_ENTRIES, self._get(f"/v1/{name}"), name)
+
+
+def _listed(schema: TypeAdapter[dict[str, list[Entries]]], answer: Answer, name: str) -> list[Entries]:
+    """What an answer lists under a name; raises `UpstreamFailed` where it is something else."""
+    try:
+        return schema.validate_json(answer.body)[name]
+    except (ValidationError, KeyError) as error:
+        raise UpstreamFailed(
+            f"the answer lists no {name}", hint="is this a range of the same version?"
+        ) from error

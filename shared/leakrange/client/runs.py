@@ -123,7 +123,7 @@ class Runs:
 
     def report(self, run: Run) -> str:
         """The report: one self-contained HTML page."""
-        return self._controller.get(_path(run, "report")).body.decode()
+        return self._controller.get(_path(run, "report")).body.decode(errors="replace")
 
     def compare(self, *runs: Run) -> Comparison:
         """Two to six runs with the first of them: how their scenarios differ, and the figures they share."""

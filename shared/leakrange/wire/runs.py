@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
-__all__ = ["Accepted", "Count", "RunList", "RunView", "State"]
+__all__ = ["Accepted", "Count", "RunId", "RunList", "RunView", "State"]
+
+RunId = Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9-]+$")]
+"""Clients make names of files of it."""
 
 State = Literal["queued", "running", "done", "failed", "cancelled"]
 """Of a run."""
@@ -23,7 +26,7 @@ class Count(BaseModel):
 class Accepted(BaseModel):
     """The answer to ``POST /v1/runs``."""
 
-    id: str
+    id: RunId
     name: str
     trials: int
     models: int
@@ -34,7 +37,7 @@ class RunView(BaseModel):
     """One run as a listing shows it. Times are ISO 8601 in UTC; ``jobs`` counts by kind. ``origin`` is the
     run whose scenario was taken for it, ``successors`` are those that took its own."""
 
-    id: str
+    id: RunId
     name: str
     state: State
     created: str
@@ -44,8 +47,8 @@ class RunView(BaseModel):
     error: str | None
     jobs: dict[str, Count]
     trials: Count
-    origin: str | None = None
-    successors: list[str] = []
+    origin: RunId | None = None
+    successors: list[RunId] = []
 
 
 class RunList(BaseModel):
