@@ -1,9 +1,15 @@
-"""What the command prints: results on standard output, everything that is about them on standard error."""
+"""What the command prints: results on standard output, everything that is about them on standard error.
+
+Much of it comes from others: names of models and runs, messages, errors. No such text reaches a terminal with
+characters that would steer it, hide other text or turn its order: they are shown as ``\\x1b`` or ``\\u202e``.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
+import unicodedata
 import webbrowser
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,32 +22,78 @@ from rich.text import Text
 
 from clients.cli.exits import CliError
 
-__all__ = ["note", "open_page", "out", "print_json", "print_table", "problem", "told"]
+__all__ = [
+    "note",
+    "open_page",
+    "plain",
+    "print_json",
+    "print_table",
+    "print_text",
+    "problem",
+    "say",
+    "screen",
+]
 
 # A pipe has no width: tables must not be folded for it.
-out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 240)
-told = Console(stderr=True, highlight=False, soft_wrap=True)
+_out = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 240)
+screen = Console(stderr=True, highlight=False, soft_wrap=True)
+"""For what is drawn again and again while something goes on. What it is given is `plain`."""
+_STEERING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of characters: controls, formats (which turn the order, or have no width), halves of characters,
+and separators of lines and paragraphs."""
+
+
+def plain(text: str, *, lines: bool = False) -> str:
+    """``text`` with every character shown that would steer a terminal; ends of ``lines``, and tabs, may
+    stay."""
+    kept = "\n\t" if lines else ""
+    return "".join(
+        each if each in kept or unicodedata.category(each) not in _STEERING else _shown(each) for each in text
+    )
+
+
+def _shown(character: str) -> str:
+    return ascii(character)[1:-1]
+
+
+def say(message: str) -> None:
+    """Print a line of the result."""
+    _out.print(Text(plain(message)))
 
 
 def note(message: str) -> None:
     """Print a message that is not the command's result."""
-    told.print(Text(message))
+    screen.print(Text(plain(message)))
+
+
+def print_text(text: str) -> None:
+    """Print a result that has a form of its own, such as CSV: into a file or a pipe as it is."""
+    sys.stdout.write(plain(text, lines=True) if sys.stdout.isatty() else text)
 
 
 def print_json(value: Any) -> None:
     """Print the result for programs: JSON on standard output, without colours."""
-    sys.stdout.write(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n")
+    written = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    # Within a string each of them may be written by its number, and nowhere else do they stand.
+    sys.stdout.write(re.sub(r"[^\n -~]", _numbered, written) + "\n")
+
+
+def _numbered(found: re.Match[str]) -> str:
+    if unicodedata.category(found[0]) not in _STEERING:
+        return found[0]
+    units = found[0].encode("utf-16-be")
+    return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty: str) -> None:
     """Print the result for people, or the message ``empty`` where there are no rows."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column, overflow="fold")
+        table.add_column(Text(plain(column)), overflow="fold")
     for row in rows:
-        table.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+        table.add_row(*(Text("" if cell is None else plain(str(cell))) for cell in row))
     if table.row_count:
-        out.print(table)
+        _out.print(table)
     else:
         note(empty)
 
@@ -49,10 +101,10 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, empty:
 def problem(error: CliError) -> None:
     """Print an error: its lines, what happened, and what to do."""
     for line in error.lines:
-        told.print(Text(line))
-    told.print(Text.assemble(("error: ", "bold red"), error.message))
+        note(line)
+    screen.print(Text.assemble(("error: ", "bold red"), plain(error.message)))
     if error.hint:
-        told.print(Text.assemble(("hint: ", "bold"), error.hint))
+        screen.print(Text.assemble(("hint: ", "bold"), plain(error.hint)))
 
 
 def open_page(path: Path) -> None:

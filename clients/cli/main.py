@@ -15,7 +15,7 @@ from clients.cli.commands.federation import federation
 from clients.cli.commands.load import load
 from clients.cli.commands.reproduce import reproduce
 from clients.cli.commands.trace import trace
-from clients.cli.console import out, problem
+from clients.cli.console import problem, say
 from clients.cli.exits import CliError, Exit, refusal, told
 from leakrange.wire.errors import LeakrangeError
 
@@ -57,7 +57,7 @@ app.command()(reproduce)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        out.print(leakrange.__version__)
+        say(leakrange.__version__)
         raise typer.Exit
 
 

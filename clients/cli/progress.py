@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from clients.cli.console import note, told
+from clients.cli.console import note, plain, screen
 from leakrange.client import Event, Range
 from leakrange.wire.errors import Unavailable
 from leakrange.wire.runs import Count, RunView
@@ -27,19 +27,19 @@ ASK_EVERY, LINE_EVERY = 0.5, 10.0
 
 def watch(place: Range, run: str) -> RunView:
     """Show the progress of ``run`` until it is finished; returns its last view."""
-    screen = _Bars() if told.is_terminal else _Lines()
+    shown = _Bars() if screen.is_terminal else _Lines()
     asked = 0.0
-    with screen:
+    with shown:
         for event in place.runs.follow(run):
-            screen.event(event)
+            shown.event(event)
             now = time.monotonic()
             if now - asked >= ASK_EVERY:
                 asked = now
                 # `follow` waits for a controller that restarts; until then the bars stand still.
                 with suppress(Unavailable):
-                    screen.view(place.runs.view(run))
+                    shown.view(place.runs.view(run))
         last = place.runs.view(run)
-        screen.view(last)
+        shown.view(last)
     return last
 
 
@@ -54,12 +54,12 @@ class _Bars:
 
     def __init__(self) -> None:
         self._progress = Progress(
-            TextColumn("{task.fields[label]:<15}"),
+            TextColumn("{task.fields[label]:<15}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[message]}", style="dim"),
-            console=told,
+            TextColumn("{task.fields[message]}", style="dim", markup=False),
+            console=screen,
         )
         self._bars: dict[str, TaskID] = {}
 
@@ -74,14 +74,14 @@ class _Bars:
         kind = str(event.data.get("kind", "trials" if event.kind.startswith("trial.") else ""))
         message = str(event.data.get("message", ""))
         if kind in self._bars and message:
-            self._progress.update(self._bars[kind], message=_short(message))
+            self._progress.update(self._bars[kind], message=_short(plain(message)))
 
     def view(self, view: RunView) -> None:
         for kind, count in _counts(view).items():
             if count.total == 0:
                 continue
             if kind not in self._bars:
-                label = LABELS.get(kind, kind)
+                label = LABELS.get(kind, plain(kind))
                 self._bars[kind] = self._progress.add_task("", label=label, message="", total=count.total)
             bar = self._bars[kind]
             finished = count.done + count.failed

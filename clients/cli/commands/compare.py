@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from clients.cli.connection import connect
-from clients.cli.console import note, out, print_json, print_table
+from clients.cli.console import note, print_json, print_table, print_text, say
 from clients.cli.options import AsJson, State, Url
 from leakrange.wire.comparison import Change, ComparedCell, Comparison, Standing
 
@@ -29,7 +28,7 @@ def compare(
         raise typer.BadParameter("name two runs or more, as 'leakrange runs' lists them")
     with connect(state, url) as place:
         if as_csv:
-            sys.stdout.write(place.runs.compare_table(*runs).decode())
+            print_text(place.runs.compare_table(*runs).decode(errors="replace"))
             return
         found = place.runs.compare(*runs)
     if as_json:
@@ -50,7 +49,7 @@ def _show(found: Comparison) -> None:
         ],
         empty="the scenarios do not differ",
     )
-    out.print()
+    say("")
     changes = [f"{letter} less {letters[0]}" for letter in letters[1:]]
     print_table(
         ("cell", "metric", *letters, *changes),

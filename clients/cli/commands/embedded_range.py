@@ -9,9 +9,10 @@ import httpx
 import typer
 from rich.live import Live
 from rich.table import Table
+from rich.text import Text
 
 from clients.cli.connection import state_folder
-from clients.cli.console import note, print_json, print_table, told
+from clients.cli.console import note, plain, print_json, print_table, screen
 from clients.cli.embedded.launcher import Settings, detach, ending, serve, stop
 from clients.cli.embedded.parties import check_variables
 from clients.cli.embedded.ports import DEFAULT_BASE, check_base
@@ -141,8 +142,10 @@ class _Display:
         first, self._record = self._record is None, record
         if not first or self._closed:
             return
-        if told.is_terminal:
-            self._live = Live(get_renderable=self._table, console=told, refresh_per_second=5, transient=True)
+        if screen.is_terminal:
+            self._live = Live(
+                get_renderable=self._table, console=screen, refresh_per_second=5, transient=True
+            )
             self._live.start()
         else:
             note(f"starting {len(record.parties)} parties")
@@ -158,7 +161,7 @@ class _Display:
         for entry in self._record.parties if self._record else ():
             colour = {"ready": "green", "starting": "yellow"}.get(entry.state, "dim")
             where = f"127.0.0.1:{entry.port}" if entry.port else ""
-            table.add_row(entry.name, f"[{colour}]{entry.state}[/]", where)
+            table.add_row(Text(plain(entry.name)), Text(plain(entry.state), colour), where)
         return table
 
 

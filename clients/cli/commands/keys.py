@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from clients.cli.connection import connect
-from clients.cli.console import note, out, print_json
+from clients.cli.console import note, print_json, say
 from clients.cli.exits import CliError, Exit
 from clients.cli.options import AsJson, State, Url
 from leakrange.registry import UnknownName
@@ -88,7 +88,7 @@ def create(
         f"key {name!r}: {budget} samples, policy {created.policy or 'none'}, {allowed} of "
         f"{', '.join(created.models or ['all models'])}; it is shown this once"
     )
-    out.print(created.key)
+    say(created.key)
 
 
 def _listed(option: str, given: list[str], mistake: Callable[[str], str | None]) -> list[str]:

@@ -13,7 +13,7 @@ import typer
 
 from clients.cli.commands.runs import accepted, to_its_end
 from clients.cli.connection import connect
-from clients.cli.console import note, out
+from clients.cli.console import note, print_text
 from clients.cli.exits import CliError, Exit
 from clients.cli.options import AsJson, State, Url
 from leakrange.client import Range
@@ -72,7 +72,7 @@ def load(
         _ask(place, run, _command(run, web, workers, expect))
         to_its_end(place, run, report, False, as_json)
         if not as_json:
-            out.print(place.runs.load_table(run, "text").decode(), highlight=False)
+            print_text(place.runs.load_table(run, "text").decode(errors="replace") + "\n")
         if picture is not None:
             picture.write_bytes(place.runs.load_picture(run))
         if table is not None:

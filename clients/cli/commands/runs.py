@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from clients.cli.connection import connect
-from clients.cli.console import note, open_page, out, print_json, print_table
+from clients.cli.console import note, open_page, print_json, print_table, say
 from clients.cli.exits import CliError, Exit
 from clients.cli.options import AsJson, Open, State, Url
 from clients.cli.progress import watch
@@ -49,7 +49,7 @@ def run(
             if as_json:
                 print_json(begun.model_dump(mode="json"))
             else:
-                out.print(begun.id)
+                say(begun.id)
             return
         to_its_end(place, begun.id, report, opened, as_json)
 
@@ -125,7 +125,7 @@ def report(
     """Write a run's report, one self-contained HTML page, and say where it is."""
     path = target or Path(f"leakrange-{run}.html")
     with connect(state, url) as place:
-        _write_report(place, run, path, opened, out.print)
+        _write_report(place, run, path, opened, say)
 
 
 def to_its_end(place: Range, run: str, report: Path | None, opened: bool, as_json: bool) -> None:
@@ -145,8 +145,8 @@ def to_its_end(place: Range, run: str, report: Path | None, opened: bool, as_jso
         note(f"run {run} is {view.state} after {_seconds(view.seconds)} s")
     if view.state != "cancelled" and (report is not None or opened):
         # With --json nothing but JSON goes to standard output.
-        say = note if as_json else out.print
-        _write_report(place, run, report or Path(f"leakrange-{run}.html"), opened, say)
+        tell = note if as_json else say
+        _write_report(place, run, report or Path(f"leakrange-{run}.html"), opened, tell)
     if view.state != "done":
         raise CliError(
             view.error or f"the run was {view.state}",
@@ -155,12 +155,12 @@ def to_its_end(place: Range, run: str, report: Path | None, opened: bool, as_jso
         )
 
 
-def _write_report(place: Range, run: str, path: Path, opened: bool, say: Callable[[str], None]) -> None:
+def _write_report(place: Range, run: str, path: Path, opened: bool, tell: Callable[[str], None]) -> None:
     page = place.runs.report(run)
     with room_in(path.parent):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(page, encoding="utf-8")
-    say(f"report: {path.resolve().as_uri()}")
+    tell(f"report: {path.resolve().as_uri()}")
     if opened:
         open_page(path)
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from clients.cli.connection import state_folder
-from clients.cli.console import out, print_json
+from clients.cli.console import print_json, say
 from clients.cli.exits import CliError, Exit
 from clients.cli.options import AsJson, State
 from clients.cli.traces import lines, read, trees
@@ -48,4 +48,4 @@ def trace(
         print_json([step.told() for step in found])
         return
     for line in lines(found, every=every):
-        out.print(line, markup=False)
+        say(line)

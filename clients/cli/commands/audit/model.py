@@ -11,7 +11,7 @@ import typer
 from clients.cli.commands.audit.options import Changed, Data, Labelled, Limit, Seed, Sensitive, Size, Tested
 from clients.cli.commands.audit.plans import planned
 from clients.cli.connection import connect
-from clients.cli.console import note, out, print_json
+from clients.cli.console import note, print_json, say
 from clients.cli.exits import CliError, Exit
 from clients.cli.options import AsJson, State, Url
 from leakrange.client.audits import AuditFailed
@@ -123,9 +123,9 @@ def _write(verdict: Verdict, path: Path) -> None:
 
 def _show(verdict: Verdict) -> None:
     subject = verdict.subject
-    out.print(f"{subject.name or 'model file'} (SHA-256 {subject.sha256[:12]}…): {verdict.conclusion}")
+    say(f"{subject.name or 'model file'} (SHA-256 {subject.sha256[:12]}…): {verdict.conclusion}")
     for finding in verdict.findings:
-        out.print(f"{finding.test}: {finding.conclusion}. {finding.meaning}")
+        say(f"{finding.test}: {finding.conclusion}. {finding.meaning}")
     note(verdict.confidence)
     for sentence in verdict.limits:
         note(f"- {sentence}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clients.cli.console import note, out
+from clients.cli.console import note, print_text
 from clients.cli.exits import CliError, Exit
 from leakrange.wire.disk import room_in
 
@@ -55,4 +55,4 @@ def write(found: Document, output: Path | None, page: Path | None) -> None:
             page.parent.mkdir(parents=True, exist_ok=True)
             page.write_text(html(found), encoding="utf-8")
         note(f"results: {page}")
-    out.print(markdown(found), markup=False, highlight=False, soft_wrap=True)
+    print_text(markdown(found) + "\n")
