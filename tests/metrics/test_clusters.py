@@ -201,6 +201,15 @@ def test_counts_are_obuchowskis(both: bool) -> None:
     assert freedom == pytest.approx(11 if both else welch)
 
 
+def test_what_people_have_in_common_on_both_sides_makes_an_auc_no_surer_than_samples_do() -> None:
+    """Whoever has high scores has them in both classes, which takes from the error of an AUC over people."""
+    rng, person = np.random.default_rng(9), np.repeat(np.arange(30), 6)
+    positive = np.arange(180) % 3 == 0
+    scores = 2.0 * rng.normal(size=30)[person] + rng.normal(size=180) + positive
+    assert obuchowski(scores, positive, person) < 0.5 * obuchowski(scores, positive, np.arange(180))
+    assert effective_counts(scores, positive, person)[:2] == (60.0, 120.0)
+
+
 def test_a_share_by_hand() -> None:
     """Three people with 2, 1 and 1 records; right are 1 of 2, 1 and 0: residuals 0, ½ and −½ by person, and
     4/2, 4/3 and 4/3 times as much where their records are left out."""
@@ -229,6 +238,9 @@ def test_pairs_by_hand() -> None:
     # Four people with 1 · 4/2 each, two pairs of 1 · 4/2 too often; · 3/4: less than one sample, which it is.
     assert 4 / ((4 - 2) * 2.0**2 * 3 / 4 / (4 / 3)) < 1.0
     assert share_of(right, twice)[1] == pytest.approx(left[1])
+    # Pairs of somebody with himself are so many samples, each of another.
+    alone = np.array([[0, 0], [1, 1], [2, 2], [3, 3]])
+    assert share_of(right, alone)[1] == pytest.approx(4 * left[1])
 
 
 def test_the_mean_of_a_few_people_has_their_degrees_of_freedom() -> None:

@@ -99,6 +99,44 @@ def test_the_excess_is_covered_over_people(each: int) -> None:
     assert each == 1 or naive / 120 < 0.85
 
 
+def placements(truth: NDArray[np.int64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What each sample adds to the AUC, of a sample variance, one by one."""
+    found = np.empty(len(truth))
+    for side, sign in ((1, 1.0), (0, -1.0)):
+        own, others = np.flatnonzero(truth == side), scores[truth != side]
+        shares = np.array(
+            [sign * ((scores[i] > others).mean() + 0.5 * (scores[i] == others).mean()) for i in own]
+        )
+        found[own] = (shares - shares.mean()) / np.sqrt(len(own) * (len(own) - 1))
+    return found
+
+
+def test_over_people_the_interval_is_that_of_both_areas_as_they_vary_together() -> None:
+    """Both scores share what is a person's own, and differ by sample: over people their difference varies
+    little. Their intervals are longer below than above, the one's more so than the other's."""
+    rng = np.random.default_rng(8)
+    person = np.repeat(np.arange(50), 6)
+    truth = (person % 3 == 0).astype(np.int64)
+    own, noise = rng.normal(size=50)[person], rng.normal(size=300)
+    first, second = own + 0.7 * noise + 2.4 * truth, own - 0.7 * noise + 0.9 * truth
+    areas = [measured(Ranking(each, truth, person))["auc"] for each in (first, second)]
+    (one, low, high), (other, least, most) = ((each.value, each.low, each.high) for each in areas)
+    assert low is not None
+    assert high is not None
+    assert least is not None
+    assert most is not None
+    parts = [placements(truth, each) for each in (first, second)]
+    apart, a, b = (np.bincount(person, each) for each in (parts[0] - parts[1], *parts))
+    paired = np.sqrt((apart**2).sum() / ((a**2).sum() + (b**2).sum()))
+    assert paired < 0.75
+    found = excess(beside((truth, first, second), person))
+    assert found is not None
+    assert (found.low, found.high) == (
+        pytest.approx(one - other - paired * np.hypot(one - low, most - other)),
+        pytest.approx(one - other + paired * np.hypot(high - one, other - least)),
+    )
+
+
 def test_of_several_classes_it_is_the_mean_over_them() -> None:
     rng = np.random.default_rng(7)
     truth = rng.permutation(np.repeat([0, 1, 2], [70, 20, 30]))

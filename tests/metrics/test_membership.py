@@ -60,6 +60,14 @@ def test_the_threshold_never_sees_the_half_that_is_reported(rng: np.random.Gener
     )  # chosen and reported on the same records it is above one half
 
 
+def test_who_decided_says_member_above_zero_alone() -> None:
+    members = np.array([True, True, True, False, False, False])
+    report = membership_report(np.array([2.0, 0.0, 0.1, -1.0, 0.0, 0.3]), members, decided=True)
+    assert report.guessed.tolist() == [True, False, True, False, False, True]
+    assert report.tested.all()
+    assert (report.precision, report.recall) == pytest.approx((2 / 3, 2 / 3))
+
+
 def test_a_thousandth_needs_a_thousand_others() -> None:
     # 2,000 others at 0, ..., 1,999, members above all but 2, all but 3 and all but 20 of them
     scores = np.concatenate([np.arange(2000.0), [1997.5, 1996.5, 1979.5, -1.0]])

@@ -113,6 +113,15 @@ def test_constant_attacks_neither_decide_nor_count() -> None:
     assert constant.strength < Reached(-0.4, spread([around(-0.4, 0.9)])).strength
 
 
+def test_all_attacks_decide_and_not_the_strongest_alone() -> None:
+    """One that goes less far may be certain, and one that hardly went anywhere may have been able to."""
+    far, near = Reached(0.3, spread([around(0.3, 0.4)])), Reached(0.1, spread([around(0.1, 0.05)]))
+    assert judge([far, near]).word == "leaks"
+    little, vague = Reached(0.05, spread([around(0.05, 0.04)])), Reached(0.02, spread([around(0.02, 0.2)]))
+    found = judge([little, vague], among=9)
+    assert (found.word, found.most) == ("unclear", pytest.approx(0.22))
+
+
 @pytest.mark.parametrize(("attacks", "seeds", "people"), [(1, 1, 60), (6, 1, 60), (4, 3, 200)])
 def test_where_nothing_leaks_it_is_said_to_in_one_of_twenty_runs_at_most(
     attacks: int, seeds: int, people: int
@@ -183,6 +192,17 @@ def test_copies_of_samples_tell_no_more_than_one() -> None:
         alone, rel=0.05
     )
     assert effective_count_of_mean(np.tile(scores, (5, 1)), np.tile(labels, 5)) > 4 * alone
+
+
+def test_a_mean_auc_of_a_few_people_has_their_degrees_of_freedom() -> None:
+    """Five like samples of each of twelve people say what one of each would, on eleven degrees of freedom."""
+    rng, labels = np.random.default_rng(4), np.repeat([0, 1, 2], 4)
+    scores = rng.normal(size=(12, 3)) + np.eye(3)[labels]
+    found = effective_count_of_mean(
+        np.repeat(scores, 5, axis=0), np.repeat(labels, 5), np.repeat(range(12), 5)
+    )
+    left = (Z / stats.t.ppf(0.975, 11)) ** 2
+    assert found == pytest.approx(effective_count_of_mean(scores, labels) * left)
 
 
 @pytest.mark.parametrize("classes", [2, 3])
