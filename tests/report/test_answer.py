@@ -231,6 +231,7 @@ def test_a_failed_seed_is_left_out_of_the_figures() -> None:
     ]
     one_seed = [trial for trial in found if trial.seed == SEEDS[0]]
     assert said(run(trials=spoiled)) == said(run(trials=one_seed))
+    assert any("There is one seed only" in caveat for caveat in caveats(find(run(trials=spoiled))))
 
 
 def test_a_defence_that_was_measured_on_some_providers_only_says_so() -> None:

@@ -11,6 +11,7 @@ from leakrange.attacks.kinds import kinds
 from leakrange.metrics import Estimate, Metric, metrics
 from leakrange.report.answer import sentences
 from leakrange.report.findings import Findings, Subject, find, gap
+from leakrange.report.glance import glance
 from leakrange.report.tiles import tiles
 from leakrange.scenario.results import TrialResult
 from tests.report.build import area, estimates, run
@@ -131,6 +132,10 @@ def test_a_metric_that_falls_with_leakage_is_read_the_other_way(monkeypatch: pyt
     assert row.attack == "near"
     assert (gap(row), findings.way(row)) == (pytest.approx(0.6), pytest.approx(0.6))
     assert "argmax stops the leak (at most 3.0\u00a0points beyond chance" in sentences(findings)[-1]
+    [rows] = glance(findings).values()
+    cell = rows[0].cells[0]
+    assert cell is not None
+    assert "distance 20.0\u00a0% (60.0\u00a0points below chance (80.0\u00a0%))" in cell.full
     [tile] = [tile for tile in tiles(findings) if tile.label == "Honest outputs leak"]
     assert tile.figure == "20.0\u00a0%"
     assert tile.beside.endswith(

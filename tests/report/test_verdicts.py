@@ -142,6 +142,18 @@ CASES: dict[str, tuple[list[TrialResult], str, str, str]] = {
         "may be luck. That is too uncertain: as much as 0.115 beyond chance may leak. More users would tell.",
         "Honest outputs: cannot tell", "plain",
     ),
+    "the one of two attacks that has learnt something": (
+        [trial(auc=area(0.552, 250, 260)), trial(attack="other", auc=0.5, constant=1.0)],
+        f"{LEAKS}{FROM}0.552 (95 % interval 0.502 to 0.601, 1 seed), 0.052 above the chance of 0.500.",
+        "Honest outputs leak", "bad",
+    ),
+    "a control that goes further than the attack": (
+        [trial(auc=area(0.52, 250, 260)), trial(attack="imputation", auc=area(0.8, 250, 260), control=1.0)],
+        f"{NONE}{FROM}0.520 (95 % interval 0.470 to 0.570, 1 seed), 0.020 above the chance of 0.500, which "
+        "may be luck. At most 0.070 beyond chance leaks to these attacks; a leak of 0.072 would have been "
+        "found 8 times in 10.",
+        "Honest outputs: no leak found", "good",
+    ),
 }  # fmt: skip
 
 
@@ -184,26 +196,42 @@ def test_a_defence_stops_a_leak_only_where_no_leak_is_found_under_it() -> None:
     assert shown["Weakest defence"] == ("rounded", "bad")
 
 
+def test_a_defence_weakens_a_leak_where_its_interval_ends_below_the_other() -> None:
+    """Of few records the intervals are longer towards one half: what counts is where the leak of .97 ends
+    below, and that of .87 above."""
+    trials = [trial(auc=area(0.97, 40, 40)), trial(defence="noise", auc=area(0.87, 40, 40))]
+    findings = find(run(trials=trials, models=[], ledger=[], scenario={}))
+    assert [effect.kind for effect in findings.effects()] == ["weakens"]
+
+
 def test_of_several_providers_the_one_that_leaks_most_is_told_and_the_others_are_counted() -> None:
-    areas = (area(0.6, 500, 480), area(0.7, 500, 480), area(0.57, 15, 25), area(0.5, 2000, 1900))
+    areas = (0.6, 500, 480), (0.7, 500, 480), (0.57, 15, 25), (0.5, 2000, 1900), (0.52, 250, 260)
     providers = [
-        trial(auc=auc).model_copy(update={"provider": f"bank-{number}"}) for number, auc in enumerate(areas)
+        trial(auc=area(*each)).model_copy(update={"provider": f"bank-{number}"})
+        for number, each in enumerate(areas)
     ]
-    for count, expected in (
+    for chosen, expected in (
         (
-            0,
+            providers[:4],
             "2 of 4 honest providers leak although nobody meant them to, most of all “bank-1” (it cannot be "
             "told of 1 and no leak was found at 1): ",
         ),
         (
-            1,
+            providers[1:4],
             "One of 3 honest providers leaks although nobody meant it to, “bank-1” (it cannot be told of 1 "
             "and no leak was found at 1): ",
         ),
-        (2, "Whether the honest provider “bank-2” leaks cannot be told (no leak was found at 1): "),
-        (3, "The honest provider “bank-3” leaks little: "),
+        (
+            providers[2:4],
+            "Whether the honest provider “bank-2” leaks cannot be told (no leak was found at 1): ",
+        ),
+        (providers[3:4], "The honest provider “bank-3” leaks little: "),
+        (
+            providers[3:],
+            "No leak was found at any of 2 honest providers, the most exposed of which is “bank-4”: ",
+        ),
     ):
-        findings = find(run(trials=providers[count:], models=[], ledger=[], scenario={}))
+        findings = find(run(trials=chosen, models=[], ledger=[], scenario={}))
         assert sentences(findings)[0].replace("\N{NO-BREAK SPACE}", " ").startswith(expected)
 
 
