@@ -140,6 +140,21 @@ def exactly_paid(
     )
 
 
+def exactly_counted(
+    case: Case, used: Mapping[str, int], answered: Answered, keys: int, models: int, bound: int
+) -> bool:
+    """Whether a limit, or the keys' accounts, have counted as ``used`` what the ``keys`` had ``answered``,
+    each in its own place, and all that ``bound`` allows: no more and no less."""
+    counted = sum(used.values())
+    right = case.full is None or counted == case.full(bound, keys, models)
+    if case.counted is None:
+        return right
+    expected = case.counted(answered)
+    if case.alike:  # groups have one account each
+        return right and counted == sum(expected.values()) and len(used) == -(-keys // 5)
+    return right and used == {name: units for name, units in expected.items() if units}
+
+
 async def spend(place: Place, case: Case, *, clients: int, keys: int, bound: int, seed: int = 0) -> Line:
     """Have ``clients`` ask at once under ``case`` until ``keys`` have nothing left, and compare."""
     storm = _Storm(place, case, bound, seed)
@@ -237,29 +252,19 @@ class _Storm:
             await asyncio.sleep(0.05)
         total = sum(self.answered.values())
         spent = {account["id"]: account["spent"] for account in accounts}
-        exact = exactly_paid(accounts, _by(self.answered, lambda key, *_: key), self.statuses)
-        counted = sum(spent.values())
-        if self.case.counted is not None:
-            used = (await self.admin("GET", f"/limits/{self.run}"))["used"]
-            expected = self.case.counted(self.answered)
-            counted = sum(used.values())
-            if self.case.alike:  # groups have one account each
-                exact &= counted == sum(expected.values()) and len(used) == -(-len(ids) // 5)
-            else:
-                exact &= used == {name: units for name, units in expected.items() if units}
-        bound = None
-        if self.case.full is not None:
-            bound = self.case.full(self.bound, len(ids), len(self.place.models))
-            exact &= counted == bound
+        paid = exactly_paid(accounts, _by(self.answered, lambda key, *_: key), self.statuses)
+        used = spent if self.case.limit is None else (await self.admin("GET", f"/limits/{self.run}"))["used"]
+        sizes = len(ids), len(self.place.models)
+        exact = paid and exactly_counted(self.case, used, self.answered, *sizes, self.bound)
         return Line(
             self.case.name,
             clients,
             len(ids),
             total,
             sum(spent.values()),
-            bound,
-            counted,
+            None if self.case.full is None else self.case.full(self.bound, *sizes),
+            sum(used.values()),
             self.statuses[429],
             sum(account["refunded"] for account in accounts),
-            bool(exact),
+            exact,
         )

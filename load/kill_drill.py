@@ -19,7 +19,7 @@ import platform
 import random
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import yaml
@@ -29,7 +29,7 @@ from leakrange.client.embedded import RangeRecord
 from leakrange.service.parties import SERVERS
 from load.embedded import PATIENCE, Range, embedded_range
 
-__all__ = ["main"]
+__all__ = ["main", "mistakes"]
 
 SAMPLES, CHUNK = 192, 4
 JOBS_PER_SEED = 2 + 3 * SAMPLES // CHUNK + 1
@@ -148,11 +148,24 @@ def drill(made: Drill, kills: int, seeds: int, dice: random.Random) -> list[str]
         )
     until(lambda: view()["state"] not in ("queued", "running"), "the end of the run")
     print(f"{time.monotonic() - begun:6.1f} s  the run is over")
-    return mistakes(made, view(), made.ask("GET", f"{runs}/{run}/results"), planned)
+    ledger = made.ask("GET", f"{runs}/{run}/results")["ledger"]
+    accounts = [made.ask("GET", f"{made.first.proxy}/admin/keys/{entry['name']}") for entry in ledger]
+    spent = sum(entry["spent"] for entry in ledger)
+    print(f"{len(ledger)} accounts, {spent} samples paid")
+    wrong = mistakes(view(), ledger, accounts, planned)
+    if made.record.launcher != made.first.launcher:
+        wrong.append("somebody has started the range again")
+    return wrong
 
 
-def mistakes(made: Drill, view: dict[str, Any], results: dict[str, Any], planned: int) -> list[str]:
-    """What is not as if nobody had been killed."""
+def mistakes(
+    view: Mapping[str, Any],
+    ledger: Sequence[Mapping[str, Any]],
+    accounts: Sequence[Mapping[str, Any]],
+    planned: int,
+) -> list[str]:
+    """What is not as if nobody had been killed, by the run's ``view``, the ``ledger`` of its report, and what
+    the proxy says of these accounts in the same order. ``planned`` jobs were to be done."""
     found = [] if view["state"] == "done" else [f"the run {view['state']}: {view['error']}"]
     for kind, count in view["jobs"].items():
         if (count["done"], count["failed"]) != (count["total"], 0):
@@ -160,15 +173,10 @@ def mistakes(made: Drill, view: dict[str, Any], results: dict[str, Any], planned
     total = sum(count["total"] for count in view["jobs"].values())
     if total != planned:
         found.append(f"{total} jobs, and {planned} were planned")
-    for entry in results["ledger"]:
-        account = made.ask("GET", f"{made.first.proxy}/admin/keys/{entry['name']}")
+    for entry, account in zip(ledger, accounts, strict=True):
         counts = (entry["spent"], entry["distinct"], account["spent"], account["reserved"])
         if counts != (SAMPLES, SAMPLES, SAMPLES, 0):
             found.append(f"{entry['name']}: spent, distinct, spent and reserved at the proxy are {counts}")
-    spent = sum(entry["spent"] for entry in results["ledger"])
-    print(f"{len(results['ledger'])} accounts, {spent} samples paid")
-    if made.record.launcher != made.first.launcher:
-        found.append("somebody has started the range again")
     return found
 
 

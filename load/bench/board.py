@@ -133,6 +133,11 @@ class Round:
     bytes: float
 
 
+def slow(full_speed: Round) -> bool:
+    """Whether the page takes too long until it is interactive, or a second until the server has answered."""
+    return full_speed.interactive >= LIMIT or full_speed.server >= 1000
+
+
 def main(arguments: list[str] | None = None) -> int:
     """1 where the page takes too long at full speed."""
     parser = argparse.ArgumentParser(prog="python -m load.bench.board", description=__doc__)
@@ -164,7 +169,7 @@ def main(arguments: list[str] | None = None) -> int:
             f"{each.chart:.0f} ms, interactive {each.interactive:.0f} ms, a click {each.click:.0f} ms; page "
             f"{each.page / 1000:.0f} kB, all {each.bytes / 1000:.0f} kB"
         )
-    return int(told[1].interactive >= LIMIT or told[1].server >= 1000)
+    return int(slow(told[1]))
 
 
 async def _stored(url: str, results: RunResults) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -99,7 +99,12 @@ def measure(data: str, samples: int) -> bool:
             f"{each.tolerance:.3g}; from SciPy's by {by:.1e} at most"
         )
     print(f"PSNR {decibels.mean():.2f} dB, SSIM {similar.mean():.4f}, matched {(right == 0).mean():.1%}")
-    return seconds[0] < LIMIT and max(apart) < CLOSE
+    return good(seconds[0], apart)
+
+
+def good(seconds: float, apart: Sequence[float]) -> bool:
+    """Whether R took less than `LIMIT`, and no inverse's is further ``apart`` from SciPy's than `CLOSE`."""
+    return seconds < LIMIT and max(apart) < CLOSE
 
 
 def main() -> None:
