@@ -142,6 +142,13 @@ CASES: dict[str, tuple[list[TrialResult], str, str, str]] = {
         "may be luck. That is too uncertain: as much as 0.115 beyond chance may leak. More users would tell.",
         "Honest outputs: cannot tell", "plain",
     ),
+    "a seed under which the attack learnt nothing": (
+        [trial(0, auc=area(0.75, 500, 480)), trial(1, auc=0.5, constant=1.0)],
+        f"{UNCLEAR}{FROM}0.625 (constant scores under 1 of 2 seeds), 0.125 above the chance of 0.500. It "
+        "gave everybody the same score under 1 of 2 seeds: it has learnt nothing, and nothing follows "
+        "from that.",
+        "Honest outputs: cannot tell", "plain",
+    ),
     "the one of two attacks that has learnt something": (
         [trial(auc=area(0.552, 250, 260)), trial(attack="other", auc=0.5, constant=1.0)],
         f"{LEAKS}{FROM}0.552 (95 % interval 0.502 to 0.601, 1 seed), 0.052 above the chance of 0.500.",

@@ -127,12 +127,19 @@ def certainty(findings: Findings, row: Summary, subject: Subject) -> str:
     """The interval of what leaked, over users and seeds: "95 % interval 0.690 to 0.778, 2 seeds"."""
     found = findings.spread(row, subject.metric)
     if findings.reached(row).constant:
-        return "constant scores"
+        return f"constant scores{_under(findings, row)}"
     if found is None:
         return "one seed, so no interval" if row.count == 1 else "no interval"
     percent = f"{SPACE}%" if subject.metric.unit == "share" else ""
     bounds = interval(found.within(), subject.metric.unit)
     return f"95 % interval {bounds}{percent}, {count(row.count, 'seed')}"
+
+
+def _under(findings: Findings, row: Summary) -> str:
+    """Under which part of the seeds an attack gave everybody the same score; "" where it is all of them."""
+    trials = findings.trials(row)
+    constant = sum("constant" in trial.metrics for trial in trials)
+    return "" if constant == len(trials) else f" under {constant} of {len(trials)} seeds"
 
 
 def _level(row: Summary, subject: Subject) -> str:
@@ -271,7 +278,10 @@ def _limits(findings: Findings, subject: Subject, row: Summary, verdict: Verdict
     if gap(row) is None:
         return ""
     if verdict.why == "constant":
-        return " It gave everybody the same score: it has learnt nothing, and nothing follows from that."
+        return (
+            f" It gave everybody the same score{_under(findings, row)}: it has learnt nothing, and nothing "
+            "follows from that."
+        )
     if verdict.why == "no interval":
         return " Nothing says how uncertain that is: more seeds would."
     if verdict.why == "seeds":
