@@ -12,6 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from leakrange.data import SPLITS
 from leakrange.data.splits import TEST_SHARE, connected, draw_members, draw_pool, first_of_each, partition
+from leakrange.wire.digests import digest
 from leakrange.wire.errors import InvalidInput
 
 TRAIN, VALIDATION, AUXILIARY, TEST = range(4)
@@ -43,6 +44,25 @@ def test_connected_samples_are_those_of_the_graph(n: int, people: int, seed: int
     found = connected(group, person)
     assert ((found[:, None] == found) == (expected[:, None] == expected)).all()
     assert set(found) == set(range(len(set(expected))))
+
+
+def test_what_a_seed_has_drawn_it_draws_again() -> None:
+    """A stored model is named by its seeds, not by what they drew: with other draws whoever reads that name
+    would take the wrong samples for its members."""
+    group = np.arange(200) // 2
+    split = partition(group, None, 0.1, 0.2, 3)
+    drawn = {
+        "split": split,
+        "limit": first_of_each(split, 20, 3),
+        "pool": draw_pool(split, group, 50, 3),
+        "members": draw_members(group[:60], 0.5, 3, rest=False),
+    }
+    assert {name: digest(each.tolist())[:12] for name, each in drawn.items()} == {
+        "split": "dea01fb8d57a",
+        "limit": "7913cd22386f",
+        "pool": "288242b30f2c",
+        "members": "dade693923a3",
+    }
 
 
 @given(GROUP_SIZES, SEEDS, st.floats(0, 0.4), st.floats(0, 0.4))

@@ -58,6 +58,16 @@ def test_every_device_has_its_turn_as_often_as_any_other() -> None:
     assert turns.max() < 300 + 5 * 14.5
 
 
+def test_turns_are_those_of_past_rounds() -> None:
+    own = rounds()
+    assert own.turns() == [0] * 20
+    past = [own.chosen()]
+    own.close([])
+    past.append(own.chosen())
+    own.close([])
+    assert own.turns() == [sum(device in each for each in past) for device in range(20)]
+
+
 def test_a_round_averages_what_it_accepts_and_counts_the_rest() -> None:
     own = rounds()
     entry = own.close(

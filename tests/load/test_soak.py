@@ -58,10 +58,11 @@ def test_neither_the_quarters_nor_the_line_may_grow(last: float, slope: float, f
 def test_failures_lost_processes_and_open_connections_are_told() -> None:
     flat = 90 + noise(40)
     soak = seen(flat)
-    soak.failures = {"HTTP 502: bad gateway": 2}
+    soak.answered, soak.failures = 0, {"HTTP 502: bad gateway": 2}
     soak.after = {"proxy": replace(IDLE["proxy"], sockets=37)}
     assert mistakes(soak) == [
         "2 requests failed: HTTP 502: bad gateway",
+        "no request was answered",
         "proxy had 35 open sockets before and has 37 after",
         "provider ended",
     ]

@@ -6,6 +6,7 @@ import pytest
 from scipy import stats
 
 from leakrange.metrics import OverSeeds
+from leakrange.scenario.gains import gain
 from leakrange.scenario.results import Summary, TrialResult
 from leakrange.scenario.summary import summarise
 
@@ -29,6 +30,11 @@ def test_mean_deviation_and_interval_over_seeds() -> None:
     assert found.deviation == pytest.approx(stats.tstd(values))
     assert found.interval == pytest.approx(stats.t.interval(0.95, 2, 0.91, stats.sem(values)))
     assert (row.count, row.mean("majority"), row.mean("auc")) == (3, 0.5, None)
+
+
+@pytest.mark.parametrize(("auc", "way"), [(0.75, 0.5), (0.5, 0.0), (0.31, 0.0), (1.0, 1.0)])
+def test_an_attack_goes_a_part_of_the_way_from_chance_to_the_best_or_none(auc: float, way: float) -> None:
+    assert gain(trial(0, None, metrics={"auc": {"value": auc}})) == pytest.approx(way)
 
 
 def test_one_seed_has_a_mean_alone() -> None:

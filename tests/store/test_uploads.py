@@ -99,6 +99,16 @@ def test_a_confidence_is_judged_as_what_users_get(
     assert uploaded.values == 10
 
 
+def test_every_attribute_has_probabilities_of_its_own(tmp_path: Path) -> None:
+    releases, identity = FolderStore(tmp_path), digest(["session of two attributes"])
+    logits = np.array([[2.0, 0.0, 1.0, 1.0, 3.0]], dtype=np.float32)
+    put_session(releases, identity, logits, [[0, 2]])
+    soft = read_uploads([identity], [{}], "logits", (2, 3), releases).soft
+    assert soft is not None
+    parts = (softmax(part, axis=1) for part in np.split(logits.astype(float), [2], axis=1))
+    np.testing.assert_allclose(soft, np.concatenate(list(parts), axis=1), atol=1e-6)
+
+
 def test_logits_between_0_and_1_are_logits(truth: NDArray[np.int64], plan: Plan, tmp_path: Path) -> None:
     logits = np.eye(10, dtype=np.float32)[truth]
     uploaded = received("none", logits, truth, plan, FolderStore(tmp_path))
