@@ -134,6 +134,9 @@ def test_the_schemas_take_every_overlay() -> None:
         ("base/networks.yaml", "podSelector: {}", "podSelecter: {}"),
         ("components/queues-redis/scaling.yaml", "maxReplicaCount", "maxReplicas"),
         ("components/queues-redis/scaling.yaml", "listName", "list"),
+        ("components/queues-redis/scaling.yaml", "  cooldownPeriod: 300\n", ""),
+        ("components/queues-redis/scaling.yaml", "listName: probe, ", ""),
+        ("components/queues-redis/scaling.yaml", 'listLength: "8"', "listLength: 8"),
     ],
 )
 def test_a_mistake_is_found(tmp_path: Path, file: str, right: str, wrong: str) -> None:
