@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from concurrent.futures import Future
 from pathlib import Path
 
 import orjson
@@ -14,6 +15,8 @@ import pytest
 
 from leakrange.campaign.command import main
 from leakrange.campaign.plan import read_plan
+from leakrange.campaign.work import Campaign, Hardware
+from leakrange.metrics import Estimate
 from leakrange.papers.cells import Cells
 from tests.embedded import alive, clean, leakrange, wait_for
 
@@ -83,9 +86,10 @@ def test_the_worthiest_comes_first_and_the_paper_has_fifty_epochs_on_utkface() -
 
 
 def test_a_dry_run_counts_what_is_left_and_begins_nothing(
-    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = tmp_path / "store"
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
     output = "5 trials, 5 to measure; 3 models to train, 6 epochs, 0.0 million samples\n"
     assert run(capsys, "--plan", plan, "--store", store, "--dry-run") == (0, output)
     first = read_plan(plan).pieces()[0]
@@ -98,6 +102,60 @@ def test_a_dry_run_counts_what_is_left_and_begins_nothing(
         ["membership.json", "membership.lock"],
     )
     assert "4 trials are left" in output
+    assert "1 processes of 1 threads on cpu\n" in output  # figures depend on how many threads there are
+    longer = {"paper": "membership", "table": [TABLE], "set": SETTINGS | {"epochs": 2000}, "seeds": 1}
+    _, output = run(capsys, "--plan", written(tmp_path, longer), "--store", tmp_path, "--dry-run")
+    assert "3 models to train, 6000 epochs, 0.6 million samples\n" in output  # 100 members of each
+
+
+def next_of(campaign: Campaign) -> list[str]:
+    """Everything that can be begun at once, by what it trains; trials have no name."""
+    begun = []
+    while (task := campaign._next()) is not None:
+        campaign._running[Future()] = task
+        begun.append("" if task.recipe is None else task.name)
+    return begun
+
+
+def test_a_model_waits_for_its_extractor_and_a_trial_for_its_models(tmp_path: Path) -> None:
+    pieces = read_plan(READY / "tappfl-cifar10.yaml").pieces()
+    campaign = Campaign(pieces, Cells(tmp_path), tmp_path / "campaign")
+    above = {name: each.extractor for name, each in campaign.untrained.items() if each.extractor is not None}
+    first = next_of(campaign)
+    assert above
+    assert set(first) == campaign.untrained.keys() - above.keys()
+    # One extractor is there: what stands on it can be begun, and nothing else.
+    campaign._running.clear()
+    ready = first.pop()
+    del campaign.untrained[ready]
+    assert set(next_of(campaign)) == {*first, *(name for name, each in above.items() if each == ready)}
+
+
+def test_what_needs_a_model_that_could_not_be_trained_is_given_up(plan: Path, tmp_path: Path) -> None:
+    """All five trials attack one target; the shadows of some are not trained in vain."""
+    pieces = read_plan(plan).pieces()
+    campaign = Campaign(pieces, Cells(tmp_path), tmp_path / "campaign")
+    target = pieces[0].plan.models[0].artifact
+    assert target in next_of(campaign)
+    campaign._running.clear()
+    campaign.failed[target] = "no memory"
+    assert next_of(campaign) == []
+
+
+def test_a_cell_names_the_hardware_that_made_it(tmp_path: Path, plan: Path) -> None:
+    """By its own name: torch calls every card "cuda"."""
+    cells, piece = Cells(tmp_path), read_plan(plan).pieces()[0]
+    campaign = Campaign([piece], cells, tmp_path / "campaign")
+    campaign.untrained.clear()
+    task = campaign._next()
+    assert task is not None
+    result = piece.planned.result.model_copy(
+        update={"state": "done", "metrics": {"auc": Estimate(value=0.7)}}
+    )
+    campaign._ended(task, result, Hardware("cuda", "NVIDIA H200", 1, 1), lambda _: None)
+    kept = cells.get(piece.cell)
+    assert kept is not None
+    assert (kept["auc"], kept["device"], campaign.left) == (0.7, "NVIDIA H200", {})
 
 
 @pytest.mark.parametrize(
