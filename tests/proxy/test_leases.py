@@ -6,7 +6,8 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
@@ -15,8 +16,9 @@ import pytest
 import redis
 from redis.asyncio import Redis
 
+from leakrange.wire.errors import BudgetExhausted
 from leakrange.wire.tensors import NPY, encode_npy
-from services.proxy.leases import LEASE, VALID_SECONDS, Leases
+from services.proxy.leases import FIRST_BLOCK, LARGEST_BLOCK, LEASE, VALID_SECONDS, Lease, Leases
 from services.proxy.pipe import Pipe
 from services.proxy.redis_client import PREFIX
 from services.proxy.script_runner import Script, ScriptRunner
@@ -224,6 +226,85 @@ async def test_a_lease_is_valid_from_when_it_was_asked_for(live: Range) -> None:
         await leases.close()
         await pipe.close()
     assert live.account()["spent"] == 5
+
+
+Charge = Callable[[int], Coroutine[Any, Any, Lease]]
+
+
+@asynccontextmanager
+async def leasing(live: Range, kind: type[ScriptRunner] = ScriptRunner) -> AsyncIterator[tuple[Charge, Any]]:
+    """Gives what charges so many samples of the key to the lease of a proxy, and the proxy's scripts; what is
+    held is given back in the end."""
+    pipe = Pipe(live.redis_url, 5)
+    scripts = kind(pipe)
+    leases = Leases(scripts, "a-proxy", 60)
+    async with Redis.from_url(live.redis_url) as store:
+
+        async def charge(samples: int) -> Lease:
+            return await leases.charge("key", (await store.get(PREFIX + "version")).decode(), samples)
+
+        yield charge, scripts
+    await leases.close()
+    await pipe.close()
+
+
+async def test_what_is_held_under_another_budget_is_not_spent(
+    live: Range, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy holds twelve of a hundred samples beside the five that it has used, and the operator leaves the
+    key ten in all."""
+    monkeypatch.setattr("services.proxy.leases.SETTLE_EVERY", 60.0)  # nothing is given back meanwhile
+    live.key(100, counting="leased")
+    async with leasing(live) as (charge, _):
+        assert (await charge(5)).free > 5
+        live.admin("PATCH", "/keys/key", {"budget": 10})
+        await charge(3)
+        with pytest.raises(BudgetExhausted):
+            await charge(3)
+    assert settled(live, 8)
+
+
+async def test_a_lease_takes_back_what_is_not_settled_yet(live: Range) -> None:
+    live.key(100, counting="leased")
+    async with leasing(live) as (charge, _):
+        lease = await charge(4)
+        assert lease.give(1)
+        await asyncio.to_thread(until, lambda: live.account()["spent"] == 3)
+        assert not lease.give(1)  # whoever counts it now is Redis
+    assert settled(live, 3)
+
+
+async def test_however_much_was_used_of_late_no_more_is_held_than_a_block(live: Range) -> None:
+    """What a proxy holds when it dies is lost to its key."""
+    live.key(None, counting="leased")
+    async with leasing(live) as (charge, _):
+        lease = await charge(10 * LARGEST_BLOCK)
+        await asyncio.to_thread(until, lambda: lease.block > FIRST_BLOCK)  # it is adapted to that
+        assert lease.block <= LARGEST_BLOCK
+        assert live.account()["held"] <= LARGEST_BLOCK
+
+
+async def test_a_lease_is_not_forgotten_while_somebody_waits_for_it(live: Range) -> None:
+    """It is given back, since it was idle; the answer of Redis takes until the next request has come."""
+    live.key(100, counting="leased")
+
+    class Slow(ScriptRunner):
+        given_back, goes_on = asyncio.Event(), asyncio.Event()
+
+        async def run(self, script: Script, *arguments: Any) -> Any:
+            if arguments[8] > 0:
+                self.given_back.set()
+                await self.goes_on.wait()
+            return await super().run(script, *arguments)
+
+    async with leasing(live, Slow) as (charge, scripts):
+        lease = await charge(5)
+        await scripts.given_back.wait()
+        waiting = asyncio.create_task(charge(6))
+        await asyncio.to_thread(until, lambda: lease.waiting)
+        scripts.goes_on.set()
+        assert await waiting is lease
+    assert settled(live, 11)
 
 
 def test_an_idempotency_key_is_counted_exactly(live: Range) -> None:
