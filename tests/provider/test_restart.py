@@ -130,6 +130,16 @@ def test_what_was_taken_in_is_decoded_by_the_version_that_took_it_in(
     assert intake(provider.client, "moved", "last")["scores"] not in (None, expected)
 
 
+def test_a_repeat_is_answered_for_the_version_that_took_it_in(
+    provider: Provider, digests: dict[str, str]
+) -> None:
+    provider.deploy("changed", digests["honest"]).raise_for_status()
+    first = upload(provider.client, "changed", OUTPUTS, "sent-again")
+    provider.deploy("changed", digests["other"]).raise_for_status()
+    assert upload(provider.client, "changed", OUTPUTS, "sent-again").json() == first.json()
+    assert upload(provider.client, "changed", OUTPUTS, "new").json()["version"] != first.json()["version"]
+
+
 async def test_nothing_is_decoded_before_the_operator_reads_it(
     models_dir: Path, digests: dict[str, str], tmp_path: Path, decoding: DecodingProcess
 ) -> None:
