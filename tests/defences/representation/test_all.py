@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
+from torch.nn.functional import cross_entropy
 
 from leakrange.data import Samples
 from leakrange.defences.extractor_training import finished
-from leakrange.defences.federated import Devices
+from leakrange.defences.federated import Devices, load_arrays
 from leakrange.defences.representation import representation_defences
 from leakrange.federation.in_process import States, one_round
 from leakrange.federation.rounds import Rounds
 from leakrange.federation.updates import Arrays
-from tests.defences.representation.conftest import recipe_of
+from tests.defences.representation.conftest import DATA, FEDERATION, link_of, recipe_of
 
 
 def after(name: str, points: Samples, rounds: int) -> tuple[Rounds, States, Devices]:
@@ -60,6 +62,32 @@ def test_pretraining_rounds_do_not_hide_and_the_first_after_them_does(points: Sa
             shared.append(update.shared)
     assert same(*sent[0])
     assert not same(*sent[1])
+
+
+def test_every_device_begins_with_nets_of_its_own(points: Samples) -> None:
+    devices = Devices(recipe_of("tappfl"), points)
+    assert same(devices._fresh(0), devices._fresh(0))
+    assert not same(devices._fresh(0), devices._fresh(1))
+
+
+def test_another_seed_deals_samples_to_other_devices(points: Samples) -> None:
+    link = link_of("tappfl")
+    first, again, other = (Devices(link.recipe(DATA, seed), points).parts for seed in (1, 1, 2))
+    assert all(np.array_equal(*parts) for parts in zip(first, again, strict=True))
+    assert not any(np.array_equal(*parts) for parts in zip(first, other, strict=True))
+
+
+def test_a_device_tells_its_losses_as_means_over_its_samples(points: Samples) -> None:
+    """In one batch of all of them, of which a larger one would have had room for more."""
+    devices = Devices(recipe_of("tappfl", batch=4096, federation=FEDERATION | {"local_epochs": 1}), points)
+    update, _ = devices.train(devices.initial(), {2: None}, 0)[2]
+    load_arrays(devices.extractor, devices.initial())
+    load_arrays(devices.game, devices._fresh(2))
+    own = devices.part(devices.parts[2])
+    with torch.no_grad():
+        fresh = devices.game.adversary(devices.extractor(own.samples))
+        loss = cross_entropy(fresh, own.private)
+    assert update.figures["adversary_loss"] == pytest.approx(float(loss), rel=1e-4)
 
 
 def test_adversaries_of_devices_are_judged_on_test_samples(points: Samples) -> None:
