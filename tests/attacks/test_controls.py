@@ -18,8 +18,8 @@ from leakrange.attacks.kinds.trial import Uploaded
 from leakrange.data import load
 from leakrange.data.resembling import NEAR_COPIES
 from leakrange.jobs.job import FitJob
-from leakrange.jobs.recipe import DataSpec, Subset
-from leakrange.metrics import Ranking, mean_auc
+from leakrange.jobs.recipe import Crowd, DataSpec, Subset
+from leakrange.metrics import Ranking, auc, mean_auc
 from leakrange.metrics.controls import BesideBlind, control_area
 from leakrange.metrics.estimate import Estimate
 from leakrange.wire.samples import SampleSpec
@@ -183,6 +183,38 @@ def test_records_of_one_person_do_not_give_each_other_away() -> None:
         ranking = Ranking(scores, members, person, fold)
         areas[name] = control_area(BesideBlind(ranking, ranking))
     assert areas["by person"] < 0.75 < areas["by record"]
+
+
+def test_the_better_of_two_classifiers_tells_records() -> None:
+    """Trees tell who is on either side of two lines, which no line does."""
+    rows = np.random.default_rng(10).normal(size=(400, 2)).astype(np.float32)
+    members = (rows[:, 0] > 0) ^ (rows[:, 1] > 0)
+    scores, _ = blind_scores(rows, members, np.arange(400))
+    assert auc(scores, members) > 0.9
+
+
+def test_of_two_classifiers_the_one_is_chosen_that_tells_people_whom_it_has_not_seen() -> None:
+    """Trees know by heart whoever has another record among their lessons; of strangers a line tells more."""
+    rng, person = np.random.default_rng(0), np.repeat(np.arange(120), 5)
+    traits = rng.normal(size=(120, 8))
+    members = (traits.sum(axis=1) + rng.normal(size=120) > 0)[person]
+    rows = (traits[person] + 0.05 * rng.normal(size=(600, 8))).astype(np.float32)
+    scores, _ = blind_scores(rows, members, person)
+    assert auc(scores, members) > 0.9
+
+
+def test_pictures_of_a_person_of_a_crowd_have_one_score() -> None:
+    crowd = Crowd(people=20, images=6, public=20, students=5, enrolled=5, held=3)
+    spec = DataSpec(name="synthpeople", size=16, count=4096, auxiliary=0.0, crowd=crowd)
+    evidence = Drawn(data=spec)
+    job = FitJob(attack="blind", evidence=evidence.model_dump(mode="json"))
+    found = kinds["blind"]().infer(attacks["blind"](), evidence, job, None)  # type: ignore[arg-type]
+    data = load(spec)
+    person = data.labels["person"][data.where("pool")]
+    for each in np.unique(person):
+        assert len(np.unique(found["scores"][person == each])) == 1
+        assert len(np.unique(found["group"][person == each])) == 1
+    assert len(np.unique(found["scores"])) > 10
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from pydantic import BaseModel
 
+from leakrange.attacks.attack import Inference
 from leakrange.attacks.kinds.cell import Needs
 from leakrange.attacks.kinds.kind import Releases
 from leakrange.attacks.kinds.panel import PANEL, held_out
@@ -144,6 +145,59 @@ def test_the_same_lessons_are_learned_once(store: FolderStore, releases: Release
         truth = data.labels["hand"][chosen]
         assert (found["predicted"] == truth).mean() > 0.85
     assert Counting.fits == 1
+
+
+class Noting(Probing):
+    """Keeps what it is to learn from, and learns nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lessons: list[tuple[Any, ...]] = []
+
+    def fit(self, *lessons: Any) -> Any:
+        self.lessons.append(lessons)
+        return {"nothing": np.zeros(1)}
+
+    def infer(self, _state: Any, draws: Any, classes: int, _spec: Any) -> Inference:
+        scores = np.full((len(draws[0]), classes), 1 / classes, dtype=np.float32)
+        return Inference(scores.argmax(axis=1), scores)
+
+
+STRANGERS = DataSpec(name="synthpeople", size=16, count=4096, auxiliary=0.05)
+"""Whose users are people of whom the attacker has no picture."""
+
+
+def test_every_draw_of_whole_people_is_a_lesson_and_others_are_learned_anew(
+    store: FolderStore, releases: Releases
+) -> None:
+    data = load(STRANGERS)
+    own = data.where("auxiliary")
+    drawn = np.random.default_rng(1).normal(size=(3, len(own), *data.spec.shape)).astype(np.float32)
+    names = [digest([name]) for name in ("first", "second", "third")]
+    for name, values in zip(names, drawn, strict=True):
+        put_array(store, f"{name}.npy", values)
+    attack = Noting()
+
+    def learn(lessons: list[str], seed: int) -> int:
+        evidence = Classified(
+            attribute="glasses",
+            span=Span(data=STRANGERS, split="auxiliary", start=0, stop=len(own)),
+            lessons=[lessons],
+            observed=[names[:1]],
+        )
+        job = FitJob(attack="probing", evidence=evidence.model_dump(mode="json"), seed=seed)
+        ProbingKind().infer(attack, evidence, job, releases)
+        return len(attack.lessons)
+
+    learned = [learn(names[:2], 2), learn(names[:2], 2), learn(names[:2], 3), learn(names[1:], 3)]
+    assert learned == [1, 1, 2, 3]
+    draws, labels, classes, _, seed, group = attack.lessons[0]
+    np.testing.assert_array_equal(draws, drawn[:2])
+    np.testing.assert_array_equal(labels, data.labels["glasses"][own])
+    assert (classes, seed, attack.lessons[1][4]) == (2, 2, 3)
+    person = data.labels["person"][own]
+    assert len(np.unique(person)) < len(own)
+    np.testing.assert_array_equal(group[:, None] == group, person[:, None] == person)
 
 
 def test_lessons_that_are_too_few_or_unequal_are_refused(store: FolderStore, releases: Releases) -> None:
