@@ -189,6 +189,22 @@ def test_a_server_that_is_down_for_a_moment_is_asked_again(
     assert "failed" not in fleet.states(job.identity())
 
 
+def test_a_postponed_job_keeps_its_order_until_it_ends(fleet: Fleet, upstream: tuple[Upstream, str]) -> None:
+    """Any message about it can then carry it out, whoever sends it again."""
+    app, url = upstream
+    app.statuses = [503]
+    job = probe_job(url, 48, 52)
+    order = ORDER.format(identity=job.identity())
+    fleet.redis.set(order, Order(job=job).model_dump_json())
+    fleet.deliver("probe", job.identity())
+    told = fleet.wait_for(job.identity(), "postponed").data
+    assert (told["seconds"], told["attempt"]) == (0.05, 1)  # no longer than was asked, and the setting says
+    assert fleet.redis.exists(order)
+    fleet.deliver("probe", job.identity())
+    assert fleet.end_of(job.identity()).state == "done"
+    assert not fleet.redis.exists(order)
+
+
 def test_an_older_delivery_is_carried_out_as_the_newest_order_says(
     fleet: Fleet, upstream: tuple[Upstream, str]
 ) -> None:

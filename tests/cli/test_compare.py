@@ -34,6 +34,7 @@ def test_it_prints_what_changed(chosen: list[str]) -> None:
     told = CliRunner().invoke(app, chosen)
     assert told.exit_code == 0, told.output
     assert "digits-regularized.rounded.inside.unaware.b1000.loop" in told.output
+    assert "B less A" in told.output
     [line] = [
         each
         for each in told.output.splitlines()

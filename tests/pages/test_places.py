@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import httpx
@@ -70,6 +71,16 @@ def test_a_spent_budget_shows_without_a_reload(browser: Browser, place: Place) -
         expect(row).to_contain_text("0 of 10")
         httpx.patch(f"{place.proxy}/admin/keys/live", headers=admin, json={"budget": 20}).raise_for_status()
         expect(row).to_contain_text("0 of 20")
+
+
+def test_keys_that_can_be_used_come_first_and_of_them_the_newest(place: Place) -> None:
+    admin = {"Authorization": f"Bearer {OPERATOR}"}
+    for name in ("older", "newer", "gone"):
+        body = {"name": name, "id": name, "budget": 1}
+        httpx.post(f"{place.proxy}/admin/keys", headers=admin, json=body).raise_for_status()
+    httpx.patch(f"{place.proxy}/admin/keys/gone", headers=admin, json={"revoked": True}).raise_for_status()
+    listed = re.findall(r'id="key-(\w+)"', httpx.get(f"{place.url}/keys/list").text)
+    assert [name for name in listed if name in ("older", "newer", "gone")] == ["newer", "older", "gone"]
 
 
 @pytest.mark.parametrize(
