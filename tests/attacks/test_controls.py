@@ -73,6 +73,31 @@ def test_a_decision_that_tells_the_attribute_is_known_to_the_control() -> None:
     assert found["imputation_auc"].value > 0.99
 
 
+def test_everybody_is_imputed_by_their_own_decision() -> None:
+    """Also where others before them have no known class."""
+    rng = np.random.default_rng(2)
+    labels = users(rng, of_label=0.0)
+    decided, hidden = labels["s"], np.where(np.arange(600) < 200, -1, labels["s"])
+    metrics = judge_guesses(
+        MadeUp(), registered(labels | {"s": hidden}, decided), logits(decided, rng)
+    ).metrics
+    assert metrics["imputation_auc"].value > 0.99
+
+
+def test_near_copies_of_a_user_do_not_tell_the_control_what_is_hidden() -> None:
+    """Ten recordings of each of sixty users, whose true class is theirs alone: one tells all of one."""
+    rng, who = np.random.default_rng(11), np.repeat(np.arange(60), 10)
+    hidden = rng.integers(0, 2, 60)[who]
+    labels = {"y": who, "s": hidden}
+    areas = {
+        name: judge_guesses(
+            MadeUp(), registered(labels | {NEAR_COPIES: group}, np.zeros(600, int)), logits(hidden, rng)
+        ).metrics["imputation_auc"]
+        for name, group in (("by user", who), ("by recording", np.arange(600)))
+    }
+    assert areas["by user"].value < 0.6 < 0.99 < areas["by recording"].value
+
+
 async def test_imputation_by_itself_reads_what_the_scenario_calls_public() -> None:
     rng = np.random.default_rng(3)
     labels = users(rng, of_label=0.0)

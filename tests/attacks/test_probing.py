@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from leakrange.attacks.probing import TOGETHER, Probing, ProbingParameters
+from leakrange.attacks.attack import Inference
+from leakrange.attacks.panel.learners import LogisticRegression
+from leakrange.attacks.panel.panel import Chosen, dealt
+from leakrange.attacks.panel.views import View
+from leakrange.attacks.probing import NET, TOGETHER, Probing, ProbingParameters, _held_out
 from leakrange.data import load
 from leakrange.jobs.recipe import DataSpec, NetSpec
 from leakrange.wire.errors import InvalidInput
@@ -74,6 +78,45 @@ def test_near_copies_of_held_out_samples_are_not_learned_from() -> None:
         scores = probing.infer(state, [observed], 3, VECTOR).scores
         losses.append(-np.log(np.maximum(scores[np.arange(200), labels(200, 2)], 1e-9)).mean())
     assert losses[0] < 1.5 < 2.0 < losses[1]
+
+
+def test_the_epoch_is_chosen_on_the_smallest_part_of_the_records_with_all_classes() -> None:
+    """Of a part of one class whoever always says that class would be the best."""
+    fold = np.repeat([0, 1, 2], [10, 30, 20])
+    labels = np.concatenate([np.zeros(10), np.resize([0, 1], 50)]).astype(np.int64)
+    np.testing.assert_array_equal(_held_out(fold, labels), fold == 2)
+
+
+@pytest.mark.parametrize(("others", "first"), [(0.9, "logistic regression"), (0.3, NET)])
+def test_the_net_is_compared_with_the_others_on_records_that_it_has_not_learned_from(
+    others: float, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other learner is as good as .6 on all records, and on these alone it is better or worse than the
+    net."""
+    truth = np.resize([0, 1], 100).astype(np.int64)
+    held = _held_out(dealt(truth, None, 5), truth)
+    draw = np.random.default_rng(6)
+
+    def shares(right: float) -> np.ndarray:
+        """Of an AUC of about so much."""
+        score = np.where(draw.random(100) < right, truth, 1 - truth) + 0.01 * draw.normal(size=100)
+        return np.stack([1 - score, score], axis=1).clip(0.01, 0.99)
+
+    class Fixed(Probing):
+        def infer(self, _state: object, draws: list[np.ndarray], _classes: int, _spec: object) -> Inference:
+            scores = net[held] if len(draws[0]) == held.sum() else net[:5]
+            return Inference(scores.argmax(axis=1), scores.astype(np.float32))
+
+    net, other = shares(0.75), np.where(held[:, None], shares(others), shares(0.6))
+    rows = draw.normal(size=(100, 6)).astype(np.float32)
+    state = {"weights": np.zeros((6, 2), np.float32), "bias": np.zeros(2)}
+    view = View.of("raw", rows)
+    chosen = Chosen(LogisticRegression, view, [state], np.log(other), False, 0.6, 1.0, np.zeros(2), 0.5)
+    monkeypatch.setattr("leakrange.attacks.probing.panel", lambda *_, **__: [chosen])
+    ranked = Fixed().panel({}, [rows[:5]], [rows], truth, 2, VECTOR, 5)
+    assert ranked["learner"][0] == first
+    assert len(ranked["truth"]) == len(ranked["ranks"]) == (held.sum() if first == NET else 100)
+    assert ranked["area"].tolist().index(0.6) == (first == NET)
 
 
 def test_several_draws_tell_more_than_one() -> None:

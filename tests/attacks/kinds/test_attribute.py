@@ -118,6 +118,28 @@ def test_evidence_that_does_not_fit_together_is_refused(
         given(releases, half_known, [[wide]], [[digest("nothing")]], 90)
 
 
+@pytest.mark.parametrize("sensitive", ["glasses", "identity"])
+def test_people_are_held_out_whole_unless_they_are_what_is_to_be_told(
+    sensitive: str, store: FolderStore, releases: Releases
+) -> None:
+    spec = DataSpec(name="synthfaces", size=16, count=300, auxiliary=0.5)
+    data = load(spec)
+    records = data.where("auxiliary")
+    identity = stored(store, np.zeros((len(records), 4)))
+    named = AttributeEvidence(
+        sensitive=sensitive,
+        auxiliary=[[identity]],
+        span=Span(data=spec, split="auxiliary", start=0, stop=len(records)),
+        observed=[[identity]],
+    )
+    job = FitJob(attack="attribute-inference", evidence=named.model_dump(mode="json"))
+    group = evidence_of(named, job, releases).auxiliary_group
+    assert group is not None
+    alike = data.labels["identity"][records] if sensitive == "glasses" else data.group[records]
+    np.testing.assert_array_equal(group[:, None] == group, alike[:, None] == alike)
+    assert (len(np.unique(alike)) < len(records)) == (sensitive == "glasses")
+
+
 def test_what_was_learnt_is_kept_where_it_is_wanted(store: FolderStore, releases: Releases) -> None:
     spec = DataSpec(name="digits", size=16, auxiliary=0.3)
     labels = load(spec).labels["parity"][load(spec).where("auxiliary")[:60]]
