@@ -26,7 +26,7 @@ from leakrange.wire.samples import SampleSpec
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["DefenceConfig", "Trained", "TrainedParameters"]
+__all__ = ["MAX_BYTES", "DefenceConfig", "Trained", "TrainedParameters"]
 
 MAX_BYTES = 512 * 2**20
 """Of an artifact: it may hold samples."""

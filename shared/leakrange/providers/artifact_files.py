@@ -158,7 +158,10 @@ def read_files(folder: Path, kind: Kind | None = None) -> ArtifactFiles:
     except (orjson.JSONDecodeError, ValidationError) as error:
         raise _damaged(folder / RECORD, f"it cannot be read: {_reason(error)}") from error
     except OSError as error:
-        raise _damaged(Path(error.filename or folder), f"it cannot be read: {error.strerror}") from error
+        # Files are opened from their folder, so that an error has the last part of the path alone.
+        name = Path(error.filename or folder).name
+        file = folder if name == folder.name else folder / name
+        raise _damaged(file, f"it cannot be read: {error.strerror}") from error
     for name, content in files.items():
         if hashlib.sha256(content).hexdigest() != record.files[name]:
             raise _damaged(folder / name, "it is not the one that its record names")
