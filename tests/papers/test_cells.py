@@ -199,6 +199,8 @@ def test_what_is_chosen_gives_a_cell_another_name() -> None:
             "hbc",
             "hbc-small",
             "hbc-short",
+            "hbc-one-seed",
+            "hbc-utkface",
             "faceleaks",
             "vicious",
             "vicious-long",

@@ -154,6 +154,17 @@ def test_beside_rivals_stands_who_chose_their_learning_rates(rates: str, tuned: 
     assert [line.labels[2] for line in search.lines[:2]] == ["learning rate 0.001", "learning rate 0.003"]
 
 
+def test_a_page_counts_a_trial_once_of_each_device(tmp_path: Path) -> None:
+    """Tables 1 and 4 have rows in common."""
+    cells, rows = Cells(tmp_path), [one("4:method=GAP"), one("1:set=motion,method=GAP"), one("4:method=PASS")]
+    for row, device in zip(rows[1:], ("NVIDIA H200", "cpu"), strict=True):
+        cells.put(PAPER.cell(PAPER.trial(row, 0)), {"mnag": 0.5, "device": device})
+    said = PAPER.document(rows, 1, cells, "").differences
+    assert [line for line in said if line.startswith("measured on")] == [
+        "measured on: NVIDIA H200 1 trials, cpu 1 trials"
+    ]
+
+
 def test_ablations_change_one_thing() -> None:
     assert defence("9:lambda=5")[1]["weights"] == {"useful": 5.0}
     assert defence("10:mu=0.05")[1]["weights"] == {"general": 0.05}

@@ -168,20 +168,22 @@ class Paper(ABC):
     def document(self, rows: Sequence[Row], seeds: int, cells: Cells, command: str) -> Document:
         """The page of those rows; what was not measured is left open."""
         measured: dict[Row, list[Cell]] = {}
+        devices: dict[str, str] = {}  # of each trial: two rows may share one
         for row in (each for shown in rows for each in (shown, *self.beside(shown))):
-            found = (
-                (seed, cells.get(self.cell(self.trial(row, seed)))) for seed in range(self.most(row, seeds))
-            )
-            measured[row] = self.read(
-                row, [cell | {"seed": seed} for seed, cell in found if cell is not None]
-            )
+            row_cells: list[Cell] = []
+            for seed in range(self.most(row, seeds)):
+                identity = self.cell(self.trial(row, seed))
+                if (cell := cells.get(identity)) is not None:
+                    row_cells.append(cell | {"seed": seed})
+                    devices[str(identity)] = str(cell.get("device", "cpu"))
+            measured[row] = self.read(row, row_cells)
         sections = [
             self._section(table, [row for row in rows if row.table == table], measured)
             for table in self.tables
             if any(row.table == table for row in rows)
         ]
         sections += self.conclusions(measured)
-        differences = [*self.differences(measured), *_elsewhere(measured)]
+        differences = [*self.differences(measured), *_elsewhere(devices.values())]
         return Document(self.title, command, self.about, differences, sections)
 
     def _section(self, table: str, rows: Sequence[Row], measured: Measured) -> Section:
@@ -217,12 +219,12 @@ class Paper(ABC):
         return Column(row.figures.get(name), ours, self.decimals, NOT_MEASURABLE if too_few else MISSING)
 
 
-def _elsewhere(measured: Measured) -> list[str]:
+def _elsewhere(devices: Iterable[str]) -> list[str]:
     """On which devices trials were measured, where it was not on a CPU alone: a GPU rounds otherwise."""
-    devices = Counter(str(cell.get("device", "cpu")) for cells in measured.values() for cell in cells)
-    if not devices.keys() - {"cpu"}:
+    counted = Counter(devices)
+    if not counted.keys() - {"cpu"}:
         return []
-    return ["measured on: " + ", ".join(f"{name} {count:,} trials" for name, count in devices.most_common())]
+    return ["measured on: " + ", ".join(f"{name} {count:,} trials" for name, count in counted.most_common())]
 
 
 @lru_cache(maxsize=16)
