@@ -36,8 +36,9 @@ DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "po
 BUSY_TIMEOUT_MS = 30_000
 DISK_FULL = "53100"
 """PostgreSQL's error code for a full disk."""
-NOT_NOW = ("57P01", "57P02", "57P03")
-"""PostgreSQL's error codes of a server that shuts down, has crashed, or is only starting."""
+NOT_NOW = ("57P01", "57P02", "57P03", "08001", "08003", "08006")
+"""PostgreSQL's error codes of a server that shuts down, has crashed, or is only starting, and the driver's of
+a connection that was cut while it was made or used."""
 WAIT_FOR = 3.0
 """Seconds for which a server that does not answer is asked again, before it is `DatabaseAway`."""
 T = TypeVar("T")
