@@ -82,7 +82,7 @@ unit: $(TEST_READY) $(FEDERATION_READY)
 	LEAKRANGE_FEDERATION_PYTHON="$(abspath $(FEDERATION_VENV))/bin/python" $(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
 test-slow: $(TEST_READY) $(FEDERATION_READY)
-	LEAKRANGE_FEDERATION_PYTHON="$(abspath $(FEDERATION_VENV))/bin/python" $(BIN)/pytest -m slow --timeout 0 $(PYTEST_ARGS)
+	LEAKRANGE_FEDERATION_PYTHON="$(abspath $(FEDERATION_VENV))/bin/python" $(BIN)/pytest -m slow --timeout 0 -o faulthandler_timeout=0 $(PYTEST_ARGS)
 
 mutants: $(TEST_READY)
 	$(BIN)/python -m tests.mutants

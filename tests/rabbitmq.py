@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import shutil
 import signal
@@ -10,17 +9,16 @@ import socket
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from kombu import Connection
 
+from leakrange.service.parent import die_with
+
 SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 """What the packages of Debian and Ubuntu install. The one on the path wants to be another user."""
-
-
-def _die_with_parent() -> None:
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
 
 
 def _free_port() -> int:
@@ -74,7 +72,7 @@ class RabbitMQ:
                 stdout=output,
                 stderr=output,
                 start_new_session=True,
-                preexec_fn=_die_with_parent,
+                preexec_fn=partial(die_with, os.getpid()),  # its environment is not ours
             )
         self._processes.append(process)
         return process

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
 __all__ = ["RANGE", "group", "pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
 
@@ -59,7 +60,24 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFil
 
 
 class _Groups(LoadFileScheduling):
-    """Work in groups instead of files."""
+    """Work in groups instead of files; and each test is begun once, whatever processes die."""
+
+    def schedule(self) -> None:
+        super().schedule()
+        for node in self.nodes:
+            # In the place of one that died, too: none begins a test before it has another.
+            self._reschedule(node)
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Leave to others what the process had not begun. What it died of, if it did, would end them as well;
+        and who is given nothing but ended tests waits for ever."""
+        groups = self.assigned_work[node]
+        waiting = [(tests, test) for tests in groups.values() for test, ended in tests.items() if not ended]
+        for tests, test in waiting[:1]:
+            tests[test] = True
+        self.assigned_work[node] = {name: tests for name, tests in groups.items() if not all(tests.values())}
+        super().remove_node(node)
+        return waiting[0][1] if waiting else None
 
     def _split_scope(self, nodeid: str) -> str:
         return group(nodeid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,11 +11,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.embedded import wait_for
 from tests.mutants import Mutant, mutants
 from tests.sharing_out import FIRST, RANGE, group
 
@@ -88,6 +91,140 @@ def test_what_is_skipped_elsewhere_fails_in_ci(
     for reason in failed:
         assert f"what it needs: {reason}" in said
     assert (f"{len(skipped)} skipped" in said) if skipped else (" skipped" not in said.splitlines()[-1])
+
+
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml")]
+"""With the settings of this repository."""
+STANDING = """
+import json
+import os
+from pathlib import Path
+import psutil
+
+def test_standing(embedded_range, redis_url, databases):
+    databases.postgres()
+    above = [os.getpid(), embedded_range.record.launcher, databases._server.get_pid()]
+    below = [each.pid for pid in above for each in psutil.Process(pid).children(recursive=True)]
+    Path("pids").write_text(json.dumps(above + below))
+    os.rename("pids", "standing")
+    Path("never").open().read()
+"""
+
+
+@pytest.mark.timeout(900)
+def test_whatever_a_killed_process_had_started_ends_with_it(tmp_path: Path) -> None:
+    """The others go on meanwhile: here the one that started it stands still."""
+    (tmp_path / "test_standing.py").write_text(STANDING)
+    fixtures = "databases, embedded_range, redis_url"
+    (tmp_path / "conftest.py").write_text(f"from tests.conftest import {fixtures}\n")
+    os.mkfifo(tmp_path / "never")
+    with (tmp_path / "output").open("wb") as output:
+        started = psutil.Popen(
+            [*PYTEST, "-n1", "--basetemp=made", "."],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        there = tmp_path / "standing"
+        wait_for(
+            lambda: there.exists() or started.poll() is not None, "a range, a Redis and a PostgreSQL", 600
+        )
+        assert there.exists(), (tmp_path / "output").read_text()
+        killed, *standing = [psutil.Process(pid) for pid in json.loads(there.read_text())]
+        names = [process.name() for process in standing]
+        assert names.count("valkey-server") >= 2
+        assert names.count("postgres") > 3
+        assert sum("services.attacker" in process.cmdline() for process in standing) >= 2
+        started.suspend()
+        killed.kill()
+        wait_for(lambda: not any(map(_runs, standing)), "all of them to be gone", 15)
+    finally:
+        started.kill()
+        started.wait()
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+LATE = """
+def test_failing(): assert False
+
+def test_passing(): pass
+
+def test_endless():
+    while True:
+        pass
+
+def test_passing_too(): pass
+"""
+REPORTING = """
+import time
+import pytest
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    if item.name == "test_failing" and call.when == "call":
+        time.sleep(2)
+    return (yield)
+"""
+
+
+def test_a_limit_of_time_fails_the_test_that_passes_it_and_no_other(tmp_path: Path) -> None:
+    """Not even where telling what failed takes longer: raised there, it would end the session."""
+    (tmp_path / "test_late.py").write_text(LATE)
+    (tmp_path / "conftest.py").write_text(REPORTING)
+    done = _tests_of(tmp_path, "--timeout=1")
+    assert "2 failed, 2 passed" in done.stdout, done.stdout
+
+
+HANGING = """
+import time
+import pytest
+
+@pytest.fixture
+def hanging():
+    time.sleep(1000)
+
+def test_before(): pass
+
+def test_hanging(hanging): pass
+
+def test_behind(): pass
+"""
+
+
+SHARED_OUT = """
+from pathlib import Path
+from tests import sharing_out
+from tests.sharing_out import pytest_xdist_make_scheduler
+
+sharing_out.ROOT = Path(__file__).parent
+"""
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_what_hangs_outside_of_a_test_ends_its_process_and_no_other_test(
+    processes: int, tmp_path: Path
+) -> None:
+    (tmp_path / "conftest.py").write_text(SHARED_OUT)
+    (tmp_path / "test_hanging.py").write_text(HANGING)
+    for name in "axyz":  # before it, and behind
+        (tmp_path / f"test_{name}.py").write_text("def test_passing(): pass\n")
+    shared_out = [f"-n{processes}", "--dist=loadfile", "--no-loadscope-reorder"]
+    done = _tests_of(tmp_path, "--rootdir=.", *shared_out, "-o", "faulthandler_timeout=2")
+    assert "1 failed, 6 passed" in done.stdout, done.stdout
+    assert "in hanging" in done.stderr
+
+
+def _tests_of(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    around = os.environ | {"PYTHONPATH": str(ROOT)}
+    return subprocess.run([*PYTEST, *options, "."], cwd=folder, env=around, capture_output=True, text=True)
 
 
 def test_one_process_has_all_tests_that_use_the_range(request: pytest.FixtureRequest) -> None:
