@@ -23,6 +23,7 @@ from tests.collecting import pytest_collection
 from tests.databases import Databases
 from tests.embedded import EmbeddedRange
 from tests.guardian import guarded
+from tests.patience import patience, pytest_runtest_setup
 from tests.sharing_out import pytest_collection_modifyitems, pytest_xdist_make_scheduler
 from tests.unskipped import pytest_make_collect_report, pytest_runtest_makereport
 
@@ -31,6 +32,7 @@ __all__ = [
     "pytest_collection_modifyitems",
     "pytest_make_collect_report",
     "pytest_runtest_makereport",
+    "pytest_runtest_setup",
     "pytest_xdist_make_scheduler",
 ]
 
@@ -72,7 +74,7 @@ def start_redis(
                 stderr=subprocess.STDOUT,
                 preexec_fn=partial(die_with, os.getpid()),  # it writes its title over its environment
             )
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + patience(10)
         with redis.Redis(port=chosen, socket_timeout=1) as client:
             while process.poll() is None and time.monotonic() < deadline:
                 try:

@@ -7,7 +7,6 @@ import io
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from clients.cli.embedded.state import StateFolder
 from clients.cli.main import main
 from leakrange.client.embedded import RangeRecord
 from leakrange.service.parties import FLEET_REDIS, RedisUser
+from tests.patience import until
 
 __all__ = ["COMMAND", "Done", "EmbeddedRange", "alive", "clean", "leakrange", "wait_for"]
 
@@ -73,11 +73,8 @@ def alive(pid: int) -> bool:
 
 
 def wait_for(condition: Callable[[], bool], what: str, seconds: float = 180.0) -> None:
-    """Return as soon as ``condition`` holds; fail after ``seconds``."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, f"not within {seconds:.0f} s: {what}"
-        time.sleep(0.05)
+    """Return as soon as ``condition`` holds; fail after ``seconds``, or more on a busy machine."""
+    until(condition, seconds, what)
 
 
 class EmbeddedRange:

@@ -16,6 +16,7 @@ import pytest
 from kombu import Connection
 
 from leakrange.service.parent import die_with
+from tests.patience import patience
 
 SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
 """What the packages of Debian and Ubuntu install. The one on the path wants to be another user."""
@@ -81,7 +82,7 @@ class RabbitMQ:
         """Start it, and wait until it takes connections."""
         self._run("epmd", "-port", str(self._mapper), "-address", "127.0.0.1")
         server = self._run(str(SERVER))
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + patience(120)
         while server.poll() is None and time.monotonic() < deadline:
             try:
                 with Connection(self.url, connect_timeout=5) as connection:

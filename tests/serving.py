@@ -18,6 +18,7 @@ import uvicorn
 
 from leakrange.service.serving import configuration
 from leakrange.service.settings import ServiceSettings
+from tests.patience import patience
 
 
 class _Server(uvicorn.Server):
@@ -54,7 +55,7 @@ def serving(app: Any, settings: ServiceSettings | None = None) -> Iterator[str]:
     server = _Server(app, settings)
     thread = threading.Thread(target=server.main, args=(listener,), daemon=True)
     thread.start()
-    server.ready.wait(timeout=30)
+    server.ready.wait(timeout=patience(30))
     if not server.started:
         listener.close()
         raise RuntimeError("the server did not start") from server.failure
@@ -89,7 +90,7 @@ def proxy_process(
     )
     made = Killable(process)
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + patience(60)
         url = f"http://127.0.0.1:{port}"
         while True:
             assert process.poll() is None, made.kill()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import psutil
 import pytest
 import torch
@@ -19,6 +22,7 @@ from hypothesis import strategies as st
 
 from tests.embedded import wait_for
 from tests.mutants import Mutant, mutants
+from tests.patience import pytest_runtest_setup, until
 from tests.sharing_out import FIRST, RANGE, group
 
 ROOT = Path(__file__).parents[1]
@@ -220,6 +224,30 @@ def test_what_hangs_outside_of_a_test_ends_its_process_and_no_other_test(
     done = _tests_of(tmp_path, "--rootdir=.", *shared_out, "-o", "faulthandler_timeout=2")
     assert "1 failed, 6 passed" in done.stdout, done.stdout
     assert "in hanging" in done.stderr
+
+
+def test_limits_grow_with_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    cores = os.cpu_count() or 1
+    for load, seconds in [(0, 1), (cores, 1), (3 * cores, 3)]:
+        monkeypatch.setattr(os, "getloadavg", lambda load=load: (load, 0, 0))
+        begun = time.monotonic()
+        with pytest.raises(AssertionError, match="a miracle"):
+            until(lambda: False, 0.2, "a miracle")
+        assert time.monotonic() - begun >= 0.2 * seconds
+    assert until(lambda: time.monotonic() - begun > 1, 0.5)
+
+
+@pytest.mark.parametrize("ask", [httpx.Client, httpx.AsyncClient, httpx.get, httpx.request, httpx.stream])
+def test_requests_that_state_no_limit_have_one_that_grows(
+    ask: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def limit() -> httpx.Timeout:
+        return httpx.Timeout(inspect.signature(ask).parameters["timeout"].default)
+
+    assert limit().read >= 20
+    monkeypatch.setattr(os, "getloadavg", lambda: (3 * (os.cpu_count() or 1), 0, 0))
+    pytest_runtest_setup()
+    assert limit() == httpx.Timeout(60)
 
 
 def _tests_of(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:

@@ -9,8 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,22 +23,12 @@ from leakrange.jobs.recipe import DataSpec
 from leakrange.store.files import FolderStore
 from leakrange.wire.digests import digest
 from services.controller.range.fleet import Fleet as ControllersSide
+from tests.patience import until
 
 FACES = DataSpec(name="synthfaces", size=16, count=800)
 """Drawn in a moment, by a worker that has imported little."""
 FLEET_SECRET = "0123456789abcdef-fleet-of-the-tests"
 T = TypeVar("T")
-
-
-def until(condition: Callable[[], T | bool | None], seconds: float = 30.0, what: str = "") -> T:
-    """The first true value of ``condition``; fails after ``seconds``."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        value = condition()
-        if value:
-            return value  # type: ignore[return-value]
-        time.sleep(0.02)
-    raise AssertionError(f"not within {seconds} s: {what or condition}")
 
 
 def probe_job(url: str, start: int, stop: int, **changes: Any) -> ProbeJob:

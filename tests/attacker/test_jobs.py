@@ -34,9 +34,9 @@ from tests.attacker.fleet import (
     fleet_on,
     has_torch,
     probe_job,
-    until,
 )
 from tests.attacker.upstream import Upstream, answers
+from tests.patience import until
 from tests.serving import serving
 
 RETRIES = 3

@@ -23,8 +23,9 @@ from leakrange.wire.keys import api_key
 from leakrange.wire.transport import AiohttpTransport
 from services.proxy.main import proxy
 from services.proxy.settings import ProxySettings
-from tests.attacker.fleet import FACES, FLEET_SECRET, Fleet, Worker, children, fleet_on, probe_job, until
+from tests.attacker.fleet import FACES, FLEET_SECRET, Fleet, Worker, children, fleet_on, probe_job
 from tests.attacker.upstream import Upstream, answers
+from tests.patience import until
 from tests.serving import proxy_process, serving
 
 OPERATOR = "0123456789abcdef-operator-of-the-tests"

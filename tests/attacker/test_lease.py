@@ -6,7 +6,7 @@ import redis
 
 from leakrange.jobs.job import CANCEL, LEASE
 from services.attacker.lease import leased
-from tests.attacker.fleet import until
+from tests.patience import until
 
 NAME = LEASE.format(identity="an-identity")
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import httpx
 
-from tests.attacker.fleet import fleet_on, probe_job, until
+from tests.attacker.fleet import fleet_on, probe_job
 from tests.attacker.upstream import Upstream
+from tests.patience import until
 from tests.proxy.servers import serve
 
 KEY = "0123456789abcdef-metrics-of-the-tests"

@@ -13,8 +13,9 @@ from leakrange.jobs.job import FitJob
 from services.attacker.settings import FleetSettings
 from services.controller.range import fleet as controllers
 from services.controller.range.fleet import Fleet as ControllersSide
-from tests.attacker.fleet import Fleet, fleet_on, probe_job, until
+from tests.attacker.fleet import Fleet, fleet_on, probe_job
 from tests.attacker.upstream import Upstream
+from tests.patience import until
 from tests.rabbitmq import RabbitMQ
 from tests.serving import serving
 

@@ -17,7 +17,8 @@ from leakrange.defences.chain import DefenceChain
 from leakrange.jobs.job import TrainJob
 from leakrange.jobs.recipe import NetSpec, Schedule, TrainingRecipe
 from leakrange.providers.artifact_files import read_files
-from tests.attacker.fleet import FACES, Fleet, Worker, alive, children, fleet_on, has_torch, until
+from tests.attacker.fleet import FACES, Fleet, Worker, alive, children, fleet_on, has_torch
+from tests.patience import until
 
 
 @pytest.fixture(scope="module")

@@ -19,9 +19,9 @@ from leakrange.store.migrate import upgrade
 from services.controller.metrics import Standing
 from services.controller.range.fleet import Fleet
 from services.controller.settings import ControllerSettings
-from tests.attacker.fleet import until
 from tests.conftest import start_redis
 from tests.controller.conftest import TRIALS, Api, problem, serve
+from tests.patience import until
 
 KEY = "0123456789abcdef-metrics-of-the-tests"
 

@@ -15,9 +15,10 @@ from leakrange.jobs.job import LEASE
 from leakrange.wire.tensors import encode_npy
 from services.proxy.main import proxy
 from services.proxy.settings import ProxySettings
-from tests.attacker.fleet import Fleet, probe_job, until
+from tests.attacker.fleet import Fleet, probe_job
 from tests.attacker.upstream import Upstream
 from tests.faults.clock import ClockedRedis, clocked_redis
+from tests.patience import until
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem, values
 from tests.proxy.servers import Gate, StubProvider, clean
 from tests.serving import serving

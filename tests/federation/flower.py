@@ -7,10 +7,10 @@ import os
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ import pytest
 
 from leakrange.defences.outcome import TrainedDefence
 from leakrange.jobs.recipe import TrainingRecipe
+from tests import patience
 
 __all__ = [
     "ROOT",
@@ -139,11 +140,7 @@ def started(folder: Path, *arguments: str, module: str = "services.federation") 
         running.kill()
 
 
-def until(condition: Callable[[], bool], seconds: float = 600.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
+until = partial(patience.until, seconds=600.0)
 
 
 def free_ports(count: int) -> list[int]:

@@ -25,6 +25,7 @@ from leakrange.wire.errors import InvalidArtifact
 from services.provider.decoding import DecodingProcess
 from services.provider.main import create_provider
 from services.provider.store import Store, StoredUpload
+from tests.patience import patience, until
 from tests.provider.conftest import KEY, OPERATOR, Provider, settings_for
 from tests.provider.test_intake import OUTPUTS, intake, upload
 from tests.provider.test_native import problem
@@ -273,10 +274,7 @@ def processes() -> dict[int, tuple[int, int, str]]:
 
 
 def wait_for_end(pid: int) -> None:
-    deadline = time.monotonic() + 60
-    while pid in processes():
-        assert time.monotonic() < deadline, f"process {pid} goes on"
-        time.sleep(0.05)
+    until(lambda: pid not in processes(), 60, f"process {pid} goes on")
 
 
 @contextmanager
@@ -296,7 +294,7 @@ def process(models_dir: Path, state_dir: Path) -> Iterator[tuple[str, subprocess
     )
     url = f"http://127.0.0.1:{port}"
     try:
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + patience(120)
         while True:
             try:
                 httpx.get(f"{url}/readyz").raise_for_status()

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from leakrange.allocator import ALLOCATOR
 from leakrange.wire.tensors import NPY, decode_npy, encode_npy
 from services.provider.generation import COUNT, Generation
+from tests.patience import patience
 from tests.provider.conftest import KEY, OPERATOR, Provider
 from tests.provider.tiny import CLASSES
 
@@ -52,7 +53,7 @@ def workers(models_dir: Path, state_dir: Path, count: int) -> Iterator[str]:
     )
     url = f"http://127.0.0.1:{port}"
     try:
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + patience(90)
         while len(numbers(url)) < count:
             assert process.poll() is None
             assert time.monotonic() < deadline

@@ -7,10 +7,10 @@ import itertools
 import random
 import socket
 import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import aiohttp
@@ -19,17 +19,12 @@ import pytest
 
 from leakrange.wire.tensors import JSON, NPY, encode_npy
 from services.proxy.main import proxy
+from tests import patience
 from tests.proxy.conftest import OPERATOR, Range, pictures, problem, settings
 from tests.proxy.servers import Gate, serve
 from tests.serving import proxy_process
 
-
-def until(true: Callable[[], Any], seconds: float = 10.0) -> None:
-    """Wait for a condition."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "it did not come true"
-        time.sleep(0.01)
+until = partial(patience.until, seconds=10.0)
 
 
 def test_answers_tell_the_budget_and_refusals_cost_nothing(live: Range) -> None:

@@ -16,6 +16,8 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
+from tests.patience import patience, until
+
 STARTUP_FAILURE = 3
 
 
@@ -43,9 +45,9 @@ class Several:
     def pids(self, count: int, without: int = 0) -> set[int]:
         """Ask until so many workers have answered."""
         seen: set[int] = set()
-        until = time.monotonic() + 30
+        deadline = time.monotonic() + patience(30)
         while len(seen) < count:
-            assert time.monotonic() < until, seen
+            assert time.monotonic() < deadline, seen
             try:
                 seen.add(self.pid())
             except httpx.TransportError:  # the connection was one of a worker that was just killed
@@ -65,10 +67,10 @@ def several(workers: int) -> Iterator[Several]:
         process = start(port, workers, gate.getsockname()[1])
         made = Several(process, port, gate)
         try:
-            until = time.monotonic() + 30
+            deadline = time.monotonic() + patience(30)
             while True:
                 assert process.poll() is None, made.ends()
-                assert time.monotonic() < until
+                assert time.monotonic() < deadline
                 try:
                     made.pid()
                     break
@@ -89,10 +91,7 @@ def alive(pid: int) -> bool:
 
 
 def until_gone(pids: set[int]) -> None:
-    until = time.monotonic() + 30
-    while any(map(alive, pids)):
-        assert time.monotonic() < until
-        time.sleep(0.01)
+    until(lambda: not any(map(alive, pids)))
 
 
 def test_all_workers_answer_and_metrics_tell_of_all() -> None:
@@ -149,9 +148,9 @@ def test_sigterm_lets_workers_finish_what_they_answer() -> None:
 
 def refused(tested: Several) -> None:
     """Wait until no worker takes a connection."""
-    until = time.monotonic() + 30
+    deadline = time.monotonic() + patience(30)
     while True:
-        assert time.monotonic() < until
+        assert time.monotonic() < deadline
         try:
             tested.pid()
         except httpx.ConnectError:
