@@ -1,6 +1,7 @@
 """How the test files are shared out among processes: which stay together, and which go first.
 
-All files that use the session's range go to one process, so that there is one range, and no test meets a
+All files that use the session's range go to two processes, each with a range of its own: those of
+tests/range, which take most of the time, and the others. So there are two ranges at most, and no test meets a
 party that another has killed. Files that take long go before the others: nobody waits for one at the end.
 
 Hooks of pytest; `tests/conftest.py` passes them on.
@@ -16,12 +17,12 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
-__all__ = ["RANGE", "group", "pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
+__all__ = ["RANGES", "group", "pytest_collection_modifyitems", "pytest_xdist_make_scheduler"]
 
 ROOT = Path(__file__).parents[1]
-RANGE = "the range"
+RANGES = ("the range of tests/range", "the range of all others")
 FIRST = (
-    RANGE,
+    *RANGES,
     "tests/attacker/test_kills.py",
     "tests/federation/test_simulation.py",
     "tests/attacker/test_training.py",
@@ -37,15 +38,16 @@ FIRST = (
 
 
 def group(nodeid: str) -> str:
-    """What a test must share its process with: its file, or all that use the range."""
+    """What a test must share its process with: its file, or others that use the range."""
     return _group(nodeid.partition("::")[0])
 
 
 @cache
 def _group(path: str) -> str:
     file = ROOT / path
-    uses = path.startswith("tests/range/") or "embedded_range: " in file.read_text(encoding="utf-8")
-    return RANGE if uses else path
+    if path.startswith("tests/range/"):
+        return RANGES[0]
+    return RANGES[1] if "embedded_range: " in file.read_text(encoding="utf-8") else path
 
 
 @pytest.hookimpl(trylast=True)  # after pytest has put together what shares a fixture

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from tests.embedded import wait_for
 from tests.mutants import Mutant, mutants
 from tests.patience import pytest_runtest_setup, until
-from tests.sharing_out import FIRST, RANGE, group
+from tests.sharing_out import FIRST, RANGES, group
 
 ROOT = Path(__file__).parents[1]
 TESTS = """
@@ -255,7 +255,7 @@ def _tests_of(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*PYTEST, *options, "."], cwd=folder, env=around, capture_output=True, text=True)
 
 
-def test_one_process_has_all_tests_that_use_the_range(request: pytest.FixtureRequest) -> None:
+def test_two_processes_have_all_tests_that_use_the_range(request: pytest.FixtureRequest) -> None:
     assert astray(request.session.items) == []
     items = {
         name: SimpleNamespace(nodeid=f"tests/{name}::test", fixturenames=fixtures)
@@ -269,9 +269,9 @@ def test_one_process_has_all_tests_that_use_the_range(request: pytest.FixtureReq
 
 
 def astray(items: Iterable[Any]) -> list[str]:
-    """Those that use the range, and would run in another process than its other tests."""
+    """Those that use the range, and would run in a third process."""
     using = (item.nodeid for item in items if "embedded_range" in item.fixturenames)
-    return [nodeid for nodeid in using if group(nodeid) != RANGE]
+    return [nodeid for nodeid in using if group(nodeid) not in RANGES]
 
 
 def test_every_mutant_can_be_made_and_its_test_is_there(tmp_path: Path) -> None:
@@ -291,4 +291,4 @@ def test_what_takes_longest_is_there_and_goes_first(request: pytest.FixtureReque
     begun = list(dict.fromkeys(group(item.nodeid) for item in request.session.items))
     longest = [name for name in FIRST if name in begun]
     assert begun[: len(longest)] == longest
-    assert not [name for name in FIRST if name != RANGE and not (ROOT / name).is_file()]
+    assert not [name for name in FIRST if name not in RANGES and not (ROOT / name).is_file()]
