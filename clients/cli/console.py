@@ -46,9 +46,10 @@ and separators of lines and paragraphs."""
 def plain(text: str, *, lines: bool = False) -> str:
     """``text`` with every character shown that would steer a terminal; ends of ``lines``, and tabs, may
     stay."""
-    kept = "\n\t" if lines else ""
+    allowed = "\n\t" if lines else ""
     return "".join(
-        each if each in kept or unicodedata.category(each) not in _STEERING else _shown(each) for each in text
+        each if each in allowed or unicodedata.category(each) not in _STEERING else _shown(each)
+        for each in text
     )
 
 

@@ -165,17 +165,17 @@ def test_no_command_lets_others_steer_the_terminal(
     if as_json:
         command.append("--json")
     done: Result = CliRunner().invoke(app, command, env=hostile)
-    said = done.stdout + done.stderr + str(done.exception or "")
-    if "No such option" in said:
+    output = done.stdout + done.stderr + str(done.exception or "")
+    if "No such option" in output:
         assert as_json
         return
-    told = _told(done)
-    assert steers(told) == set()
+    printed = _printed(done)
+    assert steers(printed) == set()
     if not as_json:
-        assert "hint: run it" not in told.splitlines()
+        assert "hint: run it" not in printed.splitlines()
 
 
-def _told(done: Result) -> str:
+def _printed(done: Result) -> str:
     """All that it printed, an error as the command prints it."""
     if done.exception is None or isinstance(done.exception, SystemExit):
         return done.stdout + done.stderr

@@ -220,8 +220,8 @@ def test_a_run_whose_streams_end_again_and_again_is_given_up(
         if scope["type"] == "http":
             asked += 1
             await send({"type": "http.response.start", "status": 200, "headers": []})
-            said = again if asked < 40 else (LAST,)  # whoever still asks then would ask for ever
-            body = "".join(f"{line}\n" for event in said for line in lines(event)).encode()
+            sent = again if asked < 40 else (LAST,)  # whoever still asks then would ask for ever
+            body = "".join(f"{line}\n" for event in sent for line in lines(event)).encode()
             await send({"type": "http.response.body", "body": body})
 
     endless = pytest.raises(UpstreamFailed, match="has no end")
@@ -229,8 +229,8 @@ def test_a_run_whose_streams_end_again_and_again_is_given_up(
         list(follow(controller, "run"))
 
 
-@pytest.mark.parametrize(("encoding", "said"), [("gzip", "longer than"), ("br", "not read")])
-def test_a_packed_answer_is_bounded(monkeypatch: pytest.MonkeyPatch, encoding: str, said: str) -> None:
+@pytest.mark.parametrize(("encoding", "reason"), [("gzip", "longer than"), ("br", "not read")])
+def test_a_packed_answer_is_bounded(monkeypatch: pytest.MonkeyPatch, encoding: str, reason: str) -> None:
     monkeypatch.setattr(http, "MAX_ANSWER", 2**20)
     packed = gzip.compress(bytes(300 * 2**20))
 
@@ -243,7 +243,7 @@ def test_a_packed_answer_is_bounded(monkeypatch: pytest.MonkeyPatch, encoding: s
     with serve(packing) as url, closing(at(url)) as controller:
         tracemalloc.start()
         try:
-            with pytest.raises(UpstreamFailed, match=said):
+            with pytest.raises(UpstreamFailed, match=reason):
                 controller.get("/v1/runs")
             assert tracemalloc.get_traced_memory()[1] < 16 * 2**20
         finally:

@@ -374,7 +374,7 @@ def bomb(size: int, *, layers: int = 1) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("encoding", "layers", "said"),
+    ("encoding", "layers", "reason"),
     [
         ("gzip", 1, "longer than"),
         ("gzip, gzip", 2, "not read"),
@@ -383,7 +383,7 @@ def bomb(size: int, *, layers: int = 1) -> bytes:
     ],
 )
 async def test_a_small_answer_that_unpacks_to_a_large_one_takes_no_memory(
-    transport: Transport, monkeypatch: pytest.MonkeyPatch, encoding: str, layers: int, said: str
+    transport: Transport, monkeypatch: pytest.MonkeyPatch, encoding: str, layers: int, reason: str
 ) -> None:
     monkeypatch.setattr(transports, "MAX_ANSWER", 2**20)
     packed = bomb(300 * 2**20, layers=layers)
@@ -391,7 +391,7 @@ async def test_a_small_answer_that_unpacks_to_a_large_one_takes_no_memory(
     head = f"HTTP/1.1 200 OK\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(packed)}\r\n\r\n"
     tracemalloc.start()
     try:
-        with pytest.raises(UpstreamFailed, match=said):
+        with pytest.raises(UpstreamFailed, match=reason):
             await talk(transport, head.encode() + packed)
         assert tracemalloc.get_traced_memory()[1] < 16 * 2**20
     finally:

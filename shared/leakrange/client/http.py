@@ -136,9 +136,9 @@ class Http:
             if time.monotonic() > until:
                 raise Unavailable(f"the answer from {self.url} takes longer than {WHOLE_SECONDS:.0f} s")
         names = {name.lower(): value for name, value in answer.headers.items()}
-        found = Answer(answer.status_code, names, received.whole())
-        raise_problem(found)
-        return found
+        whole = Answer(answer.status_code, names, received.whole())
+        raise_problem(whole)
+        return whole
 
     def _lines(self, pieces: Iterator[bytes]) -> Iterator[str]:
         """The lines of a stream, whichever way they end. Raises `UpstreamFailed` for one that does not."""
