@@ -24,19 +24,19 @@ from services.controller.audits.endpoints import router as audits
 from services.controller.audits.service import AuditService
 from services.controller.catalogue.endpoints import router as catalogue
 from services.controller.comparisons.endpoints import router as comparisons
-from services.controller.comparisons.service import ComparisonService
 from services.controller.live.service import LiveService
+from services.controller.load.endpoints import figures
 from services.controller.load.endpoints import router as load
 from services.controller.load.service import LoadService
 from services.controller.metrics import Standing
 from services.controller.obfuscators import router as obfuscators
 from services.controller.pages import add_pages
-from services.controller.pages.visitors import Reader
 from services.controller.range.fleet import Fleet
 from services.controller.range.news import News
 from services.controller.range.parties import Parties
 from services.controller.range.served_models import ModelKeeper
 from services.controller.range.supervisor import Supervisor
+from services.controller.reading.process import ReadingProcess
 from services.controller.runs.endpoints import router as runs
 from services.controller.runs.service import RunService
 from services.controller.scenarios.endpoints import router as scenarios
@@ -45,7 +45,7 @@ from services.controller.settings import ControllerSettings
 from services.controller.victim.endpoints import router as victim_api
 from services.controller.victim.service import VictimService
 from services.controller.views.endpoints import router as views
-from services.controller.views.service import ViewService
+from services.controller.visitors import Reader
 
 log = structlog.get_logger("services.controller")
 
@@ -75,8 +75,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
         supervisor = Supervisor(settings, database, news, parties)
         app.state.runs = service = RunService(database, parties.releases, news, supervisor)
         app.state.scenarios = ScenarioService(database)
-        app.state.views = views_of_runs = ViewService(service)
-        app.state.comparisons = ComparisonService(views_of_runs)
+        app.state.reading = reading = ReadingProcess(settings)
         app.state.live = live = LiveService(database, news)
         app.state.load = LoadService(database, parties.releases, supervisor)
         app.state.audits = examiner = AuditService(
@@ -94,6 +93,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
         finally:
             service.close()
             live.close()
+            await reading.stop()
             await supervisor.stop()
             await examiner.stop()
             await victim.stop()
@@ -115,7 +115,18 @@ def controller(settings: ControllerSettings) -> FastAPI:
     )
     app.state.settings = settings
     app.state.database = database
-    for router in (runs, views, load, audits, catalogue, obfuscators, scenarios, comparisons, victim_api):
+    for router in (
+        runs,
+        views,
+        load,
+        figures,
+        audits,
+        catalogue,
+        obfuscators,
+        scenarios,
+        comparisons,
+        victim_api,
+    ):
         app.include_router(router, dependencies=[Reader])
     add_pages(app)
     return app

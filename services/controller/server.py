@@ -3,6 +3,7 @@ close."""
 
 from __future__ import annotations
 
+import gc
 import socket
 
 import uvicorn
@@ -18,6 +19,14 @@ class ControllerServer(uvicorn.Server):
     def __init__(self, app: FastAPI, settings: ControllerSettings) -> None:
         super().__init__(configuration(app, settings, grace=5))
         self._app = app
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Overrides uvicorn's method."""
+        await super().startup(sockets)
+        # A collection looks at everything there is, and stops all threads meanwhile: with the states of large
+        # runs for a quarter of a second, and four times while one of them is read.
+        gc.freeze()
+        gc.set_threshold(100_000, 50, 100)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Overrides uvicorn's method."""

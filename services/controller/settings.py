@@ -45,6 +45,9 @@ class ControllerSettings(ServiceSettings):
     try_samples: Annotated[int, Field(ge=0)] = 3000
     """Samples that all visitors together may have released in a day (UTC) to try what leaks; each try takes
     one for each provider and defence of its run."""
+    reading_memory: Annotated[int, Field(ge=2**28)] = 3 * 2**30
+    """Bytes of data of the process that reads what runs found: reports, boards, comparisons, files. One that
+    needs more is ended."""
     attempts: int = 20
     """How often a party that does not answer is tried: 20 times are more than a minute, in which it may
     restart, even on a busy machine.

@@ -20,8 +20,8 @@ from leakrange.client import Range
 from leakrange.wire.errors import Unauthenticated
 from services.controller.main import controller
 from services.controller.pages.login import Guesses
-from services.controller.pages.visitors import Operating
 from services.controller.settings import ControllerSettings
+from services.controller.visitors import Operating
 from tests.controller.conftest import OPERATOR, SCENARIO, serve
 from tests.pages.conftest import opened
 from tests.pages.furnished import Place

@@ -47,6 +47,7 @@ CHOSEN = OBSERVED | {
     "allowed_hosts",
     "withdraw_after",
     "try_samples",
+    "reading_memory",
     "migrate",
     "train_threads",
     "workers",

@@ -1,12 +1,14 @@
 """``/v1/data``, ``/v1/models``, ``/v1/attacks``, ``/v1/behaviours``, ``/v1/defences`` and the scenario
-language's schema.
+language's schema. What is looked up in registries is made in threads.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+import orjson
+from fastapi import APIRouter, Query, Request, Response
 
 from leakrange.attacks import attacks
 from leakrange.data import datasets
@@ -22,7 +24,7 @@ router = APIRouter(prefix="/v1", tags=["catalogue"])
 
 
 @router.get("/data")
-async def data() -> dict[str, list[DataEntry]]:
+def data() -> dict[str, list[DataEntry]]:
     """Data sets that scenarios can name."""
     return {
         "data": [
@@ -40,19 +42,19 @@ async def data() -> dict[str, list[DataEntry]]:
 
 
 @router.get("/attacks")
-async def list_attacks() -> dict[str, list[Entry]]:
+def list_attacks() -> dict[str, list[Entry]]:
     """Attacks, each with the paper and equation that it implements."""
     return {"attacks": [_entry(name, entry) for name, entry in attacks.items()]}
 
 
 @router.get("/behaviours")
-async def list_behaviours() -> dict[str, list[Entry]]:
+def list_behaviours() -> dict[str, list[Entry]]:
     """Behaviours that a provider can be given."""
     return {"behaviours": [_entry(name, entry) for name, entry in behaviours.items()]}
 
 
 @router.get("/defences")
-async def list_defences() -> dict[str, list[Entry]]:
+def list_defences() -> dict[str, list[Entry]]:
     """The links of a chain, stage by stage in their order."""
     stages = STAGES.values()
     return {"defences": [_entry(name, entry) for stage in stages for name, entry in stage.items()]}
@@ -71,10 +73,15 @@ async def models(
     return {"models": [_model(row) for row in rows]}
 
 
-@router.get("/scenario/schema")
-async def schema() -> dict[str, Any]:
+@router.get("/scenario/schema", response_model=dict[str, Any])
+def schema() -> Response:
     """The JSON schema of scenarios, for editors."""
-    return scenario_schema()
+    return Response(_schema(), media_type="application/json")
+
+
+@cache
+def _schema() -> bytes:
+    return orjson.dumps(scenario_schema())
 
 
 def _entry(name: str, entry: Any) -> Entry:

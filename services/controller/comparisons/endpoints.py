@@ -9,11 +9,12 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from leakrange.report.comparison import table
 from leakrange.wire.comparison import Comparison
 from services.controller.comparisons.service import ComparisonService
+from services.controller.reading.route import Expensive
 from services.controller.requests import FORM, LONGEST
 
 __all__ = ["ComparisonOf", "Runs", "router"]
 
-router = APIRouter(prefix="/v1", tags=["runs"])
+router = APIRouter(prefix="/v1", tags=["runs"], route_class=Expensive)
 
 
 def _service(request: Request) -> ComparisonService:

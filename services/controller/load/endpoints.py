@@ -11,10 +11,12 @@ from leakrange.scenario.under_load import LoadPart
 from services.controller.load.schemas import LoadView, Offered, Refusal, Wish
 from services.controller.load.service import LoadService
 from services.controller.load.shown import pictured, written
+from services.controller.reading.route import Expensive
 from services.controller.requests import Identity, Operator
-from services.controller.runs.service import RunService
+from services.controller.runs.reader import RunReader
 
 router = APIRouter(prefix="/v1/runs/{run}", tags=["load"])
+figures = APIRouter(prefix="/v1/runs/{run}", tags=["load"], route_class=Expensive)
 
 
 def _service(request: Request) -> LoadService:
@@ -22,13 +24,13 @@ def _service(request: Request) -> LoadService:
     return service
 
 
-def _runs(request: Request) -> RunService:
-    service: RunService = request.app.state.runs
+def _runs(request: Request) -> RunReader:
+    service: RunReader = request.app.state.runs
     return service
 
 
 Service = Annotated[LoadService, Depends(_service)]
-RunsOf = Annotated[RunService, Depends(_runs)]
+RunsOf = Annotated[RunReader, Depends(_runs)]
 Digest = Annotated[str, Path(pattern=r"^[0-9a-f]{64}$")]
 Part = Annotated[str, Path(max_length=64, pattern=r"^[A-Za-z0-9-]+$")]
 
@@ -39,7 +41,7 @@ async def view(run: Identity, service: Service) -> LoadView:
     return await service.view(run)
 
 
-@router.get("/load/table", response_class=Response, responses={200: {"content": {"text/csv": {}}}})
+@figures.get("/load/table", response_class=Response, responses={200: {"content": {"text/csv": {}}}})
 async def table(
     run: Identity,
     runs: RunsOf,
@@ -50,7 +52,7 @@ async def table(
     return Response(await asyncio.to_thread(written, await runs.results(run), format), media_type=media)
 
 
-@router.get("/load/picture", response_class=Response, responses={200: {"content": {"image/svg+xml": {}}}})
+@figures.get("/load/picture", response_class=Response, responses={200: {"content": {"image/svg+xml": {}}}})
 async def picture(run: Identity, runs: RunsOf) -> Response:
     """The same as a picture, SVG: of the run's first attack. The report has one of each."""
     drawn = await asyncio.to_thread(pictured, await runs.results(run))

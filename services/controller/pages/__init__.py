@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from fastapi import FastAPI
 
+from services.controller.logins import BelowLogins, Logins
 from services.controller.pages import (
     assets,
     audits,
@@ -24,7 +25,6 @@ from services.controller.pages import (
     victim,
 )
 from services.controller.pages.login import Guesses
-from services.controller.pages.logins import BelowLogins, Logins
 from services.controller.pages.problems import told_as_pages
 
 __all__ = ["add_pages"]
@@ -36,6 +36,7 @@ def add_pages(app: FastAPI) -> None:
     """Let ``app`` answer with pages, and tell people who look at them of errors in a page."""
     app.state.logins, app.state.guesses = Logins(), Guesses()
     app.add_middleware(BelowLogins, logins=app.state.logins)
+    app.include_router(assets.charts)
     for page in PAGES:
         app.include_router(page.router)
     told_as_pages(app)

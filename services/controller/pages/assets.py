@@ -5,9 +5,7 @@ Their address holds a digest of all of them: browsers keep them for good, and as
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
-import threading
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -16,16 +14,17 @@ from fastapi import APIRouter, Request, Response
 
 from leakrange.service.documents import Asset
 from leakrange.wire.errors import NotFound
+from services.controller.reading.route import Expensive
 
-__all__ = ["CHARTS", "address", "bundle_charts", "router"]
+__all__ = ["CHARTS", "address", "charts", "router"]
 
 router = APIRouter(include_in_schema=False)
+charts = APIRouter(include_in_schema=False, route_class=Expensive)
 
 CHARTS = "vega.js"
 """Vega, Vega-Lite and Vega-Embed, as vl-convert brings them along: ``window.vegaEmbed``."""
 _STATIC = files("services.controller.pages") / "static"
 _STYLE = files("leakrange") / "report" / "templates" / "page.css"
-_BUNDLING = threading.Lock()  # it takes seconds: once, whoever asks meanwhile
 _FOR_GOOD = "public, max-age=31536000, immutable"
 
 
@@ -35,11 +34,6 @@ def _assets() -> dict[str, Asset]:
     # The style of reports is that of pages as well.
     found["page.css"] = _STYLE.read_bytes()
     return {name: Asset.of(name, content) for name, content in found.items()}
-
-
-def _charts() -> Asset:
-    with _BUNDLING:
-        return _bundled()
 
 
 @cache
@@ -58,21 +52,25 @@ def _digest() -> str:
     return told.hexdigest()[:12]
 
 
-def bundle_charts() -> None:
-    """Begin to bundle the chart library, before a browser asks for it."""
-    if not _bundled.cache_info().currsize:
-        asyncio.get_running_loop().run_in_executor(None, _charts)
-
-
 def address(name: str) -> str:
     """Where a page finds the asset of that name."""
     return f"/static/{_digest()}/{name}"
 
 
+@charts.get(f"/static/{{digest}}/{CHARTS}")
+async def chart_library(digest: str, request: Request) -> Response:
+    """Vega and what belongs to it. It is put together once, which takes seconds and every thread's time."""
+    return _bundled().answer(request, _lasting(digest))
+
+
 @router.get("/static/{digest}/{name}")
 async def asset(digest: str, name: str, request: Request) -> Response:
     """The asset. One of another version is served as it is now, and not kept."""
-    found = await asyncio.to_thread(_charts) if name == CHARTS else _assets().get(name)
+    found = _assets().get(name)
     if found is None:
         raise NotFound(f"there is no asset {name!r}")
-    return found.answer(request, _FOR_GOOD if digest == _digest() else "no-store")
+    return found.answer(request, _lasting(digest))
+
+
+def _lasting(digest: str) -> str:
+    return _FOR_GOOD if digest == _digest() else "no-store"

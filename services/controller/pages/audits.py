@@ -14,8 +14,8 @@ from leakrange.jobs.verdict import Verdict
 from leakrange.wire.errors import DataUnavailable, InvalidInput
 from services.controller.audits.service import AuditService
 from services.controller.pages.rendering import see_other, show
-from services.controller.pages.visitors import Operating, Reading
 from services.controller.requests import After, Identity
+from services.controller.visitors import Operating, Reading
 
 router = APIRouter(include_in_schema=False)
 A_PAGE = 50

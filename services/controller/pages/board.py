@@ -15,14 +15,15 @@ from leakrange.report.charts.drawing import Chart
 from leakrange.report.charts.gallery import Gallery
 from leakrange.report.charts.picture import Picture
 from leakrange.report.narrowed import Narrowing
-from services.controller.pages.assets import CHARTS, address, bundle_charts
+from services.controller.pages.assets import CHARTS, address
 from services.controller.pages.rendering import fragment, show
-from services.controller.pages.visitors import Reading, Visitor
+from services.controller.reading.route import Expensive
 from services.controller.requests import Identity
 from services.controller.views.endpoints import Narrow, View, ViewsOf
 from services.controller.views.service import Held
+from services.controller.visitors import Reading, Visitor
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=Expensive)
 FOLD_AFTER = 12
 """So many charts of a group are open; the rest fold away."""
 ROWS = 500
@@ -34,8 +35,6 @@ async def board(
     request: Request, run: Identity, visitor: Reading, service: ViewsOf, narrow: Narrow
 ) -> Response:
     """The whole page."""
-    # The chart library takes about as long to bundle as a large run to read: both at once.
-    bundle_charts()
     held = await service.contents(run, narrow)
     values = _values(held, run, narrow)
     return await asyncio.to_thread(show, request, "board.html.j2", visitor=visitor, **values)
@@ -64,7 +63,14 @@ async def table(
 ) -> Response:
     """The data of a chart as a table."""
     picture = await service.picture(run, view, narrow)
-    return HTMLResponse(fragment(request, "board_table.html.j2", visitor=visitor, picture=picture, most=ROWS))
+    shown: dict[str, Any] = {"visitor": visitor, "picture": picture, "most": ROWS}
+    return HTMLResponse(await asyncio.to_thread(fragment, request, "board_table.html.j2", **shown))
+
+
+@router.get("/runs/{run}/sentences")
+async def sentences(run: Identity, service: ViewsOf) -> list[str]:
+    """What was found in a few sentences, for the page of a run that is over."""
+    return (await service.contents(run)).contents.sentences
 
 
 def _fragment(request: Request, visitor: Visitor, values: dict[str, Any]) -> str:

@@ -14,10 +14,11 @@ from leakrange.report.comparison import LETTERS
 from leakrange.wire.comparison import Change
 from services.controller.comparisons.endpoints import ComparisonOf, Runs
 from services.controller.pages.rendering import show
-from services.controller.pages.visitors import Reading
-from services.controller.runs.service import RunService
+from services.controller.reading.route import Expensive
+from services.controller.runs.reader import RunReader
+from services.controller.visitors import Reading
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(include_in_schema=False, route_class=Expensive)
 OFFERED = 50
 """So many of the newest runs can be chosen."""
 
@@ -25,7 +26,7 @@ OFFERED = 50
 @router.get("/compare")
 async def compare(request: Request, visitor: Reading, service: ComparisonOf, run: Runs) -> Response:
     """What differs between the runs that are named; with fewer than two, which there are."""
-    runs: RunService = request.app.state.runs
+    runs: RunReader = request.app.state.runs
     offered = (await runs.page(OFFERED, None)).runs
     chosen = list(dict.fromkeys(run))
     values: dict[str, Any] = {

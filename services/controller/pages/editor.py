@@ -16,11 +16,11 @@ from leakrange.scenario.shipped import shipped
 from leakrange.scenario.yaml_source import MAX_BYTES
 from leakrange.wire.errors import InvalidScenario, NotFound
 from services.controller.pages.rendering import fragment, see_other, show
-from services.controller.pages.visitors import Operating, Reading
 from services.controller.requests import FORM, LONGEST
 from services.controller.runs.service import RunService
 from services.controller.scenarios.schemas import Checked, Mistake
 from services.controller.scenarios.service import ScenarioService
+from services.controller.visitors import Operating, Reading
 
 router = APIRouter(include_in_schema=False)
 

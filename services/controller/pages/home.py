@@ -8,9 +8,9 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import HTMLResponse
 
 from services.controller.pages.rendering import fragment, show, stamp
-from services.controller.pages.visitors import Reading
 from services.controller.requests import After
 from services.controller.runs.service import RunService
+from services.controller.visitors import Reading
 
 router = APIRouter(include_in_schema=False)
 A_PAGE = 25

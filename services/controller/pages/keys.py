@@ -15,7 +15,7 @@ from leakrange.wire.endpoints import ENDPOINTS
 from leakrange.wire.errors import InvalidInput
 from leakrange.wire.names import is_name
 from services.controller.pages.rendering import fragment, see_other, show, stamp
-from services.controller.pages.visitors import Acting, Operating, Reading
+from services.controller.visitors import Acting, Operating, Reading
 
 router = APIRouter(include_in_schema=False)
 Text = Annotated[str, Form(max_length=4000)]

@@ -10,9 +10,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Form, Query, Request, Response
 
-from services.controller.pages.logins import LASTS, Login, Logins
+from services.controller.logins import LASTS, Login, Logins
 from services.controller.pages.rendering import see_other, show
-from services.controller.pages.visitors import role_of
+from services.controller.visitors import role_of
 
 __all__ = ["Guesses", "router"]
 

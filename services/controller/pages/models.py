@@ -13,7 +13,7 @@ from leakrange.store.tables import Model
 from leakrange.wire.administration import Route
 from leakrange.wire.errors import LeakrangeError
 from services.controller.pages.rendering import show
-from services.controller.pages.visitors import Reading
+from services.controller.visitors import Reading
 
 router = APIRouter(include_in_schema=False)
 A_PAGE = 50

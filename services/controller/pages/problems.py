@@ -11,9 +11,9 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from leakrange.wire.errors import InvalidInput, LeakrangeError, NotFound, Unauthenticated
-from services.controller.pages.logins import looked_at
+from services.controller.logins import looked_at
 from services.controller.pages.rendering import see_other, show
-from services.controller.pages.visitors import visitor_of
+from services.controller.visitors import visitor_of
 
 __all__ = ["told_as_pages"]
 

@@ -15,7 +15,7 @@ from leakrange.metrics import numbers
 from leakrange.service.documents import PAGES
 from services.controller.pages.assets import CHARTS, address
 from services.controller.pages.navigation import MENU
-from services.controller.pages.visitors import Visitor, visitor_of
+from services.controller.visitors import Visitor, visitor_of
 
 __all__ = ["fragment", "see_other", "show", "stamp"]
 

@@ -19,10 +19,10 @@ from services.controller.live.state import Account, RunState
 from services.controller.live.tour import tour
 from services.controller.live.view import View, groups, side, under_way, view, works
 from services.controller.pages.rendering import fragment, show
-from services.controller.pages.visitors import Reader, Reading
+from services.controller.reading.process import ReadingProcess
 from services.controller.requests import Identity
 from services.controller.runs.service import RunService
-from services.controller.views.service import ViewService
+from services.controller.visitors import Reader, Reading
 
 T = TypeVar("T")
 router = APIRouter(include_in_schema=False)
@@ -47,8 +47,8 @@ Seen = Annotated[RunView, Depends(_seen)]
 @router.get("/runs/{run}")
 async def page(request: Request, visitor: Reading, run: Identity, seen: Seen, live: Live) -> Response:
     """The picture as it is now; a script keeps it so."""
-    views: ViewService = request.app.state.views
-    answer = (await views.contents(run)).contents.sentences if seen.state in FINAL else []
+    reading: ReadingProcess = request.app.state.reading
+    answer = await reading.sentences(run, visitor) if seen.state in FINAL else []
     told: dict[str, Any] = {"visitor": visitor, "run": seen, "answer": answer}
     try:
         moment = await live.moment(run)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Request, Response
 
 from services.controller.pages.rendering import see_other
-from services.controller.pages.visitors import Operating
 from services.controller.requests import Identity
 from services.controller.runs.service import RunService
+from services.controller.visitors import Operating
 
 router = APIRouter(include_in_schema=False)
 

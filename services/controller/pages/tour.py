@@ -6,8 +6,8 @@ from fastapi import APIRouter, Request, Response
 
 from leakrange.scenario.shipped import shipped
 from services.controller.pages.rendering import see_other
-from services.controller.pages.visitors import Operating
 from services.controller.runs.service import RunService
+from services.controller.visitors import Operating
 
 router = APIRouter(include_in_schema=False)
 DEMO = "demo"

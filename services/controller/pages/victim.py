@@ -15,10 +15,10 @@ from leakrange.wire.errors import InvalidInput
 from leakrange.wire.runs import RunView
 from leakrange.wire.trying import MOST_TEXT, Head, Offered, Tried, Try, TryView
 from services.controller.pages.rendering import fragment, see_other, show
-from services.controller.pages.visitors import Acting, Reading
 from services.controller.requests import FORM, LONGEST
 from services.controller.runs.service import RunService
 from services.controller.victim.service import SCENARIO, VictimService
+from services.controller.visitors import Acting, Reading
 
 router = APIRouter(include_in_schema=False)
 

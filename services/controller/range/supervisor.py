@@ -119,7 +119,8 @@ class Supervisor:
         while True:
             try:
                 async with self._database.read() as session:
-                    plan = Plan.stored(await Runs(session).plan(run))
+                    stored = await Runs(session).plan(run)
+                plan = await asyncio.to_thread(Plan.stored, stored)
                 if await journal.begin(plan):  # else it was cancelled before it began
                     driven.driver = Driver(run, plan, self._parties, journal, self._settings)
                     await driven.driver.execute()

@@ -1,4 +1,4 @@
-"""``/v1/runs``: start scenarios, follow runs, download results and reports."""
+"""``/v1/runs``: start scenarios, list, follow and cancel runs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.sse import EventSourceResponse, ServerSentEvent
 
-from leakrange.scenario.results import RunResults
-from leakrange.wire.errors import NotAcceptable
 from leakrange.wire.runs import Accepted, RunList, RunView
 from services.controller.requests import After, Identity, Limit, Operator
 from services.controller.runs.service import RunService
@@ -85,27 +83,3 @@ async def events(
     position = int(last_event_id) if last_event_id else after
     async for event in service.follow(run, min(position, 2**31 - 1)):
         yield event
-
-
-@router.get(
-    "/{run}/results",
-    response_model=RunResults,
-    responses={200: {"content": {"text/csv": {}}}},
-)
-async def results(
-    run: Identity,
-    service: Service,
-    accept: Annotated[str | None, Header()] = None,
-    format: Annotated[str | None, Query(pattern="^(json|csv)$")] = None,
-) -> Response:
-    """All trials, models and summaries so far, as JSON or CSV (one row a trial)."""
-    wanted = (accept or "*/*").lower()
-    csv = format == "csv" or (format is None and "text/csv" in wanted)
-    if format is None and not csv and not any(kind in wanted for kind in ("json", "*/*", "application/*")):
-        raise NotAcceptable(
-            "results come as application/json or text/csv", hint="use ?format=json or ?format=csv"
-        )
-    if csv:
-        name = {"Content-Disposition": f'attachment; filename="{run}.csv"'}
-        return Response(await service.table(run), media_type="text/csv", headers=name)
-    return Response((await service.results(run)).model_dump_json(), media_type="application/json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ async def read_record(session: AsyncSession, run_id: str) -> Record:
     run = await Runs(session).get(run_id)
     notes = {}
     try:
-        plan = Plan.stored(await Runs(session).plan(run_id))
+        plan = await asyncio.to_thread(Plan.stored, await Runs(session).plan(run_id))
     except Conflict:
         plan = Plan(models=[], policies=[], streams=[], probes=[], trials=[], classes={})
         notes["models"] = "not shown: another version of Leakrange planned this run"

@@ -3,64 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 from fastapi.sse import ServerSentEvent
-from sqlalchemy.ext.asyncio import AsyncSession
 
-from leakrange.report.table import to_csv
 from leakrange.scenario.document import Scenario
 from leakrange.scenario.language import parse
 from leakrange.scenario.limited import under_limits
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.mistakes import Mistakes
 from leakrange.scenario.plan import Plan
-from leakrange.scenario.results import RunResults
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.files import FolderStore
-from leakrange.store.jobs import Jobs
 from leakrange.store.runs import FINAL, Runs
-from leakrange.store.tables import Run
-from leakrange.store.trials import Trials
 from leakrange.wire.errors import BodyTooLarge
 from leakrange.wire.events import RunQueued
-from leakrange.wire.runs import Accepted, Count, RunList, RunView, State
+from leakrange.wire.runs import Accepted, RunView
 from services.controller.range.news import News
 from services.controller.range.supervisor import Supervisor
 from services.controller.runs.environment import describe
-from services.controller.runs.results import gather, read_record
+from services.controller.runs.reader import RunReader
 
 MAX_SCENARIO = 1_000_000
 
 
-@dataclass(frozen=True)
-class Written:
-    """A run's scenario as somebody wrote it; ``load``: whether users under load asked."""
-
-    name: str
-    text: str
-    load: bool
-
-
-class Stamp(NamedTuple):
-    """Changes with whatever happens in a run: its state, how many events it has, and why it cannot go on."""
-
-    state: State
-    events: int
-    unrecorded: str | None
-
-
-class RunService:
-    """The runs of this range. One per controller."""
+class RunService(RunReader):
+    """Runs of this range are started and followed by it. One per controller."""
 
     def __init__(self, database: Database, releases: FolderStore, news: News, supervisor: Supervisor) -> None:
-        self._database, self._releases, self._news, self._supervisor = database, releases, news, supervisor
-        self._closing = False
+        super().__init__(database, releases, supervisor.unrecorded)
+        self._supervisor = supervisor
+        self._news, self._closing = news, False
 
     async def start(self, body: bytes, *, load: bool = False, origin: str | None = None) -> Accepted:
         """Check a scenario, store it as a run, and begin; raises `InvalidScenario` with every mistake. A run
@@ -78,7 +55,7 @@ class RunService:
                 scenario.name,
                 scenario_yaml=body.decode("utf-8-sig"),
                 scenario=scenario.model_dump(mode="json"),
-                plan=plan.model_dump(mode="json"),
+                plan=await asyncio.to_thread(plan.dumped),
                 environment=environment,
                 origin=origin,
             )
@@ -93,53 +70,6 @@ class RunService:
             models=len(plan.models),
             url=f"/v1/runs/{created}",
         )
-
-    async def page(self, limit: int, after: str | None) -> RunList:
-        """Runs, newest first."""
-        async with self._database.read() as session:
-            rows, following = await Runs(session).page(limit=limit, after=after)
-            return RunList(runs=await self._views(session, rows), next=following)
-
-    async def view(self, run: str) -> RunView:
-        """One run; raises `NotFound`."""
-        async with self._database.read() as session:
-            [view] = await self._views(session, [await Runs(session).get(run)])
-            return view
-
-    async def stamp(self, run: str) -> Stamp:
-        """How far a run is; raises `NotFound`."""
-        async with self._database.read() as session:
-            found = await Runs(session).get(run)
-            return Stamp(found.state, found.events, self._supervisor.unrecorded.get(run))
-
-    async def _views(self, session: AsyncSession, runs: Sequence[Run]) -> list[RunView]:
-        ids, unrecorded = [run.id for run in runs], self._supervisor.unrecorded
-        jobs, trials = await Jobs(session).tally(ids), await Trials(session).tally(ids)
-        taken = await Runs(session).taken_from(ids)
-        return [
-            RunView(
-                id=run.id,
-                name=run.name,
-                state="failed" if run.id in unrecorded else run.state,
-                created=run.created.isoformat(),
-                started=_iso(run.started),
-                finished=_iso(run.finished),
-                seconds=run.seconds,
-                error=unrecorded.get(run.id, run.error),
-                jobs={kind: _count(states) for kind, states in jobs[run.id].items()},
-                trials=_count(trials[run.id]),
-                origin=run.origin,
-                successors=taken[run.id],
-            )
-            for run in runs
-        ]
-
-    async def written(self, run: str) -> Written:
-        """The scenario of a run as it was written; raises `NotFound`."""
-        async with self._database.read() as session:
-            found = await Runs(session).get(run)
-            plan = await Runs(session).plan(run) or {}
-        return Written(name=found.name, text=found.scenario_yaml, load=plan.get("load") is not None)
 
     async def again(self, run: str) -> Accepted:
         """Run the same scenario once more; raises `NotFound`, and `InvalidScenario` where this version of
@@ -177,16 +107,6 @@ class RunService:
         self._closing = True
         self._news.announce_all()
 
-    async def results(self, run: str) -> RunResults:
-        """Everything known of a run so far; raises `NotFound`."""
-        async with self._database.read() as session:
-            record = await read_record(session, run)
-        return await asyncio.to_thread(gather, record, self._releases)
-
-    async def table(self, run: str) -> str:
-        """All trials so far as CSV; raises `NotFound`."""
-        return await asyncio.to_thread(to_csv, await self.results(run))
-
 
 def _plan(body: bytes, load: bool) -> tuple[Scenario, Plan]:
     scenario = parse(body)
@@ -197,15 +117,6 @@ def _plan(body: bytes, load: bool) -> tuple[Scenario, Plan]:
     return scenario, under_limits(expand(scenario), scenario.load)
 
 
-def _count(states: Mapping[Any, int]) -> Count:
-    ended = states.get("done", 0) + states.get("refused", 0)
-    return Count(done=ended, failed=states.get("failed", 0), total=sum(states.values()))
-
-
 def _told(kind: str, at: datetime, number: str | None = None, /, **data: Any) -> ServerSentEvent:
     told = orjson.dumps({"at": at.isoformat(), **data})
     return ServerSentEvent(event=kind, id=number, raw_data=told.decode())
-
-
-def _iso(at: datetime | None) -> str | None:
-    return at.isoformat() if at is not None else None

@@ -1,4 +1,4 @@
-"""``/v1/runs/{run}/views``: what a run found as data for front ends, and its report."""
+"""``/v1/runs/{run}/views``, ``…/results``, ``…/report``: what a run found, for front ends and as files."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import base64
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
 from leakrange.report.as_data import as_data, picture_data
 from leakrange.report.charts.gallery import Gallery
@@ -14,14 +14,16 @@ from leakrange.report.charts.standalone import standalone
 from leakrange.report.narrowed import Narrowing
 from leakrange.report.page import SCRIPT
 from leakrange.report.rendering import policy
-from leakrange.wire.errors import NotFound
+from leakrange.scenario.results import RunResults
+from leakrange.wire.errors import NotAcceptable, NotFound
 from leakrange.wire.views import PictureView, RunViews
+from services.controller.reading.route import Expensive
 from services.controller.requests import Identity
 from services.controller.views.service import ViewService
 
 __all__ = ["Narrow", "View", "ViewsOf", "router"]
 
-router = APIRouter(prefix="/v1/runs", tags=["views"])
+router = APIRouter(prefix="/v1/runs", tags=["views"], route_class=Expensive)
 MOST_NAMES = 200
 _OF_REPORT = {"Content-Security-Policy": f"{policy(SCRIPT)}; frame-ancestors 'none'"}
 
@@ -98,3 +100,27 @@ async def strip(
 async def report(run: Identity, service: ViewsOf) -> Response:
     """The run's report: one self-contained HTML page."""
     return Response(await service.report(run), media_type="text/html; charset=utf-8", headers=_OF_REPORT)
+
+
+@router.get(
+    "/{run}/results",
+    response_model=RunResults,
+    responses={200: {"content": {"text/csv": {}}}},
+)
+async def results(
+    run: Identity,
+    service: ViewsOf,
+    accept: Annotated[str | None, Header()] = None,
+    format: Annotated[str | None, Query(pattern="^(json|csv)$")] = None,
+) -> Response:
+    """All trials, models and summaries so far, as JSON or CSV (one row a trial)."""
+    wanted = (accept or "*/*").lower()
+    csv = format == "csv" or (format is None and "text/csv" in wanted)
+    if format is None and not csv and not any(kind in wanted for kind in ("json", "*/*", "application/*")):
+        raise NotAcceptable(
+            "results come as application/json or text/csv", hint="use ?format=json or ?format=csv"
+        )
+    if csv:
+        name = {"Content-Disposition": f'attachment; filename="{run}.csv"'}
+        return Response(await service.file(run, "csv"), media_type="text/csv", headers=name)
+    return Response(await service.file(run, "json"), media_type="application/json")

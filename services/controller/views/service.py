@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from leakrange.report.charts.picture import Picture
 from leakrange.report.contents import Contents, read
 from leakrange.report.narrowed import ALL, Narrowing
 from leakrange.report.page import rendered
+from leakrange.report.table import to_csv
+from leakrange.scenario.results import RunResults
 from leakrange.store.runs import FINAL
 from leakrange.wire.errors import NotFound
-from services.controller.runs.service import RunService, Stamp
+from services.controller.runs.reader import RunReader, Stamp
 
 __all__ = ["Held", "ViewService"]
 
@@ -35,12 +39,15 @@ class Held:
 class ViewService:
     """What the runs of this range found. One per controller."""
 
-    def __init__(self, runs: RunService) -> None:
+    def __init__(self, runs: RunReader) -> None:
         self._runs = runs
         self._reading = asyncio.Lock()  # contents are read once, however many ask for them
         self._drawing = asyncio.Lock()
         self._held: OrderedDict[tuple[str, Narrowing], Held] = OrderedDict()
         self._reports: dict[str, str] = {}
+        self._writing = asyncio.Lock()
+        # One, which all share who download it: a large one takes long to send.
+        self._files: dict[tuple[str, str], tuple[Stamp, bytes]] = {}
 
     async def contents(self, run: str, narrowing: Narrowing = ALL) -> Held:
         """What the run found so far; raises `NotFound`."""
@@ -67,6 +74,17 @@ class ViewService:
             raise NotFound(f"run {run} has no view {name!r}", hint=f"GET /v1/runs/{run}/views lists them")
         return found
 
+    async def file(self, run: str, form: Literal["json", "csv"]) -> bytes:
+        """All results of the run so far, as a file; raises `NotFound`."""
+        async with self._writing:
+            now = await self._runs.stamp(run)
+            file = self._files.get((run, form))
+            if file is None or file[0] != now:
+                results = await self._runs.results(run)
+                file = now, await asyncio.to_thread(_FILES[form], results)
+                self._files = {(run, form): file}
+        return file[1]
+
     async def report(self, run: str) -> str:
         """The report page; that of a finished run is kept. Raises `NotFound`."""
         async with self._drawing:
@@ -77,3 +95,9 @@ class ViewService:
             if contents.results.state in FINAL:
                 self._reports = {run: page}
         return page
+
+
+_FILES: dict[str, Callable[[RunResults], bytes]] = {
+    "json": lambda results: results.model_dump_json().encode(),
+    "csv": lambda results: to_csv(results).encode(),
+}

@@ -304,13 +304,20 @@ class Plan(_Strict):
         """The numbers of classes of what a model is asked for."""
         return [len(self.classes[model.data][name]) for name in names(model.target)]
 
+    def dumped(self) -> dict[str, Any]:
+        """As it is stored; `stored` reads it."""
+        trials = [each.model_dump(mode="json") for each in self.trials]
+        return self.model_dump(mode="json", exclude={"trials"}) | {"trials": trials}
+
     @classmethod
     def stored(cls, found: dict[str, Any] | None) -> Plan:
         """The plan that was stored with a run. Raises `Conflict` for that of another version of Leakrange,
         in which plans or recipes were of another form."""
         try:
-            return cls.model_validate(found)
-        except ValidationError as error:
+            # One after the other: reading a large plan as a whole would stop all threads meanwhile.
+            trials = [PlannedTrial.model_validate(each) for each in (found or {}).get("trials", ())]
+            return cls.model_validate(found and found | {"trials": trials})
+        except (ValidationError, TypeError) as error:
             raise Conflict(
                 "the run was planned by another version of Leakrange, and this one cannot go on with it: "
                 "run its scenario again"

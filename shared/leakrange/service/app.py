@@ -160,6 +160,7 @@ def create_app(
         description=description,
         version=leakrange.__version__,
         lifespan=living,
+        openapi_url=None,
         docs_url=None,  # the framework's own run the scripts of another site
         redoc_url=None,
         responses={

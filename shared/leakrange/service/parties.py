@@ -155,6 +155,7 @@ _PARTIES = (
             "broker_url",
             "migrate",
             "probes_at_once",
+            "reading_memory",
             "sessions_at_once",
             "try_samples",
             "viewer_key",

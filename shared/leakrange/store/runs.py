@@ -70,6 +70,11 @@ class Runs:
         await self.get(run_id)
         return await self.session.scalar(select(Run.plan).where(Run.id == run_id))
 
+    async def under_load(self, run_id: str) -> bool:
+        """Whether users under load asked in the run, by its plan; raises `NotFound`."""
+        await self.get(run_id)
+        return await self.session.scalar(select(Run.plan["load"]).where(Run.id == run_id)) is not None
+
     async def page(self, *, limit: int = 50, after: str | None = None) -> tuple[Sequence[Run], str | None]:
         """Newest first: up to ``limit`` runs older than run ``after``, and the ``after`` of the next page
         (None: no more).

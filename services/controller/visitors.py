@@ -1,6 +1,6 @@
 """Who looks at a page: their role, and the proof that a form came from one of our pages.
 
-Forms carry the token of their login, which its pages alone hold. See `services.controller.pages.logins`.
+Forms carry the token of their login, which its pages alone hold. See `services.controller.logins`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from fastapi import Depends, Request
 
 from leakrange.service.app import bearer
 from leakrange.wire.errors import Forbidden, Unauthenticated
-from services.controller.pages.logins import Login, Role
+from services.controller.logins import Login, Role
 from services.controller.settings import ControllerSettings
 
-__all__ = ["Acting", "Operating", "Reader", "Reading", "Visitor", "role_of", "visitor_of"]
+__all__ = ["Acting", "Operating", "Reader", "Reading", "Visitor", "reader", "role_of", "visitor_of"]
 
 
 @dataclass(frozen=True)
@@ -60,15 +60,23 @@ def visitor_of(request: Request) -> Visitor:
     return Visitor("viewer" if settings.viewer_key is None else "stranger")
 
 
-def _reader(request: Request) -> Visitor:
+def reader(request: Request) -> Visitor:
+    """Who reads, by login or by key. Where viewers need a key, raises `Unauthenticated` without either, and
+    `Forbidden` for another key."""
     visitor = visitor_of(request)
-    if visitor.role != "stranger":
+    if visitor.logged_in or (visitor.role == "viewer" and "Authorization" not in request.headers):
         return visitor
-    settings: ControllerSettings = request.app.state.settings
-    role = role_of(bearer(request.headers.get("Authorization")), settings)
-    if role == "stranger":
+    role: Role = "stranger"
+    try:
+        role = role_of(bearer(request.headers.get("Authorization")), request.app.state.settings)
+    except Unauthenticated:
+        if visitor.role == "stranger":
+            raise
+    if role != "stranger":
+        return Visitor(role)
+    if visitor.role == "stranger":
         raise Forbidden("this endpoint is for those with a viewer's or the operator's key")
-    return Visitor(role)
+    return visitor
 
 
 async def _operator(request: Request, visitor: Annotated[Visitor, Depends(visitor_of)]) -> Visitor:
@@ -88,7 +96,7 @@ async def _operator(request: Request, visitor: Annotated[Visitor, Depends(visito
     return visitor
 
 
-Reader = Depends(_reader)
+Reader = Depends(reader)
 """Refuses whoever may not read, by login or by key."""
 Reading = Annotated[Visitor, Reader]
 """Who reads."""

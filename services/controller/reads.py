@@ -1,0 +1,84 @@
+"""``python -m services.controller.reads SOCKET PARENT``: the process that reads for the controller.
+
+Begun by the controller alone. It gets the controller's settings on its standard input, and serves on the
+socket of that descriptor until the process with the identity PARENT ends.
+"""
+
+from __future__ import annotations
+
+import resource
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import orjson
+import uvicorn
+from fastapi import FastAPI, Request
+
+from leakrange.service.app import create_app
+from leakrange.service.logs import configure_logs
+from leakrange.service.parent import die_with
+from leakrange.store.engine import Database
+from leakrange.store.files import FolderStore
+from services.controller.comparisons.endpoints import router as comparisons
+from services.controller.comparisons.service import ComparisonService
+from services.controller.load.endpoints import figures
+from services.controller.pages import assets, board, compare
+from services.controller.reading.process import VISITOR
+from services.controller.runs.reader import RunReader
+from services.controller.settings import ControllerSettings
+from services.controller.views.endpoints import router as views
+from services.controller.views.service import ViewService
+from services.controller.visitors import Visitor, reader
+
+__all__ = ["reading_app"]
+
+
+def reading_app(settings: ControllerSettings) -> FastAPI:
+    """The endpoints of the controller that take long. Whoever asks is who the controller says."""
+    database = Database(settings.database_url)
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.runs = runs = RunReader(database, FolderStore(settings.releases_dir))
+        app.state.views = views_of_runs = ViewService(runs)
+        app.state.comparisons = ComparisonService(views_of_runs)
+        try:
+            yield
+        finally:
+            await database.close()
+
+    app = create_app("controller", max_body=settings.max_body, lifespan=lifespan)
+    app.state.settings = settings
+    app.dependency_overrides[reader] = _visitor
+    for router in (views, comparisons, figures, assets.charts, board.router, compare.router):
+        app.include_router(router)
+    return app
+
+
+def _visitor(request: Request) -> Visitor:
+    return Visitor(**orjson.loads(request.headers[VISITOR]))
+
+
+def main() -> None:
+    """Serve until the controller ends."""
+    descriptor, parent = map(int, sys.argv[1:])
+    die_with(parent)
+    settings = ControllerSettings(**orjson.loads(sys.stdin.buffer.read()))
+    configure_logs("controller", settings.log_level)
+    # The data of the process, and not its address space: of that a JavaScript engine reserves a lot.
+    resource.setrlimit(resource.RLIMIT_DATA, (settings.reading_memory, settings.reading_memory))
+    config = uvicorn.Config(
+        reading_app(settings),
+        loop="uvloop",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+    )
+    uvicorn.Server(config).run([socket.socket(fileno=descriptor)])
+
+
+if __name__ == "__main__":
+    main()

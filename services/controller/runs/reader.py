@@ -1,0 +1,135 @@
+"""Runs as they are stored: listed, and what each of them found."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from leakrange.scenario.results import RunResults
+from leakrange.store.engine import Database
+from leakrange.store.files import FolderStore
+from leakrange.store.jobs import Jobs
+from leakrange.store.runs import FINAL, Runs
+from leakrange.store.tables import Run
+from leakrange.store.trials import Trials
+from leakrange.wire.runs import Count, RunList, RunView, State
+from services.controller.runs.results import gather, read_record
+
+__all__ = ["RunReader", "Stamp", "Written"]
+
+KEPT = 1000
+"""Runs that are over, whose jobs and trials are counted."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A run's scenario as somebody wrote it; ``load``: whether users under load asked."""
+
+    name: str
+    text: str
+    load: bool
+
+
+class Stamp(NamedTuple):
+    """Changes with whatever happens in a run: its state, how many events it has, and why it cannot go on."""
+
+    state: State
+    events: int
+    unrecorded: str | None
+
+
+class RunReader:
+    """The runs of this range, for whoever looks. ``unrecorded`` are those that have failed, and why, though
+    it cannot be written down."""
+
+    def __init__(
+        self, database: Database, releases: FolderStore, unrecorded: Mapping[str, str] | None = None
+    ) -> None:
+        self._database, self._releases = database, releases
+        self._unrecorded = {} if unrecorded is None else unrecorded
+        self._counted: OrderedDict[str, tuple[dict[str, Count], Count]] = OrderedDict()
+
+    async def page(self, limit: int, after: str | None) -> RunList:
+        """Runs, newest first."""
+        async with self._database.read() as session:
+            rows, following = await Runs(session).page(limit=limit, after=after)
+            return RunList(runs=await self._views(session, rows), next=following)
+
+    async def view(self, run: str) -> RunView:
+        """One run; raises `NotFound`."""
+        async with self._database.read() as session:
+            [view] = await self._views(session, [await Runs(session).get(run)])
+            return view
+
+    async def stamp(self, run: str) -> Stamp:
+        """How far a run is; raises `NotFound`."""
+        async with self._database.read() as session:
+            stored = await Runs(session).get(run)
+            return Stamp(stored.state, stored.events, self._unrecorded.get(run))
+
+    async def _views(self, session: AsyncSession, runs: Sequence[Run]) -> list[RunView]:
+        counted = await self._counts(session, runs)
+        taken = await Runs(session).taken_from([run.id for run in runs])
+        unrecorded = self._unrecorded
+        return [
+            RunView(
+                id=run.id,
+                name=run.name,
+                state="failed" if run.id in unrecorded else run.state,
+                created=run.created.isoformat(),
+                started=_iso(run.started),
+                finished=_iso(run.finished),
+                seconds=run.seconds,
+                error=unrecorded.get(run.id, run.error),
+                jobs=counted[run.id][0],
+                trials=counted[run.id][1],
+                origin=run.origin,
+                successors=taken[run.id],
+            )
+            for run in runs
+        ]
+
+    async def _counts(
+        self, session: AsyncSession, runs: Sequence[Run]
+    ) -> dict[str, tuple[dict[str, Count], Count]]:
+        """Jobs by kind, and trials, of each run. Those of a run that is over are counted once."""
+        missing = [run.id for run in runs if run.id not in self._counted]
+        jobs, trials = await Jobs(session).tally(missing), await Trials(session).tally(missing)
+        counts = {run.id: self._counted[run.id] for run in runs if run.id in self._counted}
+        for name in missing:
+            counts[name] = {kind: _count(states) for kind, states in jobs[name].items()}, _count(trials[name])
+        for run in runs:
+            if run.state in FINAL:
+                self._counted[run.id] = counts[run.id]
+                self._counted.move_to_end(run.id)
+        while len(self._counted) > KEPT:
+            self._counted.popitem(last=False)
+        return counts
+
+    async def written(self, run: str) -> Written:
+        """The scenario of a run as it was written; raises `NotFound`."""
+        async with self._database.read() as session:
+            stored = await Runs(session).get(run)
+            load = await Runs(session).under_load(run)
+        return Written(name=stored.name, text=stored.scenario_yaml, load=load)
+
+    async def results(self, run: str) -> RunResults:
+        """Everything known of a run so far; raises `NotFound`."""
+        async with self._database.read() as session:
+            record = await read_record(session, run)
+        return await asyncio.to_thread(gather, record, self._releases)
+
+
+def _count(states: Mapping[Any, int]) -> Count:
+    ended = states.get("done", 0) + states.get("refused", 0)
+    return Count(done=ended, failed=states.get("failed", 0), total=sum(states.values()))
+
+
+def _iso(at: datetime | None) -> str | None:
+    return at.isoformat() if at is not None else None
