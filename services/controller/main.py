@@ -31,6 +31,7 @@ from services.controller.load.service import LoadService
 from services.controller.metrics import Standing
 from services.controller.obfuscators import router as obfuscators
 from services.controller.pages import add_pages
+from services.controller.pages.run import parts_of
 from services.controller.range.fleet import Fleet
 from services.controller.range.news import News
 from services.controller.range.parties import Parties
@@ -42,6 +43,7 @@ from services.controller.runs.service import RunService
 from services.controller.scenarios.endpoints import router as scenarios
 from services.controller.scenarios.service import ScenarioService
 from services.controller.settings import ControllerSettings
+from services.controller.turns import Followers
 from services.controller.victim.endpoints import router as victim_api
 from services.controller.victim.service import VictimService
 from services.controller.views.endpoints import router as views
@@ -76,7 +78,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
         app.state.runs = service = RunService(database, parties.releases, news, supervisor)
         app.state.scenarios = ScenarioService(database)
         app.state.reading = reading = ReadingProcess(settings)
-        app.state.live = live = LiveService(database, news)
+        app.state.live = live = LiveService(database, news, parts_of)
         app.state.load = LoadService(database, parties.releases, supervisor)
         app.state.audits = examiner = AuditService(
             database, fleet, parties.proxy, transport, parties.releases, settings
@@ -114,6 +116,7 @@ def controller(settings: ControllerSettings) -> FastAPI:
         description=DESCRIPTION,
     )
     app.state.settings = settings
+    app.state.followers = Followers()
     app.state.database = database
     for router in (
         runs,

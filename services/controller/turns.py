@@ -1,19 +1,22 @@
-"""Turns at work that takes the processor."""
+"""Bounds on what many ask for at once: turns at work that takes the processor, and seats for those who
+follow."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 from leakrange.wire.errors import Unavailable
 
-__all__ = ["Turns"]
+__all__ = ["Followers", "Seats", "Turns"]
 
 PATIENCE = 10.0
 """Seconds for which somebody waits for a turn."""
 WAITING = 64
 """So many wait at most: who comes later is refused at once."""
+VIEWERS, OPERATORS = 200, 50
+"""Seats of those who follow runs."""
 
 
 class Turns:
@@ -40,3 +43,29 @@ class Turns:
             yield
         finally:
             self._free.release()
+
+
+class Seats:
+    """At most so many stay at a time, each as long as they like. ``full`` is what others are told."""
+
+    def __init__(self, seats: int, full: str) -> None:
+        self._free, self._full = seats, full
+
+    @contextmanager
+    def seat(self) -> Iterator[None]:
+        """Within, one is taken. Raises `Unavailable` where none is free."""
+        if self._free <= 0:
+            raise Unavailable(self._full, hint="come back later", retry_after=5.0)
+        self._free -= 1
+        try:
+            yield
+        finally:
+            self._free += 1
+
+
+class Followers:
+    """The seats of those who follow runs, by what they are. Viewers cannot take those of operators."""
+
+    def __init__(self) -> None:
+        full = "too many follow runs"
+        self.viewers, self.operators = Seats(VIEWERS, full), Seats(OPERATORS, full)

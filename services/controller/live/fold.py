@@ -102,7 +102,9 @@ class Fold:
             case AccountsSettled():
                 self._settled(event)
             case TrialStarted():
-                self._cell(event.trial).state = "running"
+                cell = self._cell(event.trial)
+                if cell.state != "running":
+                    cell.state, cell.since = "running", self.state.seq
             case TrialEnded():
                 self._judged(event, kind.removeprefix("trial."))
 
@@ -114,7 +116,7 @@ class Fold:
         state.running.clear()
         for cell in state.trials.values():
             if cell.state in ("queued", "running"):
-                cell.state = "cancelled"
+                cell.state, cell.since = "cancelled", state.seq
         for model in self._models.values():
             if model.state == "training":
                 model.state, model.progress = "waiting", 0.0
@@ -129,7 +131,7 @@ class Fold:
         self.state.running[event.identity] = Running(event.kind, about)
         for cell in self._needed_by.get(event.stream or event.probe, ()):
             if cell.state in ("queued", "failed"):
-                cell.state = "running"
+                cell.state, cell.since = "running", self.state.seq
 
     def _progressed(self, event: JobProgress) -> None:
         running = self.state.running.get(event.identity)
@@ -190,7 +192,7 @@ class Fold:
 
     def _judged(self, event: TrialEnded, state: str) -> None:
         cell = self._cell(event.trial)
-        cell.state = cast("CellState", state)
+        cell.state, cell.since = cast("CellState", state), self.state.seq
         cell.metric, cell.value = event.leakage, event.metrics.get(event.leakage)
         cell.reached = _reached(event)
         cell.gain, cell.error = event.gain, event.message if state != "done" else ""

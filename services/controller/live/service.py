@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from leakrange.scenario.plan import Plan
 from leakrange.store.engine import Database
@@ -20,63 +20,69 @@ from services.controller.range.news import News
 
 __all__ = ["LiveService", "Moment"]
 
+T = TypeVar("T")
 KEPT = 16
 """Runs whose states are kept; others are folded again when somebody looks."""
+MOST_TRIALS = 60_000
+"""Of all runs whose states are kept, unless it is one alone."""
 EVERY = 0.4
 """Seconds between two states that somebody is told, however many events there are."""
 BEAT = 1.0
 """Seconds after which a run that goes on is told again without an event: rates fall."""
+A_PAGE = 500
+"""Events that are folded before somebody else has a turn."""
 
 
 @dataclass(frozen=True)
 class Moment:
-    """The state of a run, and what a page shows of it at that time (seconds since the epoch)."""
+    """The state of a run, and what a page shows of it at that time (seconds since the epoch): ``shown`` value
+    by value, and ``parts`` as a whole, by name. The ``state`` changes when the run goes on."""
 
     state: RunState
     shown: View
+    parts: dict[str, str]
     seq: int
+    over: bool
+    accounts: int
     at: float
 
 
-class LiveService:
-    """The states of this range's runs. One per controller."""
+class _Live:
+    """One run: its ``fold`` changes, and is read, by whoever has its ``turn``."""
 
-    def __init__(self, database: Database, news: News) -> None:
-        self._database, self._news = database, news
-        self._folds: OrderedDict[str, Fold] = OrderedDict()
-        self._folding: dict[str, asyncio.Lock] = {}
-        self._moments: dict[str, Moment] = {}
+    def __init__(self) -> None:
+        self.turn = asyncio.Lock()
+        self.fold: Fold | None = None
+        self.last: Moment | None = None
+
+
+class LiveService:
+    """The states of this range's runs; ``draw`` makes the parts of a page. One per controller."""
+
+    def __init__(
+        self, database: Database, news: News, draw: Callable[[RunState, View], dict[str, str]]
+    ) -> None:
+        self._database, self._news, self._draw = database, news, draw
+        self._runs: OrderedDict[str, _Live] = OrderedDict()
+        # In threads, which share the interpreter with the event loop: two of them at most.
+        self._drawing = asyncio.Semaphore(2)
         self._closing = False
 
-    async def state(self, run: str) -> RunState:
-        """The state after all events so far. Raises `NotFound`, or `Conflict` for a run that another version
-        planned. It changes when the run goes on: use it before anything is awaited."""
-        async with self._folding.setdefault(run, asyncio.Lock()):
-            fold = self._folds.get(run)
-            if fold is None:
-                fold = await self._begun(run)
-                self._folds[run] = fold
-                while len(self._folds) > KEPT:
-                    oldest, _ = self._folds.popitem(last=False)
-                    self._folding.pop(oldest, None)
-                    self._moments.pop(oldest, None)
-            self._folds.move_to_end(run)
-            await self._forward(run, fold, None)
-            return fold.state
-
     async def moment(self, run: str) -> Moment:
-        """The state now, and what is shown of it: made once for all who look within a short time."""
-        state, now = await self.state(run), time.time()
-        last = self._moments.get(run)
-        if last is None or last.seq != state.seq or not (state.over or now - last.at < EVERY):
-            last = self._moments[run] = Moment(state, view(state, now), state.seq, now)
-        return last
+        """The state now, and what is shown of it: made once for all who look within a short time. Raises
+        `NotFound`, or `Conflict` for a run that another version planned."""
+        live = self._live(run)
+        if (last := _fresh(live)) is not None:
+            return last
+        async with live.turn:
+            return _fresh(live) or await self._made(run, live)
 
-    async def state_at(self, run: str, number: int) -> RunState:
-        """The state after the event of that number, or after the last one before it."""
-        fold = await self._begun(run)
-        await self._forward(run, fold, number)
-        return fold.state
+    async def drawn(self, run: str, draw: Callable[[Moment], T]) -> T:
+        """What ``draw`` makes of this moment, in a thread. Raises as `moment` does."""
+        live = self._live(run)
+        async with live.turn:
+            moment = _fresh(live) or await self._made(run, live)
+            return await self._apart(lambda: draw(moment))
 
     async def follow(self, run: str) -> AsyncIterator[Moment]:
         """The moments of a run, until it is over or the controller shuts down: a few a second at most, and
@@ -85,7 +91,7 @@ class LiveService:
             change = self._news.next_change(run)
             moment = await self.moment(run)
             yield moment
-            if moment.state.over:
+            if moment.over:
                 return
             await asyncio.sleep(EVERY)
             try:
@@ -98,20 +104,62 @@ class LiveService:
         """End all that follow, because the controller shuts down."""
         self._closing = True
 
+    def _live(self, run: str) -> _Live:
+        live = self._runs.setdefault(run, _Live())
+        self._runs.move_to_end(run)
+        return live
+
+    async def _made(self, run: str, live: _Live) -> Moment:
+        """A new moment; whoever calls it has the turn."""
+        if live.fold is None:
+            live.fold = await self._begun(run)
+        state = await self._forward(run, live.fold)
+        now = time.time()
+        shown, parts = await self._apart(lambda: self._pictured(state, now))
+        moment = Moment(state, shown, parts, state.seq, state.over, len(state.accounts), now)
+        live.last = moment
+        self._make_room(run)
+        return moment
+
+    def _pictured(self, state: RunState, now: float) -> tuple[View, dict[str, str]]:
+        shown = view(state, now)
+        return shown, self._draw(state, shown)
+
+    async def _apart(self, work: Callable[[], T]) -> T:
+        async with self._drawing:
+            return await asyncio.to_thread(work)
+
+    def _make_room(self, run: str) -> None:
+        """Forget runs that nobody has looked at for longest, and nobody looks at now."""
+        sizes = {name: len(each.fold.state.trials) for name, each in self._runs.items() if each.fold}
+        for name in list(self._runs):
+            if len(self._runs) <= KEPT and sum(sizes.values()) <= MOST_TRIALS:
+                return
+            if name != run and not self._runs[name].turn.locked():
+                del self._runs[name]
+                sizes.pop(name, None)
+
     async def _begun(self, run: str) -> Fold:
         async with self._database.read() as session:
             scenario: dict[str, Any] = (await Runs(session).get(run)).scenario
             stored = await Runs(session).plan(run)
-        return await asyncio.to_thread(lambda: Fold(Plan.stored(stored), scenario))
+        return await self._apart(lambda: Fold(Plan.stored(stored), scenario))
 
-    async def _forward(self, run: str, fold: Fold, last: int | None) -> None:
-        """Take the events that came, up to number ``last``."""
+    async def _forward(self, run: str, fold: Fold) -> RunState:
+        """The state after the events that came."""
         while True:
             async with self._database.read() as session:
-                events = await Events(session).after(run, fold.state.seq)
+                events = await Events(session).after(run, fold.state.seq, limit=A_PAGE)
             for event in events:
-                if last is not None and event.seq > last:
-                    return
                 fold.take(event.seq, event.kind, event.at, event.data)
-            if not events:
-                return
+            if len(events) < A_PAGE:
+                return fold.state
+            await asyncio.sleep(0)
+
+
+def _fresh(live: _Live) -> Moment | None:
+    """The last moment, where it need not be made anew."""
+    last = live.last
+    if last is None or last.over or time.time() - last.at < EVERY:
+        return last
+    return None

@@ -117,6 +117,8 @@ class Cell:
     reached: Reached = field(default_factory=Reached)
     """How far it went beyond chance, or its control."""
     error: str = ""
+    since: int = 0
+    """The number of the event by which it became what it is."""
 
 
 @dataclass

@@ -15,7 +15,18 @@ from leakrange.metrics.numbers import count, duration, figure, percent
 from services.controller.live.boxes import Box, boxes
 from services.controller.live.state import WINDOW, Cell, Flow, Running, RunState, Work
 
-__all__ = ["Group", "View", "WorkShown", "groups", "side", "strongest", "under_way", "view", "works"]
+__all__ = [
+    "Group",
+    "View",
+    "WorkShown",
+    "groups",
+    "lasting",
+    "side",
+    "strongest",
+    "under_way",
+    "view",
+    "works",
+]
 
 KINDS = {
     "train": "Train models",
@@ -78,6 +89,18 @@ def view(state: RunState, now: float) -> View:
         made.share[place] = round(leaked(cell, most), 3)
         made.title[place] = _title(cell)
     return made
+
+
+def lasting(state: RunState, shown: View, number: int) -> View:
+    """What of ``shown`` has been so since event ``number``: of trials, which are many; everything else is
+    told anew. Shares on a scale without an end depend on other trials."""
+    last = View()
+    for place, cell in ((f"cell.{each}", cell) for each, cell in enumerate(state.trials.values())):
+        if cell.since <= number:
+            last.state[place], last.title[place] = shown.state[place], shown.title[place]
+            if cell.gain is not None or cell.reached.mean is None:
+                last.share[place] = shown.share[place]
+    return last
 
 
 @dataclass(frozen=True)

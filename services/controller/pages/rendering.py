@@ -17,7 +17,7 @@ from services.controller.pages.assets import CHARTS, address
 from services.controller.pages.navigation import MENU
 from services.controller.visitors import Visitor, visitor_of
 
-__all__ = ["fragment", "see_other", "show", "stamp"]
+__all__ = ["fragment", "part", "see_other", "show", "stamp"]
 
 HEADERS = {
     "Content-Security-Policy": PAGES,
@@ -41,6 +41,11 @@ def fragment(request: Request, template: str, *, visitor: Visitor | None = None,
         .get_template(template)
         .render(visitor=seen_by, root=seen_by.root, path=request.url.path, **values)
     )
+
+
+def part(template: str, **values: Any) -> str:
+    """The text of a template that is the same for all who look."""
+    return _templates().get_template(template).render(**values)
 
 
 def stamp(shown: bytes) -> str:

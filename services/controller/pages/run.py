@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
@@ -17,15 +17,18 @@ from services.controller.live.drawing import drawings
 from services.controller.live.service import LiveService, Moment
 from services.controller.live.state import Account, RunState
 from services.controller.live.tour import tour
-from services.controller.live.view import View, groups, side, under_way, view, works
-from services.controller.pages.rendering import fragment, show
+from services.controller.live.view import View, groups, lasting, side, under_way, works
+from services.controller.pages.rendering import part, show
 from services.controller.reading.process import ReadingProcess
 from services.controller.requests import Identity
+from services.controller.runs.endpoints import Seat
 from services.controller.runs.service import RunService
-from services.controller.visitors import Reader, Reading
+from services.controller.visitors import Reading
 
-T = TypeVar("T")
 router = APIRouter(include_in_schema=False)
+PARTS = ("said", "kinds", "running", "messages")
+KEYS = ("keys-users", "keys-attackers")
+"""Of the page, what is exchanged as a whole."""
 
 
 def _live(request: Request) -> LiveService:
@@ -44,6 +47,11 @@ async def _seen(request: Request, run: Identity) -> RunView:
 Seen = Annotated[RunView, Depends(_seen)]
 
 
+async def _known(request: Request, run: Identity) -> None:
+    runs: RunService = request.app.state.runs
+    await runs.stamp(run)
+
+
 @router.get("/runs/{run}")
 async def page(request: Request, visitor: Reading, run: Identity, seen: Seen, live: Live) -> Response:
     """The picture as it is now; a script keeps it so."""
@@ -51,15 +59,15 @@ async def page(request: Request, visitor: Reading, run: Identity, seen: Seen, li
     answer = await reading.sentences(run, visitor) if seen.state in FINAL else []
     told: dict[str, Any] = {"visitor": visitor, "run": seen, "answer": answer}
     try:
-        moment = await live.moment(run)
+        return await live.drawn(
+            run, lambda moment: show(request, "run.html.j2", **told, **_values(moment), missing="")
+        )
     except Conflict as error:
         return show(request, "run.html.j2", **told, state=None, missing=error.detail)
-    return show(request, "run.html.j2", **told, **_values(moment), missing="")
 
 
-@router.get("/runs/{run}/live", response_class=EventSourceResponse, dependencies=[Reader, Depends(_seen)])
+@router.get("/runs/{run}/live", response_class=EventSourceResponse, dependencies=[Depends(_known), Seat])
 async def changes(
-    request: Request,
     run: Identity,
     live: Live,
     last_event_id: Annotated[str | None, Header(max_length=10, pattern=r"^[0-9]+$")] = None,
@@ -67,20 +75,24 @@ async def changes(
 ) -> AsyncIterator[ServerSentEvent]:
     """What has changed on the page since the event of that number, and then live: a few times a second at
     most, to the end of the run."""
-    shown, opened = View(), -1
-    if before := min(int(last_event_id or after), 2**31 - 1):
-        shown = _lasting(await live.state_at(run, before))
+    before, shown, opened = int(last_event_id or after), View(), -1
     parts: dict[str, str] = {}
     async for moment in live.follow(run):
-        state = moment.state
-        fresh = _parts(request, moment, keys=len(state.accounts) != opened)
-        said: dict[str, Any] = moment.shown.changed(shown)
-        if changed := {name: text for name, text in fresh.items() if parts.get(name) != text}:
-            said["html"] = changed
-        shown, parts, opened = moment.shown, parts | fresh, len(state.accounts)
-        if said:
-            yield ServerSentEvent(event="change", id=str(state.seq), raw_data=orjson.dumps(said).decode())
-        if state.over:
+        if opened < 0 and before:
+            shown = lasting(moment.state, moment.shown, before)
+        # Lists of keys are exchanged only where there are new ones.
+        left_out = KEYS if moment.accounts == opened else ()
+        change: dict[str, Any] = moment.shown.changed(shown)
+        if html := {
+            name: text
+            for name, text in moment.parts.items()
+            if name not in left_out and parts.get(name) != text
+        }:
+            change["html"] = html
+        shown, parts, opened = moment.shown, moment.parts, moment.accounts
+        if change:
+            yield ServerSentEvent(event="change", id=str(moment.seq), raw_data=orjson.dumps(change).decode())
+        if moment.over:
             yield ServerSentEvent(event="end", raw_data="{}")
 
 
@@ -105,11 +117,10 @@ def _lists(state: RunState) -> dict[str, Any]:
     }
 
 
-def _parts(request: Request, moment: Moment, *, keys: bool) -> dict[str, str]:
-    """What is exchanged as a whole; lists of ``keys`` only where there are new ones."""
-    values = {"view": moment.shown, "state": moment.state, **_lists(moment.state)}
-    names = ["said", "kinds", "running", "messages", *(["keys-users", "keys-attackers"] if keys else [])]
-    return {name: fragment(request, "run_parts.html.j2", part=name, **values) for name in names}
+def parts_of(state: RunState, shown: View) -> dict[str, str]:
+    """Of the page, what is exchanged as a whole, by name."""
+    values = {"view": shown, "state": state, **_lists(state)}
+    return {name: part("run_parts.html.j2", part=name, **values) for name in (*PARTS, *KEYS)}
 
 
 def _keys(state: RunState) -> dict[str, list[tuple[int, Account]]]:
@@ -118,13 +129,3 @@ def _keys(state: RunState) -> dict[str, list[tuple[int, Account]]]:
     for number, account in enumerate(state.accounts.values()):
         found[side(account.holder)].append((number, account))
     return found
-
-
-def _lasting(state: RunState) -> View:
-    """What a page shows of trials, which are many; everything else is told anew."""
-    shown = view(state, state.last)
-
-    def cells(values: dict[str, T]) -> dict[str, T]:
-        return {place: value for place, value in values.items() if place.startswith("cell.")}
-
-    return View(state=cells(shown.state), share=cells(shown.share), title=cells(shown.title))

@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
-from fastapi.sse import EventSourceResponse, ServerSentEvent
+from fastapi.responses import StreamingResponse
 
 from leakrange.wire.runs import Accepted, RunList, RunView
 from services.controller.requests import After, Identity, Limit, Operator
 from services.controller.runs.service import RunService
+from services.controller.turns import Followers
+from services.controller.visitors import Reading
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
@@ -72,14 +74,34 @@ async def cancel(run: Identity, service: Service) -> RunView:
     return await service.cancel(run)
 
 
-@router.get("/{run}/events", response_class=EventSourceResponse, dependencies=[Depends(view)])
+async def _seat(request: Request, visitor: Reading) -> AsyncIterator[None]:
+    """Whoever follows has a seat until the stream ends."""
+    followers: Followers = request.app.state.followers
+    with (followers.operators if visitor.operates else followers.viewers).seat():
+        yield
+
+
+Seat = Depends(_seat)
+"""Refuses whoever would be one too many of those who follow a run."""
+
+
+async def _known(run: Identity, service: Service) -> None:
+    await service.stamp(run)
+
+
+@router.get(
+    "/{run}/events",
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {}}}},
+    dependencies=[Depends(_known), Seat],
+)
 async def events(
     run: Identity,
     service: Service,
     last_event_id: Annotated[str | None, Header(max_length=10, pattern=r"^[0-9]+$")] = None,
     after: Annotated[int, Query(ge=0, le=2**31 - 1)] = 0,
-) -> AsyncIterator[ServerSentEvent]:
+) -> Response:
     """The run's events from the start (or after ``Last-Event-ID``), live until it is finished."""
-    position = int(last_event_id) if last_event_id else after
-    async for event in service.follow(run, min(position, 2**31 - 1)):
-        yield event
+    position = min(int(last_event_id) if last_event_id else after, 2**31 - 1)
+    headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
+    return StreamingResponse(service.follow(run, position), media_type="text/event-stream", headers=headers)

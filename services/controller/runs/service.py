@@ -4,11 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
-from typing import Any
-
-import orjson
-from fastapi.sse import ServerSentEvent
 
 from leakrange.scenario.document import Scenario
 from leakrange.scenario.language import parse
@@ -19,13 +14,14 @@ from leakrange.scenario.plan import Plan
 from leakrange.store.engine import Database
 from leakrange.store.events import Events
 from leakrange.store.files import FolderStore
-from leakrange.store.runs import FINAL, Runs
+from leakrange.store.runs import Runs
 from leakrange.wire.errors import BodyTooLarge
 from leakrange.wire.events import RunQueued
 from leakrange.wire.runs import Accepted, RunView
 from services.controller.range.news import News
 from services.controller.range.supervisor import Supervisor
 from services.controller.runs.environment import describe
+from services.controller.runs.following import Following
 from services.controller.runs.reader import RunReader
 
 MAX_SCENARIO = 1_000_000
@@ -37,7 +33,7 @@ class RunService(RunReader):
     def __init__(self, database: Database, releases: FolderStore, news: News, supervisor: Supervisor) -> None:
         super().__init__(database, releases, supervisor.unrecorded)
         self._supervisor = supervisor
-        self._news, self._closing = news, False
+        self._following = Following(database, news, supervisor.unrecorded)
 
     async def start(self, body: bytes, *, load: bool = False, origin: str | None = None) -> Accepted:
         """Check a scenario, store it as a run, and begin; raises `InvalidScenario` with every mistake. A run
@@ -82,30 +78,14 @@ class RunService(RunReader):
         await self._supervisor.cancel(run)
         return await self.view(run)
 
-    async def follow(self, run: str, after: int) -> AsyncIterator[ServerSentEvent]:
-        """The events of a run after number ``after``, until it is finished or the controller shuts down."""
-        while not self._closing:
-            change = self._news.next_change(run)
-            async with self._database.read() as session:
-                # In this order: no event is written after the state that ends a run.
-                state = (await Runs(session).get(run)).state
-                found = await Events(session).after(run, after)
-            for event in found:
-                after = event.seq
-                yield _told(event.kind, event.at, str(event.seq), **event.data)
-            if found:
-                continue
-            if state in FINAL:
-                return
-            if (reason := self._supervisor.unrecorded.get(run)) is not None:
-                yield _told("run.finished", datetime.now(UTC), state="failed", message=reason)
-                return
-            await change.wait()
+    def follow(self, run: str, after: int) -> AsyncIterator[bytes]:
+        """The events of a run after number ``after`` as server-sent events, until it is finished or the
+        controller shuts down."""
+        return self._following.follow(run, after)
 
     def close(self) -> None:
         """End all open event streams, because the controller shuts down."""
-        self._closing = True
-        self._news.announce_all()
+        self._following.close()
 
 
 def _plan(body: bytes, load: bool) -> tuple[Scenario, Plan]:
@@ -115,8 +95,3 @@ def _plan(body: bytes, load: bool) -> tuple[Scenario, Plan]:
     if scenario.load is None:
         Mistakes().refuse((), "'load' is missing: a run under load needs to be told which users ask")
     return scenario, under_limits(expand(scenario), scenario.load)
-
-
-def _told(kind: str, at: datetime, number: str | None = None, /, **data: Any) -> ServerSentEvent:
-    told = orjson.dumps({"at": at.isoformat(), **data})
-    return ServerSentEvent(event=kind, id=number, raw_data=told.decode())

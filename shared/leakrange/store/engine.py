@@ -25,12 +25,13 @@ from typing import Any, TypeVar
 import orjson
 from sqlalchemy import Connection, ExceptionContext, event, make_url
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, AsyncSession, create_async_engine
 
 from leakrange.store.sqlite_errors import raise_told
 from leakrange.wire.errors import StorageFull, Unavailable
 
-__all__ = ["Database", "DatabaseAway", "create_engine"]
+__all__ = ["Database", "DatabaseAway", "DatabaseBusy", "create_engine"]
 
 DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
 BUSY_TIMEOUT_MS = 30_000
@@ -54,6 +55,17 @@ class DatabaseAway(Unavailable):
             f"the database server does not answer: {str(error).strip() or type(error).__name__}",
             hint="start it again; runs in progress wait for it and go on",
             retry_after=1.0,
+        )
+
+
+class DatabaseBusy(DatabaseAway):
+    """All connections to the database are taken, and none became free in time."""
+
+    slug, title = "database-busy", "The database is busy"
+
+    def __init__(self) -> None:
+        Unavailable.__init__(
+            self, "too many questions wait for the database", hint="ask again", retry_after=1.0
         )
 
 
@@ -212,6 +224,8 @@ class Database:
                 try:
                     connection = await stack.enter_async_context(engine.connect())
                     break
+                except PoolTimeout as error:
+                    raise DatabaseBusy from error
                 except Exception as error:
                     if not _away(error):
                         raise
