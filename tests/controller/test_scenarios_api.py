@@ -6,19 +6,16 @@ import json
 import shlex
 import shutil
 import subprocess
-import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from leakrange.scenario.shipped import shipped
 from leakrange.scenario.yaml_source import MAX_BYTES
+from load.bench.reads import hostile
 from services.controller.scenarios import service
-from services.controller.settings import ControllerSettings
-from tests.controller.conftest import SCENARIO, TRIALS, Api, problem, serve
+from tests.controller.conftest import SCENARIO, TRIALS, Api, problem
 
 ROOT = Path(__file__).parents[2]
 
@@ -98,33 +95,28 @@ def test_the_documented_commands_do_as_is_said(api: Api) -> None:
     assert completed["proposals"][0]["insert"] == "digits"
 
 
-def test_who_has_to_wait_too_long_is_told_to_ask_again(
-    settings: Callable[..., ControllerSettings], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("limit", "kind"), [("SECONDS", "requests"), ("MEMORY", "data")])
+def test_what_takes_too_much_to_check_is_a_mistake(
+    api: Api, monkeypatch: pytest.MonkeyPatch, limit: str, kind: str
 ) -> None:
-    begun, go_on = threading.Barrier(service.AT_ONCE + 1, timeout=30), threading.Event()
+    monkeypatch.setattr(service, limit, {"SECONDS": 1, "MEMORY": 2**28}[limit])
+    [mistake] = check(api, hostile(kind))["mistakes"]
+    assert "takes more than" in mistake["message"]
+    assert mistake["line"] is None
+    assert check(api, shipped()["demo"].text)["valid"]
 
-    def slow(*_place: object) -> service.Completion:
-        begun.wait()
-        go_on.wait(30)
-        return service.Completion(line=1, start=1, end=1)
 
-    monkeypatch.setattr(service, "complete", slow)
-    monkeypatch.setattr(service, "PATIENCE", 0.05)
-    with serve(settings()) as url:
+def test_where_completion_takes_too_much_nothing_is_proposed(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = [*(f"k{number}: {{a: 1}}" for number in range(9000)), "data: {name: "]
+    place = {"text": "\n".join(lines), "line": len(lines), "column": 14}
 
-        def ask() -> httpx.Response:
-            place = {"text": "", "line": 1, "column": 1}
-            return httpx.post(f"{url}/v1/scenario/complete", json=place, timeout=60)
+    def complete() -> Any:
+        answer = api.ask("POST", "/v1/scenario/complete", json=place)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
 
-        answers: list[int] = []
-        busy = [
-            threading.Thread(target=lambda: answers.append(ask().status_code)) for _ in range(service.AT_ONCE)
-        ]
-        for each in busy:
-            each.start()
-        begun.wait()
-        problem(ask(), 503, "unavailable")
-        go_on.set()
-        for each in busy:
-            each.join()
-        assert answers == [200] * service.AT_ONCE
+    assert complete()["proposals"]
+    monkeypatch.setattr(service, "MEMORY", 2**20)  # many times less than that text takes
+    assert not complete()["proposals"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from leakrange.jobs.recipe import DataSpec, TrainingRecipe
-from leakrange.scenario.forecast import forecast, trains_like
+from leakrange.scenario.forecast import forecast, outlook, trains_like
 from leakrange.scenario.language import parse
 from leakrange.scenario.matrix import expand
 from leakrange.scenario.plan import Plan
@@ -38,7 +38,7 @@ def plan() -> Plan:
 
 
 def test_it_counts_what_the_plan_holds(plan: Plan) -> None:
-    found = forecast("counted", plan, set(), {})
+    found = forecast(outlook("counted", plan), set(), {})
     assert (found.name, found.models, found.stored) == ("counted", 6, 0)  # two providers, three seeds
     # inside: one budget suffices for 32 uploads, or both; the matrix itself is tested elsewhere
     assert found.trials == len(plan.trials) > 0
@@ -52,8 +52,8 @@ def test_it_counts_what_the_plan_holds(plan: Plan) -> None:
 
 def test_stored_models_are_not_trained_again(plan: Plan) -> None:
     digests = [model.artifact for model in plan.models]
-    assert forecast("", plan, digests[:2], {}).stored == 2
-    whole = forecast("", plan, digests, {})
+    assert forecast(outlook("", plan), digests[:2], {}).stored == 2
+    whole = forecast(outlook("", plan), digests, {})
     assert (whole.stored, whole.train_seconds) == (6, 0.0)
 
 
@@ -64,12 +64,12 @@ def test_seconds_are_those_of_the_like_for_as_many_epochs(plan: Plan) -> None:
         trains_like(honest): [(4.0, 2), (30.0, 10), (70.0, 7)],  # 2, 3 and 10 seconds an epoch
         trains_like(curious): [(10.0, 2)],
     }
-    assert forecast("", plan, set(), took).train_seconds == pytest.approx(3 * 6 * 3.0 + 3 * 9 * 5.0)
+    assert forecast(outlook("", plan), set(), took).train_seconds == pytest.approx(3 * 6 * 3.0 + 3 * 9 * 5.0)
     stored = {model.artifact for model in plan.models if model.provider == "curious"}
-    assert forecast("", plan, stored, took).train_seconds == pytest.approx(3 * 6 * 3.0)
+    assert forecast(outlook("", plan), stored, took).train_seconds == pytest.approx(3 * 6 * 3.0)
     del took[trains_like(curious)]
-    assert forecast("", plan, set(), took).train_seconds is None
-    assert forecast("", plan, stored, took).train_seconds == pytest.approx(3 * 6 * 3.0)
+    assert forecast(outlook("", plan), set(), took).train_seconds is None
+    assert forecast(outlook("", plan), stored, took).train_seconds == pytest.approx(3 * 6 * 3.0)
 
 
 def test_likeness_is_of_what_decides_the_time_alone() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from difflib import unified_diff
 from functools import cache
 from typing import Annotated, Any
 
@@ -20,7 +19,7 @@ from services.controller.requests import FORM, LONGEST
 from services.controller.runs.service import RunService
 from services.controller.scenarios.schemas import Checked, Mistake
 from services.controller.scenarios.service import ScenarioService
-from services.controller.visitors import Operating, Reading
+from services.controller.visitors import Operating, Reading, Visitor
 
 router = APIRouter(include_in_schema=False)
 
@@ -73,7 +72,7 @@ async def check(
     """The editor again with what is wrong, or that alone for the script that exchanges it."""
     text = text.replace("\r\n", "\n")
     if "HX-Request" in request.headers:
-        told = await _told(request, text, origin)
+        told = await _told(request, visitor, text, origin)
         return HTMLResponse(fragment(request, "checked.html.j2", visitor=visitor, **told))
     return await _editor(request, visitor, text, origin=origin, load=load)
 
@@ -98,7 +97,7 @@ async def start(
 
 async def _editor(
     request: Request,
-    visitor: Any,
+    visitor: Visitor,
     text: str,
     *,
     origin: str,
@@ -107,7 +106,7 @@ async def _editor(
     checked: Checked | None = None,
     status: int = 200,
 ) -> Response:
-    told = await _told(request, text, origin, checked)
+    told = await _told(request, visitor, text, origin, checked)
     return show(
         request,
         "editor.html.j2",
@@ -121,13 +120,16 @@ async def _editor(
     )
 
 
-async def _told(request: Request, text: str, origin: str, checked: Checked | None = None) -> dict[str, Any]:
+async def _told(
+    request: Request, visitor: Visitor, text: str, origin: str, checked: Checked | None = None
+) -> dict[str, Any]:
     """What is said of a scenario, and what it has other than the run that it was taken from."""
     service: ScenarioService = request.app.state.scenarios
     if checked is None:
-        checked = await service.check(text.encode())
+        checked = await service.check(text.encode(), operates=visitor.operates)
     before = await _original(request, origin)
-    return {"checked": checked, "changes": _changes(before, text) if before is not None else None}
+    changes = None if before is None else await service.changes(before, text, operates=visitor.operates)
+    return {"checked": checked, "changes": changes}
 
 
 async def _original(request: Request, origin: str) -> str | None:
@@ -138,13 +140,6 @@ async def _original(request: Request, origin: str) -> str | None:
         return (await runs.written(origin)).text.replace("\r\n", "\n")
     except NotFound:
         return None
-
-
-def _changes(before: str, after: str) -> list[tuple[str, str]]:
-    """The lines of a difference, each with what it is: "gone", "new", "same" or "where"."""
-    kinds = {"-": "gone", "+": "new", "@": "where"}
-    lines = list(unified_diff(before.splitlines(), after.splitlines(), n=1, lineterm=""))[2:]
-    return [(kinds.get(line[:1], "same"), line if line.startswith("@") else line[1:]) for line in lines]
 
 
 def _line_of(text: str, key: str) -> int:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Request
 from leakrange.scenario.completion import Completion
 from services.controller.scenarios.schemas import Checked, Writing
 from services.controller.scenarios.service import ScenarioService
+from services.controller.visitors import Reading
 
 router = APIRouter(prefix="/v1/scenario", tags=["scenarios"])
 
@@ -33,13 +34,13 @@ Service = Annotated[ScenarioService, Depends(_service)]
         }
     },
 )
-async def check(request: Request, service: Service) -> Checked:
+async def check(request: Request, service: Service, visitor: Reading) -> Checked:
     """Every mistake of a scenario (YAML or JSON) with its line; or what a run of it will take: trials, models
     to train and how many of them are stored, samples asked, seconds of training."""
-    return await service.check(await request.body())
+    return await service.check(await request.body(), operates=visitor.role == "operator")
 
 
 @router.post("/complete")
-async def complete(writing: Writing, service: Service) -> Completion:
+async def complete(writing: Writing, service: Service, visitor: Reading) -> Completion:
     """What can be written at a place of a scenario, which need not be sound or even YAML yet."""
-    return await service.complete(writing.text, writing.line, writing.column)
+    return await service.complete(writing, operates=visitor.role == "operator")

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from leakrange.scenario.forecast import Forecast
+from leakrange.scenario.forecast import Forecast, Outlook
 from leakrange.scenario.yaml_source import MAX_BYTES
 
-__all__ = ["Checked", "Mistake", "Writing"]
+__all__ = ["Asked", "Changes", "Checked", "Checking", "Differing", "Mistake", "Planned", "Writing"]
 
 
 class Mistake(BaseModel):
@@ -34,12 +34,49 @@ class Checked(BaseModel):
     warnings: list[str] = []
 
 
-class Writing(BaseModel):
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Writing(_Strict):
     """A scenario that is being written, and the place of the cursor: ``line`` and ``column`` count from 1, in
     characters."""
-
-    model_config = ConfigDict(extra="forbid")
 
     text: Annotated[str, Field(max_length=MAX_BYTES)]
     line: Annotated[int, Field(ge=1, le=MAX_BYTES)]
     column: Annotated[int, Field(ge=1, le=MAX_BYTES)]
+
+
+class Checking(_Strict):
+    """A scenario to check: ``text`` has a character for each byte."""
+
+    text: str
+
+
+class Differing(_Strict):
+    """Two texts whose lines are compared."""
+
+    before: str
+    after: str
+
+
+class Asked(_Strict):
+    """What the controller asks the process that checks scenarios, and what that may take: ``seconds`` of a
+    processor, and ``memory``, bytes of data."""
+
+    what: Writing | Checking | Differing
+    seconds: int
+    memory: int
+
+
+class Planned(BaseModel):
+    """The mistakes of a scenario, or what its plan comes to."""
+
+    mistakes: list[Mistake] = []
+    outlook: Outlook | None = None
+
+
+class Changes(BaseModel):
+    """The lines of a difference, each with what it is: "gone", "new", "same" or "where"."""
+
+    lines: list[tuple[str, str]]

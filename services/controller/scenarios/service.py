@@ -1,86 +1,131 @@
-"""Checks scenarios and completes what is being written, a few at a time."""
+"""Checks scenarios and completes what is being written, by processes that may take so much and no more."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from typing import TypeVar
 
-from leakrange.scenario.completion import Completion, complete
-from leakrange.scenario.forecast import Forecast, Trained, forecast, trains_like
-from leakrange.scenario.language import parse
-from leakrange.scenario.matrix import expand
-from leakrange.scenario.plan import Plan
-from leakrange.scenario.unread import unread_decoders
+from pydantic import BaseModel
+
+from leakrange.scenario.completion import Completion
+from leakrange.scenario.forecast import Forecast, Outlook, Trained, forecast, trains_like
 from leakrange.scenario.yaml_source import MAX_BYTES
 from leakrange.store.engine import Database
 from leakrange.store.models import Models
-from leakrange.wire.errors import BodyTooLarge, InvalidScenario, Unavailable
-from services.controller.scenarios.schemas import Checked, Mistake
+from leakrange.wire.errors import BodyTooLarge, LeakrangeError, Unavailable
+from services.controller.beside import Beside
+from services.controller.scenarios.schemas import (
+    Asked,
+    Changes,
+    Checked,
+    Checking,
+    Differing,
+    Mistake,
+    Planned,
+    Writing,
+)
+from services.controller.turns import Turns
 
 __all__ = ["ScenarioService"]
 
-T = TypeVar("T")
+Schema = TypeVar("Schema", bound=BaseModel)
+VIEWERS, OPERATORS = 2, 1
+"""So many are checked at once. Viewers cannot take the turns of operators."""
+SECONDS = 10
+"""Of a processor, for one check."""
+MEMORY = 2**30
+"""Bytes of data, for one check, with what all share."""
 
-AT_ONCE = 2
-"""Anybody who may read can ask: more than that would take the time of those who watch runs."""
-PATIENCE = 10.0
+
+class _TooMuch(Exception):
+    """A process has ended without an answer, because it took too much."""
 
 
 class ScenarioService:
-    """One per controller."""
+    """One per controller. Make it inside the running event loop."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._turn = asyncio.Semaphore(AT_ONCE)
+        self._desk = Beside("services.controller.scenarios.desk")
+        busy = "too many scenarios are being checked"
+        self._viewers, self._operators = Turns(VIEWERS, busy), Turns(OPERATORS, busy)
 
-    async def check(self, body: bytes) -> Checked:
-        """Every mistake of a scenario, or what a run of it will take. Raises `BodyTooLarge`, and
-        `Unavailable` where too many ask."""
+    async def check(self, body: bytes, *, operates: bool) -> Checked:
+        """Every mistake of a scenario, or what a run of it will take, for an operator or somebody else.
+        Raises `BodyTooLarge`, and `Unavailable` where too many ask."""
         if len(body) > 4 * MAX_BYTES:
             raise BodyTooLarge(f"a scenario may have {MAX_BYTES} characters", hint="is this a scenario?")
+        asked = Checking(text=body.decode("latin-1"))
         try:
-            name, plan = await self._in_turn(lambda: _planned(body))
-        except InvalidScenario as error:
-            found = [Mistake.model_validate(each) for each in error.extra["mistakes"]]
-            return Checked(valid=False, mistakes=found)
-        warnings = unread_decoders(trial.result for trial in plan.trials)
-        return Checked(valid=True, forecast=await self._forecast(name, plan), warnings=warnings)
+            planned = await self._asked(asked, Planned, operates=operates)
+        except _TooMuch:
+            mistake = Mistake(
+                line=None,
+                column=None,
+                path="",
+                message=f"checking this takes more than {SECONDS} s of a processor or {MEMORY >> 20} MiB: "
+                "take fewer trials, repeats or samples",
+                allowed=[],
+                suggestion=None,
+            )
+            return Checked(valid=False, mistakes=[mistake])
+        if planned.outlook is None:
+            return Checked(valid=False, mistakes=planned.mistakes)
+        expected = await self._forecast(planned.outlook)
+        return Checked(valid=True, forecast=expected, warnings=planned.outlook.warnings)
 
-    async def complete(self, text: str, line: int, column: int) -> Completion:
-        """What can be written at that place; raises `Unavailable` where too many ask."""
-        return await self._in_turn(lambda: complete(text, line, column))
+    async def complete(self, writing: Writing, *, operates: bool) -> Completion:
+        """What can be written at that place; nothing, where that takes too long to tell. Raises `Unavailable`
+        where too many ask."""
+        try:
+            return await self._asked(writing, Completion, operates=operates)
+        except _TooMuch:
+            return Completion(line=writing.line, start=writing.column, end=writing.column)
 
-    async def _forecast(self, name: str, plan: Plan) -> Forecast:
-        recipes = {each.artifact: each.recipe for each in plan.trained}
+    async def changes(self, before: str, after: str, *, operates: bool) -> list[tuple[str, str]]:
+        """The lines of a difference, each with what it is: "gone", "new", "same" or "where". Raises
+        `Unavailable` where too many ask."""
+        try:
+            answer = await self._asked(Differing(before=before, after=after), Changes, operates=operates)
+        except _TooMuch:
+            return [("same", "too much differs to be listed")]
+        return answer.lines
+
+    async def stop(self) -> None:
+        """End what checks."""
+        await self._desk.close()
+
+    async def _forecast(self, planned: Outlook) -> Forecast:
         async with self._database.read() as session:
             models = Models(session)
-            stored = await models.known(list(recipes))
-            missing = [recipe for digest, recipe in recipes.items() if digest not in stored]
-            alike = await models.like({(recipe.data.name, recipe.behaviour) for recipe in missing})
+            stored = await models.known(list(planned.trainings))
+            missing = [each for digest, each in planned.trainings.items() if digest not in stored]
+            alike = await models.like({(each.data, each.behaviour) for each in missing})
         took: dict[str, list[Trained]] = {}
         for recipe, seconds in alike:
             took.setdefault(trains_like(recipe), []).append((seconds, recipe.schedule.epochs))
-        return await asyncio.to_thread(forecast, name, plan, stored, took)
+        return await asyncio.to_thread(forecast, planned, stored, took)
 
-    async def _in_turn(self, work: Callable[[], T]) -> T:
-        async with self._a_turn():
-            return await asyncio.to_thread(work)
+    async def _asked(
+        self, what: Writing | Checking | Differing, schema: type[Schema], *, operates: bool
+    ) -> Schema:
+        async with (self._operators if operates else self._viewers).turn():
+            asked = Asked(what=what, seconds=SECONDS, memory=MEMORY)
+            try:
+                answer = await self._desk.answered(self._exchanged(asked.model_dump_json().encode()))
+            except OSError as error:
+                raise Unavailable("the process that checks scenarios has ended", hint="ask again") from error
+        if answer == b"!":
+            raise LeakrangeError("an error that nobody foresaw; the service's log tells more")
+        if not answer:
+            raise _TooMuch
+        return schema.model_validate_json(answer)
 
-    @asynccontextmanager
-    async def _a_turn(self) -> AsyncIterator[None]:
+    async def _exchanged(self, asked: bytes) -> bytes:
+        reading, writing = await asyncio.open_unix_connection(self._desk.place)
         try:
-            async with asyncio.timeout(PATIENCE):
-                await self._turn.acquire()
-        except TimeoutError as error:
-            raise Unavailable("too many scenarios are being checked", hint="ask again") from error
-        try:
-            yield
+            writing.write(asked)
+            writing.write_eof()
+            return await reading.read()
         finally:
-            self._turn.release()
-
-
-def _planned(body: bytes) -> tuple[str, Plan]:
-    scenario = parse(body)
-    return scenario.name, expand(scenario)
+            writing.close()

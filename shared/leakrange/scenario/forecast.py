@@ -10,11 +10,34 @@ from pydantic import BaseModel, Field
 
 from leakrange.jobs.recipe import TrainingRecipe
 from leakrange.scenario.plan import Plan
+from leakrange.scenario.unread import unread_decoders
 
-__all__ = ["Forecast", "Trained", "forecast", "trains_like"]
+__all__ = ["Forecast", "Outlook", "Trained", "Training", "forecast", "outlook", "trains_like"]
 
 Trained = tuple[float, int]
 """What one training took: seconds, and the epochs that it was to have."""
+
+
+class Training(BaseModel):
+    """A model to train: what is known of its ``like`` tells how long it takes."""
+
+    data: str
+    behaviour: str
+    like: str
+    epochs: int
+
+
+class Outlook(BaseModel):
+    """What a plan comes to, whatever is stored: ``trainings`` by the digest of what is trained, and
+    ``warnings`` of what it leaves out. The other fields are those of `Forecast`."""
+
+    name: str
+    trials: int
+    uploads: int
+    asked: int
+    requests: int
+    trainings: dict[str, Training]
+    warnings: list[str]
 
 
 class Forecast(BaseModel):
@@ -42,31 +65,46 @@ def trains_like(recipe: TrainingRecipe) -> str:
     return "/".join("" if part is None else str(part) for part in parts)
 
 
-def forecast(
-    name: str, plan: Plan, stored: Collection[str], took: Mapping[str, Collection[Trained]]
-) -> Forecast:
-    """The forecast for a plan. ``stored`` are digests of trained models, ``took`` what former trainings took,
-    by `trains_like`."""
+def outlook(name: str, plan: Plan) -> Outlook:
+    """The outlook of the scenario of that name."""
     recipes = {each.artifact: each.recipe for each in plan.trained}
-    missing = [recipe for digest, recipe in recipes.items() if digest not in stored]
     probes = [probe for probe in plan.probes if not probe.downloads]
     uploads = [span.stop - span.start for stream in plan.streams for span in stream.spans]
     asked = [span.stop - span.start for probe in probes for span in probe.spans]
-    seconds = [_seconds(recipe, took.get(trains_like(recipe), ())) for recipe in missing]
-    known = [each for each in seconds if each is not None]
-    return Forecast(
+    return Outlook(
         name=name,
         trials=len(plan.trials),
-        models=len(recipes),
-        stored=len(recipes) - len(missing),
         uploads=sum(uploads),
         asked=sum(asked),
         requests=len(uploads) + len(asked),
+        trainings={
+            digest: Training(
+                data=recipe.data.name,
+                behaviour=recipe.behaviour,
+                like=trains_like(recipe),
+                epochs=recipe.schedule.epochs,
+            )
+            for digest, recipe in recipes.items()
+        },
+        warnings=unread_decoders(trial.result for trial in plan.trials),
+    )
+
+
+def forecast(planned: Outlook, stored: Collection[str], took: Mapping[str, Collection[Trained]]) -> Forecast:
+    """The forecast for a plan. ``stored`` are digests of trained models, ``took`` what former trainings took,
+    by `trains_like`."""
+    missing = [each for digest, each in planned.trainings.items() if digest not in stored]
+    seconds = [_seconds(each, took.get(each.like, ())) for each in missing]
+    known = [each for each in seconds if each is not None]
+    return Forecast(
+        **planned.model_dump(include={"name", "trials", "uploads", "asked", "requests"}),
+        models=len(planned.trainings),
+        stored=len(planned.trainings) - len(missing),
         train_seconds=sum(known) if len(known) == len(seconds) else None,
     )
 
 
-def _seconds(recipe: TrainingRecipe, took: Collection[Trained]) -> float | None:
+def _seconds(training: Training, took: Collection[Trained]) -> float | None:
     if not took:
         return None
-    return median(seconds / epochs for seconds, epochs in took) * recipe.schedule.epochs
+    return median(seconds / epochs for seconds, epochs in took) * training.epochs

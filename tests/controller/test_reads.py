@@ -1,0 +1,209 @@
+"""Whatever somebody reads, the controller goes on: no read keeps its event loop from its turn."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from leakrange.store.engine import Database
+from leakrange.store.tables import Run
+from leakrange.wire.errors import Unavailable
+from load.bench.reads import LONGEST, MOST, Place, Read, hostile, reads, scenario, see, standing
+from services.controller import turns
+from services.controller.settings import ControllerSettings
+from services.controller.turns import Turns
+from tests.controller.conftest import OPERATOR, Api, problem, serve
+from tests.controller.test_views import put
+from tests.report.build import run, trials
+
+READING = "services.controller.reads"
+VIEWER = "0123456789abcdef-viewer-of-the-tests"
+NAMES = [read.name for read in reads("", "", "", "")]
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Place]:
+    with standing(420, 2520) as stood:
+        yield stood
+
+
+@pytest.mark.parametrize("number", range(len(NAMES)), ids=NAMES)
+async def test_the_loop_has_its_turns_while_somebody_reads(place: Place, number: int) -> None:
+    read: Read = await asyncio.to_thread(lambda: place.named(place.reads()[number]))
+    seen = await see(place, read)
+    assert seen.statuses <= set(read.fine)
+    assert 200 in seen.statuses
+    assert seen.size > 0
+    assert seen.stretch < LONGEST
+
+
+@pytest.mark.parametrize(("text", "valid"), [(scenario(MOST), True), (hostile("draws"), False)])
+def test_a_scenario_as_large_as_any_may_be_is_checked_to_the_end(
+    place: Place, text: str, valid: bool
+) -> None:
+    checked = httpx.post(f"{place.url}/v1/scenario/check", content=text, timeout=120).json()
+    assert checked["valid"] is valid
+    assert "takes more than" not in str(checked["mistakes"])
+
+
+@pytest.fixture(scope="module")
+def range_of_two(settings: Callable[..., ControllerSettings]) -> Iterator[tuple[Api, str]]:
+    chosen = settings(viewer_key=VIEWER)
+    with serve(chosen) as url, httpx.Client(base_url=url, timeout=120) as client:
+        few = [each for each in trials() if each.provider == "digits-regularized"]
+        yield Api(client), put(chosen, run(trials=few, models=[]))
+
+
+def processes(module: str) -> list[int]:
+    """Those beside a controller of this process."""
+    running = []
+    for task in Path(f"/proc/{os.getpid()}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            if module in Path(f"/proc/{child}/cmdline").read_text().split("\0"):
+                running.append(int(child))
+    return running
+
+
+def test_who_may_not_read_is_refused_before_anything_is_begun(range_of_two: tuple[Api, str]) -> None:
+    api, stored = range_of_two
+    before = processes(READING)
+    for path in (f"/v1/runs/{stored}/report", f"/v1/compare?run={stored}&run={stored}", "/compare"):
+        problem(api.ask("GET", path), 401, "unauthenticated")
+        problem(api.ask("GET", path, key="wrong-key-0123456789"), 403, "forbidden")
+    assert processes(READING) == before
+
+
+def test_nobody_says_over_http_who_they_are(range_of_two: tuple[Api, str]) -> None:
+    api, stored = range_of_two
+    claim = {"X-Leakrange-Visitor": '{"role": "operator", "token": "t", "root": "/in/evil"}'}
+    problem(api.ask("GET", f"/v1/runs/{stored}/report", headers=claim), 401, "unauthenticated")
+    page = api.ask("GET", f"/runs/{stored}/board", key=VIEWER, headers=claim)
+    assert page.status_code == 200
+    assert "/in/evil" not in page.text
+    assert "operator" not in page.text.partition('<div class="who">')[2].partition("</div>")[0]
+
+
+@pytest.mark.parametrize(
+    ("module", "method", "path", "body"),
+    [
+        ("services.controller.reads", "GET", "/v1/runs/RUN/results", b""),
+        ("services.controller.scenarios.desk", "POST", "/v1/scenario/check", b"name: x"),
+    ],
+)
+def test_a_process_that_dies_is_begun_again(
+    range_of_two: tuple[Api, str], module: str, method: str, path: str, body: bytes
+) -> None:
+    api, stored = range_of_two
+
+    def ask() -> httpx.Response:
+        return api.ask(method, path.replace("RUN", stored), content=body, key=VIEWER)
+
+    first = ask()
+    assert first.status_code == 200
+    [process] = processes(module)
+    os.kill(process, signal.SIGSTOP)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(ask)
+        while not _waits(process):
+            assert not asked.done()
+            time.sleep(0.01)
+        os.kill(process, signal.SIGKILL)
+        problem(asked.result(), 503, "unavailable")
+    assert ask().content == first.content
+    assert processes(module) != [process]
+
+
+def _waits(process: int) -> bool:
+    """Whether somebody has connected to the process, which stands still."""
+    sockets = Path(f"/proc/{process}/net/unix").read_text().splitlines()
+    places = {
+        os.readlink(each).removeprefix("socket:[").rstrip("]")
+        for each in Path(f"/proc/{process}/fd").iterdir()
+        if os.readlink(each).startswith("socket:")
+    }
+    [mine] = {line.split()[7] for line in sockets if line.split()[6] in places and len(line.split()) > 7}
+    return sum(line.endswith(mine) for line in sockets) > 1
+
+
+def test_what_reads_has_bounds(range_of_two: tuple[Api, str]) -> None:
+    api, stored = range_of_two
+    api.get(f"/v1/runs/{stored}/results", key=VIEWER)
+    [process] = processes(READING)
+    limits = Path(f"/proc/{process}/limits").read_text()
+    [line] = [each for each in limits.splitlines() if each.startswith("Max data size")]
+    assert line.split()[3] == str(ControllerSettings.model_fields["reading_memory"].default)
+
+
+def test_a_read_that_needs_more_memory_than_there_is_ends_what_reads(
+    settings: Callable[..., ControllerSettings],
+) -> None:
+    chosen, others = settings(reading_memory=2**29), processes(READING)
+    few = [each for each in trials() if each.provider == "digits-regularized"][:4]
+    with serve(chosen) as url, httpx.Client(base_url=url, timeout=120) as client:
+        api = Api(client)
+        small, large = (put(chosen, run(trials=few, models=[])) for _ in range(2))
+        asyncio.run(_swell(chosen.database_url, large))
+        assert api.ask("GET", f"/v1/runs/{small}/results").status_code == 200
+        [process] = set(processes(READING)) - set(others)
+        refused = problem(api.ask("GET", f"/v1/runs/{large}/results"), 503, "unavailable")
+        assert "LEAKRANGE_READING_MEMORY" in refused["hint"]
+        assert process not in processes(READING)
+        again = api.ask("GET", f"/v1/runs/{small}/results")
+        assert again.status_code == 200, again.text
+
+
+async def _swell(url: str, run: str) -> None:
+    """Give the run a plan that takes a gigabyte to read."""
+    database = Database(url)
+    async with database.write() as session:
+        stored = await session.get_one(Run, run)
+        stored.plan = {"trials": [0.5] * 30_000_000}
+    await database.close()
+
+
+async def test_viewers_take_turns_and_wait_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns, "PATIENCE", 0.05)
+    monkeypatch.setattr(turns, "WAITING", 2)
+    some, go_on, had = Turns(1, "busy"), asyncio.Event(), []
+
+    async def work(name: str) -> None:
+        async with some.turn():
+            had.append(name)
+            await go_on.wait()
+
+    first = asyncio.create_task(work("first"))
+    await asyncio.sleep(0)
+    late = [asyncio.create_task(work("late")) for _ in range(3)]
+    with pytest.raises(Unavailable, match="busy"):
+        await late[2]  # at once: two wait already
+    for each in late[:2]:
+        with pytest.raises(Unavailable, match="busy"):
+            await each
+    go_on.set()
+    await first
+    await work("after")
+    assert had == ["first", "after"]
+
+
+@pytest.mark.parametrize("path", ["/v1/runs/{}/results", "/v1/scenario/check", "/v1/runs/{}/events"])
+def test_viewers_cannot_take_what_is_kept_for_operators(
+    settings: Callable[..., ControllerSettings], monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    for module in ("reading.process", "scenarios.service", "turns"):
+        monkeypatch.setattr(f"services.controller.{module}.VIEWERS", 0)
+    monkeypatch.setattr(turns, "PATIENCE", 0.05)
+    chosen = settings()
+    few = [each for each in trials() if each.provider == "digits-regularized"][:4]
+    with serve(chosen) as url, httpx.Client(base_url=url, timeout=120) as client:
+        api, asked = Api(client), path.format(put(chosen, run(trials=few, models=[])))
+        method = "POST" if "check" in asked else "GET"
+        problem(api.ask(method, asked, content="name: x"), 503, "unavailable")
+        assert api.ask(method, asked, key=OPERATOR, content="name: x").status_code == 200
