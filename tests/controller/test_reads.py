@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
@@ -24,7 +25,7 @@ from tests.controller.conftest import OPERATOR, Api, problem, serve
 from tests.controller.test_views import put
 from tests.report.build import run, trials
 
-READING = "services.controller.reads"
+READING, DESK = "services.controller.reads", "services.controller.scenarios.desk"
 VIEWER = "0123456789abcdef-viewer-of-the-tests"
 NAMES = [read.name for read in reads("", "", "", "")]
 
@@ -54,35 +55,46 @@ def test_a_scenario_as_large_as_any_may_be_is_checked_to_the_end(
     assert "takes more than" not in str(checked["mistakes"])
 
 
-@pytest.fixture(scope="module")
-def range_of_two(settings: Callable[..., ControllerSettings]) -> Iterator[tuple[Api, str]]:
-    chosen = settings(viewer_key=VIEWER)
+@dataclass(frozen=True)
+class Controller:
+    """A controller with a run. Others of this process may have processes beside them as well."""
+
+    api: Api
+    stored: str
+    others: set[int]
+
+    def processes(self, module: str) -> set[int]:
+        return processes(module) - self.others
+
+
+@pytest.fixture
+def alone(settings: Callable[..., ControllerSettings]) -> Iterator[Controller]:
+    chosen, others = settings(viewer_key=VIEWER), processes(READING) | processes(DESK)
     with serve(chosen) as url, httpx.Client(base_url=url, timeout=120) as client:
         few = [each for each in trials() if each.provider == "digits-regularized"]
-        yield Api(client), put(chosen, run(trials=few, models=[]))
+        yield Controller(Api(client), put(chosen, run(trials=few, models=[])), others)
 
 
-def processes(module: str) -> list[int]:
-    """Those beside a controller of this process."""
-    running = []
+def processes(module: str) -> set[int]:
+    """Those beside any controller of this process."""
+    running = set()
     for task in Path(f"/proc/{os.getpid()}/task").iterdir():
         for child in (task / "children").read_text().split():
             if module in Path(f"/proc/{child}/cmdline").read_text().split("\0"):
-                running.append(int(child))
+                running.add(int(child))
     return running
 
 
-def test_who_may_not_read_is_refused_before_anything_is_begun(range_of_two: tuple[Api, str]) -> None:
-    api, stored = range_of_two
-    before = processes(READING)
+def test_who_may_not_read_is_refused_before_anything_is_begun(alone: Controller) -> None:
+    api, stored = alone.api, alone.stored
     for path in (f"/v1/runs/{stored}/report", f"/v1/compare?run={stored}&run={stored}", "/compare"):
         problem(api.ask("GET", path), 401, "unauthenticated")
         problem(api.ask("GET", path, key="wrong-key-0123456789"), 403, "forbidden")
-    assert processes(READING) == before
+    assert not alone.processes(READING)
 
 
-def test_nobody_says_over_http_who_they_are(range_of_two: tuple[Api, str]) -> None:
-    api, stored = range_of_two
+def test_nobody_says_over_http_who_they_are(alone: Controller) -> None:
+    api, stored = alone.api, alone.stored
     claim = {"X-Leakrange-Visitor": '{"role": "operator", "token": "t", "root": "/in/evil"}'}
     problem(api.ask("GET", f"/v1/runs/{stored}/report", headers=claim), 401, "unauthenticated")
     page = api.ask("GET", f"/runs/{stored}/board", key=VIEWER, headers=claim)
@@ -94,21 +106,19 @@ def test_nobody_says_over_http_who_they_are(range_of_two: tuple[Api, str]) -> No
 @pytest.mark.parametrize(
     ("module", "method", "path", "body"),
     [
-        ("services.controller.reads", "GET", "/v1/runs/RUN/results", b""),
-        ("services.controller.scenarios.desk", "POST", "/v1/scenario/check", b"name: x"),
+        (READING, "GET", "/v1/runs/RUN/results", b""),
+        (DESK, "POST", "/v1/scenario/check", b"name: x"),
     ],
 )
 def test_a_process_that_dies_is_begun_again(
-    range_of_two: tuple[Api, str], module: str, method: str, path: str, body: bytes
+    alone: Controller, module: str, method: str, path: str, body: bytes
 ) -> None:
-    api, stored = range_of_two
-
     def ask() -> httpx.Response:
-        return api.ask(method, path.replace("RUN", stored), content=body, key=VIEWER)
+        return alone.api.ask(method, path.replace("RUN", alone.stored), content=body, key=VIEWER)
 
     first = ask()
     assert first.status_code == 200
-    [process] = processes(module)
+    [process] = alone.processes(module)
     os.kill(process, signal.SIGSTOP)
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(ask)
@@ -118,7 +128,8 @@ def test_a_process_that_dies_is_begun_again(
         os.kill(process, signal.SIGKILL)
         problem(asked.result(), 503, "unavailable")
     assert ask().content == first.content
-    assert processes(module) != [process]
+    [again] = alone.processes(module)
+    assert again != process
 
 
 def _waits(process: int) -> bool:
@@ -133,10 +144,10 @@ def _waits(process: int) -> bool:
     return sum(line.endswith(mine) for line in sockets) > 1
 
 
-def test_what_reads_has_bounds(range_of_two: tuple[Api, str]) -> None:
-    api, stored = range_of_two
+def test_what_reads_has_bounds(alone: Controller) -> None:
+    api, stored = alone.api, alone.stored
     api.get(f"/v1/runs/{stored}/results", key=VIEWER)
-    [process] = processes(READING)
+    [process] = alone.processes(READING)
     limits = Path(f"/proc/{process}/limits").read_text()
     [line] = [each for each in limits.splitlines() if each.startswith("Max data size")]
     assert line.split()[3] == str(ControllerSettings.model_fields["reading_memory"].default)
@@ -152,7 +163,7 @@ def test_a_read_that_needs_more_memory_than_there_is_ends_what_reads(
         small, large = (put(chosen, run(trials=few, models=[])) for _ in range(2))
         asyncio.run(_swell(chosen.database_url, large))
         assert api.ask("GET", f"/v1/runs/{small}/results").status_code == 200
-        [process] = set(processes(READING)) - set(others)
+        [process] = processes(READING) - others
         refused = problem(api.ask("GET", f"/v1/runs/{large}/results"), 503, "unavailable")
         assert "LEAKRANGE_READING_MEMORY" in refused["hint"]
         assert process not in processes(READING)

@@ -23,7 +23,7 @@ from services.controller.reading.process import ReadingProcess
 from services.controller.requests import Identity
 from services.controller.runs.endpoints import Seat
 from services.controller.runs.service import RunService
-from services.controller.visitors import Reading
+from services.controller.visitors import Reader, Reading
 
 router = APIRouter(include_in_schema=False)
 PARTS = ("said", "kinds", "running", "messages")
@@ -66,7 +66,11 @@ async def page(request: Request, visitor: Reading, run: Identity, seen: Seen, li
         return show(request, "run.html.j2", **told, state=None, missing=error.detail)
 
 
-@router.get("/runs/{run}/live", response_class=EventSourceResponse, dependencies=[Depends(_known), Seat])
+@router.get(
+    "/runs/{run}/live",
+    response_class=EventSourceResponse,
+    dependencies=[Reader, Depends(_known), Seat],
+)
 async def changes(
     run: Identity,
     live: Live,
