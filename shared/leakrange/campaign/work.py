@@ -85,6 +85,7 @@ class Campaign:
         dies."""
         deadline, others = time.monotonic() + seconds, set(multiprocessing.active_children())
         threads = str(hardware.threads)
+        before = dict(os.environ)
         os.environ.update({**ALLOCATOR, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads})
         spawn = multiprocessing.get_context("spawn")  # a process that has run torch must not be forked
         begin = partial(_begin, os.getpid(), hardware.threads)
@@ -102,6 +103,8 @@ class Campaign:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in set(multiprocessing.active_children()) - others:
                 process.kill()
+            os.environ.clear()  # what is begun later is none of the campaign's
+            os.environ.update(before)
 
     def _next(self) -> _Task | None:
         """The worthiest thing that can be begun."""
