@@ -13,6 +13,7 @@ from pathlib import Path
 import orjson
 import pytest
 
+from leakrange.allocator import ALLOCATOR
 from leakrange.campaign.command import main
 from leakrange.campaign.plan import read_plan
 from leakrange.campaign.work import Campaign, Hardware
@@ -53,8 +54,12 @@ def plan(tmp_path: Path) -> Path:
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str]:
-    """How the command ended, and what it output."""
-    return main([str(each) for each in arguments]), capsys.readouterr().out
+    """How the command ended, and what it output. What this process begins later computes as before."""
+    names = {*ALLOCATOR, "OMP_NUM_THREADS", "MKL_NUM_THREADS"}
+    before = {name: os.environ.get(name) for name in names}
+    code = main([str(each) for each in arguments])
+    assert {name: os.environ.get(name) for name in names} == before
+    return code, capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

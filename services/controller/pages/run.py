@@ -23,7 +23,7 @@ from services.controller.reading.process import ReadingProcess
 from services.controller.requests import Identity
 from services.controller.runs.endpoints import Seat
 from services.controller.runs.service import RunService
-from services.controller.visitors import Reader, Reading
+from services.controller.visitors import Reading
 
 router = APIRouter(include_in_schema=False)
 PARTS = ("said", "kinds", "running", "messages")
@@ -47,11 +47,6 @@ async def _seen(request: Request, run: Identity) -> RunView:
 Seen = Annotated[RunView, Depends(_seen)]
 
 
-async def _known(request: Request, run: Identity) -> None:
-    runs: RunService = request.app.state.runs
-    await runs.stamp(run)
-
-
 @router.get("/runs/{run}")
 async def page(request: Request, visitor: Reading, run: Identity, seen: Seen, live: Live) -> Response:
     """The picture as it is now; a script keeps it so."""
@@ -66,11 +61,7 @@ async def page(request: Request, visitor: Reading, run: Identity, seen: Seen, li
         return show(request, "run.html.j2", **told, state=None, missing=error.detail)
 
 
-@router.get(
-    "/runs/{run}/live",
-    response_class=EventSourceResponse,
-    dependencies=[Reader, Depends(_known), Seat],
-)
+@router.get("/runs/{run}/live", response_class=EventSourceResponse, dependencies=[Seat])
 async def changes(
     run: Identity,
     live: Live,

@@ -74,26 +74,23 @@ async def cancel(run: Identity, service: Service) -> RunView:
     return await service.cancel(run)
 
 
-async def _seat(request: Request, visitor: Reading) -> AsyncIterator[None]:
-    """Whoever follows has a seat until the stream ends."""
+async def _seat(request: Request, visitor: Reading, run: Identity, service: Service) -> AsyncIterator[None]:
+    """Whoever follows a run has a seat until the stream ends."""
+    await service.stamp(run)
     followers: Followers = request.app.state.followers
     with (followers.operators if visitor.operates else followers.viewers).seat():
         yield
 
 
 Seat = Depends(_seat)
-"""Refuses whoever would be one too many of those who follow a run."""
-
-
-async def _known(run: Identity, service: Service) -> None:
-    await service.stamp(run)
+"""Refuses whoever may not read, then a run that there is not, then one too many of those who follow a run."""
 
 
 @router.get(
     "/{run}/events",
     response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {}}}},
-    dependencies=[Depends(_known), Seat],
+    dependencies=[Seat],
 )
 async def events(
     run: Identity,

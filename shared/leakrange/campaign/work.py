@@ -85,8 +85,9 @@ class Campaign:
         dies."""
         deadline, others = time.monotonic() + seconds, set(multiprocessing.active_children())
         threads = str(hardware.threads)
-        before = dict(os.environ)
-        os.environ.update({**ALLOCATOR, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads})
+        variables = {**ALLOCATOR, "OMP_NUM_THREADS": threads, "MKL_NUM_THREADS": threads}
+        before = {name: os.environ[name] for name in variables.keys() & os.environ.keys()}
+        os.environ.update(variables)
         spawn = multiprocessing.get_context("spawn")  # a process that has run torch must not be forked
         begin = partial(_begin, os.getpid(), hardware.threads)
         pool = ProcessPoolExecutor(hardware.processes, mp_context=spawn, initializer=begin)
@@ -103,7 +104,8 @@ class Campaign:
             pool.shutdown(wait=False, cancel_futures=True)
             for process in set(multiprocessing.active_children()) - others:
                 process.kill()
-            os.environ.clear()  # what is begun later is none of the campaign's
+            for name in variables:  # what this process begins later is none of the campaign's
+                del os.environ[name]
             os.environ.update(before)
 
     def _next(self) -> _Task | None:
