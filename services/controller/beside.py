@@ -18,6 +18,8 @@ __all__ = ["Beside"]
 
 T = TypeVar("T")
 log = structlog.get_logger("services.controller.beside")
+ENDING = 5.0
+"""Seconds within which a process has ended that has closed a connection without an answer."""
 
 
 class Beside:
@@ -72,6 +74,9 @@ class Beside:
             await asyncio.wait({work, ended}, return_when=asyncio.FIRST_COMPLETED)
             if not work.done():
                 raise ConnectionError(f"{self._module} has ended")
+            if isinstance(work.exception(), ConnectionError):
+                # It closes its connections a moment before it has ended, and whoever asks next needs another.
+                await asyncio.wait({ended}, timeout=ENDING)
             return work.result()
         finally:
             ended.cancel()

@@ -19,6 +19,7 @@ from leakrange.store.tables import Run
 from leakrange.wire.errors import Unavailable
 from load.bench.reads import LONGEST, MOST, Place, Read, hostile, reads, scenario, see, standing
 from services.controller import turns
+from services.controller.beside import Beside
 from services.controller.settings import ControllerSettings
 from services.controller.turns import Turns
 from tests.controller.conftest import OPERATOR, Api, problem, serve
@@ -130,6 +131,37 @@ def test_a_process_that_dies_is_begun_again(
     assert ask().content == first.content
     [again] = alone.processes(module)
     assert again != process
+
+
+LEAVING = """
+import socket, sys, time
+listening = socket.socket(fileno=int(sys.argv[1]))
+listening.accept()[0].close()
+time.sleep(0.5)
+"""
+
+
+async def test_whoever_asks_after_one_that_was_not_answered_has_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that ends closes its connections first."""
+    (tmp_path / "leaving.py").write_text(LEAVING)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    beside = Beside("leaving")
+
+    async def ask() -> None:
+        reading, writing = await asyncio.open_unix_connection(beside.place)
+        answer = await reading.read()
+        writing.close()
+        if not answer:
+            raise ConnectionResetError("no answer")
+
+    try:
+        with pytest.raises(ConnectionResetError, match="no answer"):
+            await beside.answered(ask())
+        assert beside.pid is None
+    finally:
+        await beside.close()
 
 
 def _waits(process: int) -> bool:

@@ -100,8 +100,11 @@ class ReadingProcess:
 
 
 async def _headed(asking: Awaitable[aiohttp.ClientResponse]) -> aiohttp.ClientResponse:
-    """The answer without its body; raises the problem that it is."""
-    got = await asking
+    """The answer without its body; raises the problem that it is, and `ConnectionError` without one."""
+    try:
+        got = await asking
+    except aiohttp.ClientError as error:
+        raise ConnectionError(str(error)) from error
     if got.status >= 400:
         names = {name.lower(): value for name, value in got.headers.items()}
         raise_problem(Answer(got.status, names, await got.read()))
