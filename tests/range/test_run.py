@@ -144,8 +144,9 @@ def test_averaging_sees_through_fresh_noise_but_not_through_sticky_noise(
     found = {name.removeprefix("curious-s0."): trial for name, trial in run.trials.items()}
     averaged, stuck = (found[f"{noise}.outside.averaging.b384"] for noise in ("noisy", "sticky"))
     assert averaged["spent"] == stuck["spent"] == 384
-    # The noise is drawn anew in every range: over 192 users the difference varies by 0.05 or so.
-    assert value(averaged, "curiosity") > value(stuck, "curiosity") + 0.05
+    # The noise is drawn anew in every range: the difference of AUCs was 0.17 to 0.21 in six draws. That of
+    # accuracies was 0.12 to 0.31, for they go by where an attacker of 48 records puts the cut as well.
+    assert value(averaged, "auc") > value(stuck, "auc") + 0.1
     spent = {entry["name"].removeprefix(f"{run.id}."): entry["spent"] for entry in run.results["ledger"]}
     for noise in noises:
         asked = [spent[f"attacker.curious-s0.{noise}.q{draw}"] for draw in range(1, 9)]
