@@ -8,10 +8,12 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 
 from leakrange.store.engine import Database
@@ -79,10 +81,10 @@ def alone(settings: Callable[..., ControllerSettings]) -> Iterator[Controller]:
 def processes(module: str) -> set[int]:
     """Those beside any controller of this process."""
     running = set()
-    for task in Path(f"/proc/{os.getpid()}/task").iterdir():
-        for child in (task / "children").read_text().split():
-            if module in Path(f"/proc/{child}/cmdline").read_text().split("\0"):
-                running.add(int(child))
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess):  # it has ended just now
+            if module in child.cmdline():
+                running.add(child.pid)
     return running
 
 
