@@ -1,0 +1,159 @@
+"""The names of all that a plan makes, category by category: what a stored result is found again by.
+
+``python -m tests.scenario.identities`` writes down those of every ready scenario anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import yaml
+
+from leakrange.attacks import attacks
+from leakrange.attacks.kinds import kind_of
+from leakrange.attacks.kinds.trial import Fitted, Shown, Uploaded
+from leakrange.jobs.audit import AuditPlan
+from leakrange.jobs.job import FitJob, Span
+from leakrange.jobs.recipe import DataSpec
+from leakrange.jobs.verdict import Verdict
+from leakrange.scenario.language import parse
+from leakrange.scenario.matrix import expand
+from leakrange.scenario.plan import Plan, PlannedTrial
+from leakrange.scenario.shipped import shipped
+from leakrange.scenario.stored_trial import Stored, StoredTrial
+from leakrange.wire.digests import digest
+from leakrange.wire.errors import NotFound
+
+__all__ = ["WRITTEN", "identities", "planned", "short"]
+
+WRITTEN = Path(__file__).with_suffix(".yaml")
+
+
+def planned(scenario: str) -> Plan:
+    """The plan of a scenario's text, where every split holds 5,000 samples, whether its data set is here or
+    not."""
+    return expand(parse(scenario), _same_size)
+
+
+def short(names: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """By category how many different names there are, and a digest of them."""
+    different = {category: sorted(set(those)) for category, those in names.items()}
+    return {category: f"{len(those)} {digest(those)[:16]}" for category, those in different.items() if those}
+
+
+def _same_size(_: DataSpec) -> Mapping[str, int]:
+    return defaultdict(lambda: 5_000)
+
+
+class _Same(dict[str, list[int]]):
+    """The classes of users who are alike in every attribute."""
+
+    def __init__(self, users: int) -> None:
+        self._users = users
+
+    def __contains__(self, _: object) -> bool:
+        return True
+
+    def __missing__(self, _: str) -> list[int]:
+        return [0] * self._users
+
+
+class _Asked(BaseException):
+    """The trial has asked the fleet for something."""
+
+
+class _Asking(StoredTrial):
+    """A trial that notes the first that its kind asks the fleet for."""
+
+    def __init__(self, plan: Plan, planned: PlannedTrial, stored: Stored) -> None:
+        super().__init__(plan, planned, stored, _nothing, _record)  # type: ignore[arg-type]
+        self.shadows = {each.id: each for each in plan.shadows}
+        self.shows: list[str] = []
+        self.asked = ""
+
+    async def shown(self, span: Span) -> list[Shown]:
+        jobs = [self.shadows[name].shows(span) for name in self.needs.shadows]
+        self.shows += [job.identity() for job in jobs]
+        return [Shown(job.recipe.data, job.identity()) for job in jobs]
+
+    async def carried_out(self, job: FitJob, what: str) -> Fitted:  # noqa: ARG002
+        self.asked = job.identity()
+        raise _Asked
+
+    async def audited(self, plan: AuditPlan) -> Verdict:
+        self.asked = digest(plan.model_dump(mode="json"))
+        raise _Asked
+
+    async def handed_in(self, student: Fitted) -> Uploaded:
+        raise NotImplementedError
+
+
+def _nothing(_: list[list[str]]) -> NoReturn:
+    raise _Asked
+
+
+def _record(_: str) -> dict[str, Any]:
+    return {"members": [], "figures": {}, "files": {}}
+
+
+def identities(plan: Plan) -> dict[str, list[str]]:
+    """Of each category (recipes, streams, probes, shows, fits) the identities, in the order of the plan."""
+    models = {each.id: each for each in plan.models}
+    policies = {each.defence: each for each in plan.policies}
+    streams = {
+        each.id: [each.identity(models[each.model], policies[each.defence], span) for span in each.spans]
+        for each in plan.streams
+    }
+    probes = {
+        each.id: [
+            each.job(
+                models[each.model], policies[each.defence], span, url="http://x", account="a", name="m"
+            ).identity()
+            for span in each.spans
+        ]
+        for each in plan.probes
+    }
+    found: dict[str, list[str]] = {
+        "recipes": [each.artifact for each in plan.trained],
+        "streams": [name for names in streams.values() for name in names],
+        "probes": [name for names in probes.values() for name in names],
+        "shows": [],
+        "fits": [],
+    }
+    for trial in plan.trials:
+        asking = _Asking(plan, trial, _stored(plan, trial, streams, probes))
+        try:
+            asyncio.run(kind_of(attacks[trial.attack]).judge(asking))
+        except _Asked:
+            found["fits"] += [asking.asked] if asking.asked else []
+        except NotFound:
+            pass  # what its provider decodes is not asked of the fleet
+        found["shows"] += asking.shows
+    return found
+
+
+def _stored(
+    plan: Plan, trial: PlannedTrial, streams: dict[str, list[str]], probes: dict[str, list[str]]
+) -> Stored:
+    needs = trial.needs
+    uploaded = None
+    if needs.streams:
+        stream = next(each for each in plan.streams if each.id == needs.streams[0])
+        users = sum(span.stop - span.start for span in stream.spans)
+        uploaded = Uploaded([_Same(users)], np.zeros(users, np.int64), None)
+    return Stored(
+        [streams[name] for name in needs.streams],
+        {role: [probes[name] for name in names] for role, names in needs.probes.items()},
+        uploaded,
+        [streams[name] for name in needs.undefended],
+    )
+
+
+if __name__ == "__main__":
+    every = {name: short(identities(planned(one.text))) for name, one in shipped().items()}
+    WRITTEN.write_text(yaml.safe_dump(every))
