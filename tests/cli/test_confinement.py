@@ -3,31 +3,78 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import httpx
+import numpy as np
+import psutil
 import pytest
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from leakrange.service.parties import SERVERS, RedisUser
 from tests.embedded import EmbeddedRange
+
+
+def known(pid: int, secrets: Iterable[str]) -> set[str]:
+    """Which of the secrets stand somewhere in what a process has written to its memory. Parties that were
+    forked show the environment of whoever forked them, so it is not enough to read that."""
+    secrets, seen = set(secrets), set[str]()
+    page = os.sysconf("SC_PAGE_SIZE")
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory, open(f"/proc/{pid}/pagemap", "rb") as places:
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            span, rights, *_ = line.split()
+            start, end = (int(place, 16) // page for place in span.split("-"))
+            if rights.startswith("rw"):
+                places.seek(8 * start)
+                present = np.frombuffer(places.read(8 * (end - start)), np.uint64) >> np.uint64(63)
+                edges = np.flatnonzero(np.diff(present, prepend=0, append=0).astype(bool)) + start
+                for first, behind in edges.reshape(-1, 2).tolist():
+                    memory.seek(first * page)
+                    written = memory.read((behind - first) * page)
+                    seen |= {secret for secret in secrets - seen if secret.encode() in written}
+    return seen
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_attackers_know_neither_the_operator_key_nor_where_the_database_is(
     embedded_range: EmbeddedRange,
 ) -> None:
+    folder, key = embedded_range.folder, embedded_range.record.operator_key
+    database, models = f"sqlite+aiosqlite:///{folder.database}", str(folder.models)
     for party in embedded_range.record.parties:
-        environment = Path(f"/proc/{party.pid}/environ").read_text()
-        if party.name.startswith(("attacker", "trainer")) or party.name in SERVERS:
-            assert embedded_range.record.operator_key not in environment, party.name
-            assert "LEAKRANGE_DATABASE_URL" not in environment, party.name
+        assert party.pid is not None
+        told = known(party.pid, [key, database, models])
+        if party.name in SERVERS or party.name.startswith("attacker"):
+            assert told == set(), party.name
+        elif party.name == "trainer":
+            assert told == {models}
+        elif party.name == "controller":
+            assert told == {key, database, models}
         else:
-            assert embedded_range.record.operator_key in environment, party.name
-        if party.name.startswith(("attacker", "edge")):
-            assert "LEAKRANGE_MODELS_DIR" not in environment, party.name
+            assert told == ({key, models} if party.name.startswith("provider") else {key}), party.name
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_whoever_forks_the_parties_knows_no_secret(embedded_range: EmbeddedRange) -> None:
+    """What it knew, every party that it forks later would know."""
+    launcher = psutil.Process(embedded_range.record.launcher)
+    [server] = [each for each in launcher.children() if "clients.cli.embedded.fork_server" in each.cmdline()]
+    forked = {each.pid for each in server.children()}
+    assert {party.name for party in embedded_range.record.parties if party.pid in forked} >= {
+        "provider-honest",
+        "edge",
+        "attacker-1",
+        "trainer",
+    }
+    secrets = json.loads((embedded_range.root / "secrets.json").read_bytes()).values()
+    assert known(server.pid, secrets) == set()
+    assert server.num_threads() == 1  # what another held at a fork would stay locked
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
@@ -73,20 +120,24 @@ def test_each_party_comes_to_redis_as_itself(embedded_range: EmbeddedRange) -> N
     """And knows no other's password."""
     for server, users in SERVERS.items():
         port = embedded_range.record.port(server)
-        with redis.Redis(port=port) as client, pytest.raises(redis.AuthenticationError):
+        with (
+            redis.Redis(port=port, retry=Retry(NoBackoff(), 0)) as client,
+            pytest.raises(redis.AuthenticationError),
+        ):
             client.ping()
         with redis.Redis.from_url(embedded_range.redis_url("operator", server)) as client:
             assert client.config_get("appendonly") == {"appendonly": "yes"}
             assert {line.split()[1] for line in client.acl_list()} == {"default", *users}
     roles: dict[str, RedisUser] = {"proxy": "proxy", "controller": "controller", "attacker-1": "fleet"}
     passwords = {
-        user: embedded_range.folder.secret(f"redis-{user}") for users in SERVERS.values() for user in users
+        embedded_range.folder.secret(f"redis-{user}"): user for users in SERVERS.values() for user in users
     }
     for party in embedded_range.record.parties:
-        environment = Path(f"/proc/{party.pid}/environ").read_text()
-        known = [user for user, password in passwords.items() if password in environment]
-        own = roles.get(party.name) or ("fleet" if party.name == "trainer" else None)
-        assert known == ([own] if own else []), party.name
+        assert party.pid is not None
+        if party.name not in SERVERS:
+            users = {passwords[password] for password in known(party.pid, passwords)}
+            own = roles.get(party.name) or ("fleet" if party.name == "trainer" else None)
+            assert users == ({own} if own else set()), party.name
 
 
 def test_whatever_lies_in_the_state_folder_is_its_owners_alone(embedded_range: EmbeddedRange) -> None:

@@ -25,7 +25,7 @@ from leakrange.scenario.registered import behaviours
 from leakrange.service.parties import FLEET_REDIS, SERVERS, Party, parties
 from leakrange.service.variables import LIBRARY, mistaken, variable
 
-__all__ = ["Process", "check_variables", "processes"]
+__all__ = ["Process", "check_variables", "computing", "processes"]
 
 METRICS_PORT = variable("metrics_port")
 # One thread for each process that computes: the parties share the cores, and OpenMP collapses when it waits.
@@ -47,6 +47,8 @@ class Process:
     answers: Literal["http", "redis", "celery"]
     url: str = field(repr=False)
     queues: str = ""
+    nets: bool = False
+    """Whether it runs nets."""
 
     def node(self, pid: int) -> str:
         """The name of the worker that runs as process ``pid``."""
@@ -94,19 +96,17 @@ def processes(folder: StateFolder, ports: Mapping[str, int], *, workers: int) ->
         environment |= _set(*party.choices, *LIBRARY)
         if first := environment.get(METRICS_PORT):
             environment[METRICS_PORT] = _counted(first, next(numbers))
-        computing = SINGLE_THREAD | (dict(ALLOCATOR) if party.nets else {})
         command: tuple[str, ...] = (sys.executable, "-m", party.module)
         queues = ",".join(party.queues)
         if queues:
             # Trainings compute, so there is one a core; a job that probes waits for answers most of the time.
             jobs = os.cpu_count() or 1 if "train" in party.queues else 2
             command = (*command, "--queues", queues, "--concurrency", str(jobs))
-        environment = inherited | computing | environment
+        environment = (computing() if party.nets else inherited | SINGLE_THREAD) | environment
         if queues:
-            return Process(name, command, environment, None, "celery", broker, queues)
-        return Process(
-            name, command, environment, ports[name], "http", f"http://127.0.0.1:{ports[name]}/readyz"
-        )
+            return Process(name, command, environment, None, "celery", broker, queues, nets=party.nets)
+        ready = f"http://127.0.0.1:{ports[name]}/readyz"
+        return Process(name, command, environment, ports[name], "http", ready, nets=party.nets)
 
     started = [
         Process(
@@ -120,6 +120,11 @@ def processes(folder: StateFolder, ports: Mapping[str, int], *, workers: int) ->
         else:
             started.append(process(party, party.name))
     return started
+
+
+def computing() -> dict[str, str]:
+    """The environment of a process that runs nets, without the settings of any party."""
+    return _inherited() | SINGLE_THREAD | dict(ALLOCATOR)
 
 
 def _told_to_all(

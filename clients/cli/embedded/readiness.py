@@ -35,9 +35,11 @@ class Readiness:
 
     def _redis(self, url: str) -> bool:
         import redis
+        from redis.backoff import NoBackoff
+        from redis.retry import Retry
 
         try:
-            with redis.Redis.from_url(url, socket_timeout=1.0) as client:
+            with redis.Redis.from_url(url, socket_timeout=1.0, retry=Retry(NoBackoff(), 0)) as client:
                 return bool(client.ping())
         except redis.RedisError:
             return False

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 
-from clients.cli.embedded.parties import Process
+from clients.cli.embedded.fork_server import Forked, ForkServer
+from clients.cli.embedded.parties import Process, computing
 from clients.cli.embedded.process import command_line, kill_group, last_lines, previous, rotate, spawn
 from clients.cli.embedded.readiness import Readiness
 from clients.cli.embedded.state import StateFolder
@@ -39,7 +41,8 @@ class Supervisor:
     ) -> None:
         self.folder, self._parties, self.record, self._announce = folder, parties, record, announce
         self._is_ready = Readiness()
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._processes: dict[str, subprocess.Popen[bytes] | Forked] = {}
+        self._server: ForkServer | None = None
         self._records = {entry.name: entry for entry in record.parties}
         self._born: dict[str, float] = {}
         self._pause: dict[str, float] = {}
@@ -56,10 +59,19 @@ class Supervisor:
         Raises `CliError` with the last lines of the party's log where one dies, or is not ready in time.
         """
         self.folder.write(self.record)
+        if sys.platform == "linux":
+            self._server = ForkServer(
+                (party.command[2] for party in self._parties if party.nets), computing()
+            )
         for wave in self._waves():
+            forked = [party for party in wave if party.nets]
             for party in wave:
-                rotate(self.folder.log(party.name))
-                self._spawn(party)
+                if party not in forked:
+                    self._begin(party)
+            if forked and not self._await_server():
+                return False
+            for party in forked:
+                self._begin(party)
             self.folder.write(self.record)
             if not self._await(wave):
                 return False
@@ -103,14 +115,32 @@ class Supervisor:
                     kill_group(process.pid, signal.SIGKILL)
                     process.wait()
                 kill_group(process.pid, signal.SIGKILL)  # what it left behind
+        if self._server is not None:
+            self._server.end()
 
     def _waves(self) -> list[list[Process]]:
         servers = [party for party in self._parties if party.answers == "redis"]
         return [servers, [party for party in self._parties if party not in servers]]
 
+    def _await_server(self) -> bool:
+        """Wait until parties can be forked, or have to be started without the server; False if a stop was
+        requested."""
+        while self._server is not None and self._server.alive and not self._server.ready:
+            if self._stopping.is_set():
+                return False
+            self._server.hear(0.2)
+        return True
+
+    def _begin(self, party: Process) -> None:
+        rotate(self.folder.log(party.name))
+        self._spawn(party)
+
     def _spawn(self, party: Process) -> None:
-        folder = self.folder
-        process = spawn(party.command, party.environment, folder.of_party(party.name), folder.log(party.name))
+        folder, log = self.folder.of_party(party.name), self.folder.log(party.name)
+        process: subprocess.Popen[bytes] | Forked | None = None
+        if party.nets and self._server is not None and self._server.ready:
+            process = self._server.fork(party.command, party.environment, folder, log)
+        process = process or spawn(party.command, party.environment, folder, log)
         self._processes[party.name] = process
         self._born[party.name] = time.monotonic()
         entry = self._records[party.name]
@@ -150,8 +180,7 @@ class Supervisor:
             if now < self._due[party.name]:
                 return False
             del self._due[party.name]
-            rotate(self.folder.log(party.name))
-            self._spawn(party)
+            self._begin(party)
             return True
         process = self._processes[party.name]
         code = process.poll()
