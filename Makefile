@@ -30,10 +30,10 @@ export UV_TORCH_BACKEND ?= auto
 endif
 
 # Every party is a process of its own, and imports a thousand modules. Without bytecode each would compile them all anew, which
-# takes several times as long as importing them: it is made at install, and for our own code at the first start.
+# takes several times as long as importing them. The first to import a module writes it: most of what is installed nobody imports.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types contracts deploy-lint docs unit test-slow mutants federation-env peers-env reproduce reproduce-quick compose-env kubernetes-env refresh-pins base-image clean help
+.PHONY: demo test lint types contracts deploy-lint docs compiled unit test-slow mutants federation-env peers-env reproduce reproduce-quick compose-env kubernetes-env refresh-pins base-image clean help
 
 help:
 	@echo "make demo       start a range, run scenarios/demo.yaml, stop, show the report"
@@ -57,7 +57,7 @@ demo: $(DEMO_READY)
 
 # Each check computes on one core, so two go at a time; the tests come when all have passed.
 test: $(TEST_READY)
-	@$(MAKE) --no-print-directory -j2 $(SYNC) types lint contracts deploy-lint docs federation-env
+	@$(MAKE) --no-print-directory -j2 $(SYNC) types lint contracts deploy-lint docs federation-env compiled
 	@$(MAKE) --no-print-directory unit
 
 lint: $(TEST_READY)
@@ -77,6 +77,10 @@ deploy-lint: $(TEST_READY)
 
 docs: $(TEST_READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+
+# Otherwise each process of pytest would compile all test files by itself.
+compiled: $(TEST_READY)
+	@$(BIN)/pytest --collect-only -q >/dev/null || $(BIN)/pytest --collect-only -q
 
 unit: $(TEST_READY) $(FEDERATION_READY)
 	LEAKRANGE_FEDERATION_PYTHON="$(abspath $(FEDERATION_VENV))/bin/python" $(BIN)/pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
@@ -138,7 +142,7 @@ define install
 	@echo "installing leakrange[$*] into $(1) ..."
 	@sed -n '/^uv==/,/[^\\]$$/p' $(2).hashes.txt >$(1)/uv.txt
 	@{ $(1)/bin/python -m pip install -q --require-hashes -r $(1)/uv.txt && \
-	  $(1)/bin/uv pip install --compile-bytecode --python $(1)/bin/python \
+	  $(1)/bin/uv pip install --python $(1)/bin/python \
 	    -c $(2).txt -c $(2).hashes.txt -b $(2).hashes.txt -e '.[$*]'; } || \
 	  { echo "To have pip install it without checking hashes: $(1)/bin/pip install -c $(2).txt -e '.[$*]' && touch $@"; exit 1; }
 	@touch $@
